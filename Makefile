@@ -1,0 +1,44 @@
+# Everything from a fresh clone: `make demo` and `make test` need only Python >= 3.11.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint test-slow bench bench-peers bench-scaling paper paper-quick docs clean
+
+$(STAMP): pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	$(VENV)/bin/softvec demo --output demo-output
+
+lint: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+test: lint
+	$(PY) -m pytest -m 'not slow'
+
+test-slow: $(STAMP)
+	$(PY) -m pytest -m slow
+
+bench: $(STAMP)
+	$(PY) benchmarks/core.py
+
+bench-peers: $(STAMP)
+	$(PY) -m benchmarks.peers
+
+bench-scaling: $(STAMP)
+	$(PY) -m benchmarks.scaling
+
+paper: $(STAMP)
+	$(PY) -m experiments
+
+paper-quick: $(STAMP)
+	$(PY) -m experiments --quick
+
+clean:
+	rm -rf $(VENV) demo-output

@@ -1,0 +1,84 @@
+"""Threads over fixed blocks of rows.
+
+Every hot loop of softvec has the same shape: a list of row blocks that does not depend on the number
+of threads, and a function that works on one block with the GIL released (Numba ``nogil`` kernels and
+BLAS). Threads take blocks from a shared queue, so skewed work balances itself; results come back in
+block order, so sums over blocks have the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads: ``None`` is every core this process may use, -1 too, -2 all but one."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity mask
+        cores = os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; pass None for all cores, or a number of threads")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
+    """Cut ``range(n)`` into consecutive (start, stop) blocks of ``size`` rows, the last one shorter."""
+    return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+class Workers:
+    """A group of threads that share the blocks of one computation; made by :func:`workers`."""
+
+    def __init__(self, n_jobs: int, pool: ThreadPoolExecutor | None):
+        self.n_jobs = n_jobs
+        self._pool = pool
+
+    def map(self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]]) -> list[T]:
+        """Call ``function(*block)`` for each block; results in the order of ``blocks``."""
+        if self._pool is None or len(blocks) == 1:
+            return [function(*block) for block in blocks]
+        results: list[Any] = [None] * len(blocks)
+        queue = deque(enumerate(blocks))
+
+        def drain() -> None:
+            while True:
+                try:
+                    i, block = queue.popleft()
+                except IndexError:
+                    return
+                results[i] = function(*block)
+
+        others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
+        try:
+            drain()
+        except BaseException:
+            queue.clear()  # an error or Ctrl-C: the other threads stop after their current block
+            raise
+        finally:
+            for other in others:
+                other.result()
+        return results
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Workers]:
+    """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use."""
+    from threadpoolctl import threadpool_limits
+
+    count = resolve_n_jobs(n_jobs)
+    with threadpool_limits(limits=1):
+        if count == 1:
+            yield Workers(1, None)
+            return
+        with ThreadPoolExecutor(count - 1, thread_name_prefix="softvec") as pool:
+            yield Workers(count, pool)
