@@ -1,0 +1,195 @@
+"""The hot loops, in Numba. Names and signatures are those of :mod:`softvec.kernels.reference`.
+
+Every kernel works on one block of rows with the GIL released; threads are the caller's
+(:mod:`softvec._parallel`). None uses ``parallel=True``: it triples compile time and ties the result to
+Numba's own pool. Reductions may be reordered (``reassoc``), so a sum has the same bits on the same
+machine for any number of threads, but not across processors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from softvec.kernels._intrinsics import load, prefetch, store
+
+_FAST = {"contract", "reassoc", "nsz", "arcp"}
+_AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
+    d = X.shape[1]
+    last = indices.shape[0] - 1
+    weighted = values.shape[0] > 0
+    scaled = col_scale.shape[0] > 0
+    one = row_scale.dtype.type(1)
+    acc = np.empty(d, dtype=row_scale.dtype)
+    w = np.empty(4, dtype=row_scale.dtype)
+    for i in range(lo, hi):
+        for j in range(d):
+            acc[j] = 0
+        p, end = indptr[i], indptr[i + 1]
+        while p < end:
+            count = min(end - p, 4)
+            for q in range(count):
+                prefetch(X, indices[min(p + q + _AHEAD, last)])
+                w[q] = values[p + q] if weighted else one
+                if scaled:
+                    w[q] *= col_scale[indices[p + q]]
+            if count == 4:
+                # four neighbours a pass: a quarter of the loads and stores of acc
+                x0, x1 = X[np.uint64(indices[p])], X[np.uint64(indices[p + 1])]
+                x2, x3 = X[np.uint64(indices[p + 2])], X[np.uint64(indices[p + 3])]
+                w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+                for j in range(d):
+                    acc[j] += (w0 * load(x0[j]) + w1 * load(x1[j])) + (w2 * load(x2[j]) + w3 * load(x3[j]))
+            else:
+                for q in range(count):
+                    x0, w0 = X[np.uint64(indices[p + q])], w[q]
+                    for j in range(d):
+                        acc[j] += w0 * load(x0[j])
+            p += count
+        s = row_scale[i] if row_scale.shape[0] > 0 else one
+        if add.shape[0] > 0:
+            for j in range(d):
+                store(out, i - lo, j, s * acc[j] + load(add[i - lo, j]))
+        else:
+            for j in range(d):
+                store(out, i - lo, j, s * acc[j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _responsibilities(x, i, H, mu, log_pi, beta, r):
+    # Eq. main in log space: r becomes the softmax of the bracket, the return value its logsumexp
+    k, d = log_pi.shape[0], x.shape[0]
+    top = -np.inf
+    for c in range(k):
+        a = x.dtype.type(0)
+        q = x.dtype.type(0)
+        for j in range(d):
+            a += x[j] * mu[c, j]
+            q += x[j] * H[c, i, j]
+        r[c] = log_pi[c] + beta * a + 0.5 * beta * beta * q
+        top = max(top, r[c])
+    total = 0.0
+    for c in range(k):
+        r[c] = math.exp(r[c] - top)
+        total += r[c]
+    for c in range(k):
+        r[c] /= total
+    return top + math.log(total)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def mixture_term(X, H, mu, log_pi, rho, beta, out, log_z, r):
+    d = X.shape[1]
+    as_x = X.dtype.type
+    for i in range(X.shape[0]):
+        log_z[i] = _responsibilities(X[i], i, H, mu, log_pi, beta, r[i])
+        for j in range(d):
+            out[i, j] = 0
+        for c in range(log_pi.shape[0]):
+            w = as_x(rho[i] * r[i, c])
+            wb = as_x(rho[i] * r[i, c] * beta)
+            for j in range(d):
+                out[i, j] += w * mu[c, j] + wb * H[c, i, j]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _tangent(x, g):
+    # Algorithm 1, first line of the inner loop: remove the part of g along x, return the norm of the rest
+    dot = x.dtype.type(0)
+    for j in range(x.shape[0]):
+        dot += g[j] * x[j]
+    norm = x.dtype.type(0)
+    for j in range(x.shape[0]):
+        g[j] -= dot * x[j]
+        norm += g[j] * g[j]
+    return math.sqrt(norm)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _move(x, g, norm, eta):
+    # x <- sqrt(1 - eta^2) x - eta g / |g|, brought back to norm 1; a zero gradient leaves x where it is
+    as_x = x.dtype.type
+    if norm > 1e-30:
+        keep, step = as_x(math.sqrt(1.0 - eta * eta)), as_x(eta / norm)
+        length = as_x(0)
+        for j in range(x.shape[0]):
+            x[j] = keep * x[j] - step * g[j]
+            length += x[j] * x[j]
+        scale = as_x(1.0 / math.sqrt(length))
+        for j in range(x.shape[0]):
+            x[j] *= scale
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def sphere_step(X, g, eta, copy):
+    for i in range(X.shape[0]):
+        _move(X[i], g[i], _tangent(X[i], g[i]), eta)
+        if copy.shape[0] > 0:
+            for j in range(X.shape[1]):
+                store(copy, i, j, X[i, j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def ball_step(X, g, eta, copy):
+    d = X.shape[1]
+    as_x = X.dtype.type
+    for i in range(X.shape[0]):
+        norm = as_x(0)
+        for j in range(d):
+            norm += g[i, j] * g[i, j]
+        if norm > 1e-30:
+            step = as_x(eta / math.sqrt(norm))
+            length = as_x(0)
+            for j in range(d):
+                X[i, j] -= step * g[i, j]
+                length += X[i, j] * X[i, j]
+            if length > 1.0:
+                scale = as_x(1.0 / math.sqrt(length))
+                for j in range(d):
+                    X[i, j] *= scale
+        if copy.shape[0] > 0:
+            for j in range(d):
+                store(copy, i, j, X[i, j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
+    d, k = X.shape[1], log_pi.shape[0]
+    as_x = X.dtype.type
+    beta, eta = params[0], params[1]
+    g = np.empty(d, dtype=X.dtype)
+    r = np.empty(k, dtype=np.float64)
+    for i in range(X.shape[0]):
+        x = X[i]
+        stats[i, 0] = _responsibilities(x, i, H, anchors, log_pi, beta, r)
+        pull = as_x(0)
+        for j in range(d):
+            pull += x[j] * G[i, j]
+            g[j] = anchors[k, j] - G[i, j]
+        stats[i, 1] = pull
+        for c in range(k):  # Eq. grad, third term
+            w, wb = as_x(rho[i] * r[c]), as_x(rho[i] * r[c] * beta)
+            for j in range(d):
+                g[j] += w * anchors[c, j] + wb * H[c, i, j]
+        if C.shape[0] > 0:
+            for j in range(d):
+                g[j] += C[i, j]
+        norm = _tangent(x, g)
+        stats[i, 2] = norm
+        _move(x, g, norm, eta)
+        if copy.shape[0] > 0:
+            for j in range(d):
+                store(copy, i, j, x[j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def to_half(X, out):
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            store(out, i, j, X[i, j])

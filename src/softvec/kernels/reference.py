@@ -1,0 +1,139 @@
+"""The specification of every kernel, in NumPy: short enough to check against the formulas by eye.
+
+Arrays that are not needed are passed with zero rows (or length zero). ``uint16`` arrays hold half-precision
+numbers (see :func:`as_float`). The caller allocates every output.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Array = NDArray[np.floating]
+_TINY = 1e-15  # a gradient shorter than this has no direction
+
+
+def as_float(X: NDArray) -> Array:
+    """Return half-precision numbers kept as uint16 as float32; other arrays unchanged."""
+    return X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X
+
+
+def to_half(X: Array, out: NDArray) -> None:
+    """Write X to ``out``, rounded to half precision where ``out`` is uint16."""
+    out[...] = X.astype(np.float16).view(np.uint16) if out.dtype == np.uint16 else X
+
+
+def gather(
+    indptr: NDArray,
+    indices: NDArray,
+    values: Array,
+    col_scale: Array,
+    row_scale: Array,
+    X: NDArray,
+    add: NDArray,
+    out: NDArray,
+    lo: int,
+    hi: int,
+) -> None:
+    """Write rows lo..hi of ``diag(row_scale) A diag(col_scale) X + add`` to ``out``.
+
+    A is CSR; empty ``values`` mean that every stored entry is 1. ``add`` and ``out`` hold rows lo..hi only.
+    """
+    begin, end = indptr[lo], indptr[hi]
+    columns = indices[begin:end]
+    w = values[begin:end] if len(values) else np.ones(end - begin, row_scale.dtype)
+    if len(col_scale):
+        w = w * col_scale[columns]
+    A = csr_array((w, columns, indptr[lo : hi + 1] - begin), shape=(hi - lo, X.shape[0]))
+    result = A @ as_float(X)
+    if len(row_scale):
+        result = row_scale[lo:hi, None] * result
+    if len(add):
+        result = result + as_float(add)
+    to_half(result, out)
+
+
+def mixture_term(
+    X: Array, H: Array, mu: Array, log_pi: Array, rho: Array, beta: float, out: Array, log_z: Array, r: Array
+) -> None:
+    """Write the normaliser's part of the gradient, log Z and the responsibilities of a block (Eq. main).
+
+    ``H[c] = X @ omega[c]``; ``log_pi`` includes log m; ``out = rho r (mu + beta H)``.
+    """
+    logits = log_pi + beta * (X @ mu.T) + 0.5 * beta**2 * np.einsum("ij,cij->ic", X, H)  # (b, k)
+    top = logits.max(axis=1)
+    scores = np.exp(logits - top[:, None])
+    total = scores.sum(axis=1)
+    log_z[:] = top + np.log(total)
+    r[:] = scores / total[:, None]
+    out[:] = rho[:, None] * (r @ mu + beta * np.einsum("ic,cij->ij", r, H))
+
+
+def sphere_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:
+    """Algorithm 1, inner loop: move each row of X against its tangent gradient and keep norm 1."""
+    g -= np.einsum("ij,ij->i", g, X)[:, None] * X
+    norm = np.linalg.norm(g, axis=1)
+    moves = norm > _TINY
+    X[moves] = np.sqrt(1 - eta**2) * X[moves] - eta * g[moves] / norm[moves, None]
+    X[moves] /= np.linalg.norm(X[moves], axis=1, keepdims=True)
+    if len(copy):
+        to_half(X, copy)
+
+
+def ball_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:
+    """Move each row of X by ``eta`` against its gradient, then back into the unit ball where it left it."""
+    norm = np.linalg.norm(g, axis=1)
+    moves = norm > _TINY
+    X[moves] -= eta * g[moves] / norm[moves, None]
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
+    if len(copy):
+        to_half(X, copy)
+
+
+def fused_step(
+    X: Array,
+    G: Array,
+    H: Array,
+    C: Array,
+    anchors: Array,
+    log_pi: Array,
+    rho: Array,
+    params: Array,
+    copy: NDArray,
+    stats: Array,
+) -> None:
+    """Do :func:`mixture_term` and :func:`sphere_step` in one pass over a block.
+
+    Parameters
+    ----------
+    X : ndarray of shape (b, d)
+        Vectors, updated in place.
+    G : ndarray of shape (b, d)
+        Attraction, rows of ``P Y`` (or ``(P + P')X``).
+    H : ndarray of shape (k, b, d)
+        ``X @ omega[c]`` for each class.
+    C : ndarray of shape (b, d) or (0, d)
+        Further gradient terms of each row.
+    anchors : ndarray of shape (k + 1, d)
+        Class means; the last row is the part of the gradient that all rows share.
+    log_pi : ndarray of shape (k,)
+        log of the class sizes.
+    rho : ndarray of shape (b,)
+        Row sums of P.
+    params : ndarray of shape (2,)
+        beta and the learning rate.
+    copy : ndarray of shape (b, d) or (0, d)
+        Receives the new vectors.
+    stats : ndarray of shape (b, 3)
+        Receives log Z, ``x . G`` and the norm of the tangent gradient, all before the step.
+    """
+    k = len(log_pi)
+    V = np.empty_like(X)
+    mixture_term(X, H, anchors[:k], log_pi, rho, params[0], V, stats[:, 0], np.empty((len(X), k)))
+    stats[:, 1] = np.einsum("ij,ij->i", X, G)
+    g = anchors[k] - G + V
+    if len(C):
+        g += C
+    stats[:, 2] = np.linalg.norm(g - np.einsum("ij,ij->i", g, X)[:, None] * X, axis=1)
+    sphere_step(X, g, params[1], copy)
