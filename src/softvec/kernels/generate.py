@@ -1,0 +1,205 @@
+"""Random graphs in time linear in the number of edges.
+
+Random numbers are counter based (SplitMix64 over ``seed + k * golden ratio``): a draw depends on the seed of
+its block and on its place in the block, never on the thread that makes it. Graphs are built in two steps:
+kernels draw endpoints into two int32 arrays, then a counting sort makes the symmetric CSR, whose rows are
+sorted and freed of duplicates in place. Threads own disjoint ranges of rows, so no atomics are needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_LOW32 = np.uint64(0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def draw(seed, k):
+    """Return the ``k``-th 64 random bits of the stream ``seed`` (both uint64)."""
+    z = seed + (k + np.uint64(1)) * _GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * _MIX1
+    z = (z ^ (z >> np.uint64(27))) * _MIX2
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def uniform(seed, k):
+    """Return the ``k``-th draw of the stream as a float64 in [0, 1)."""
+    return np.float64(draw(seed, k) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(nogil=True, cache=True)
+def alias_tables(weights, order, starts, keep, nodes):
+    """Fill one Walker alias table per group; ``order[starts[g]:starts[g + 1]]`` are the members of group g.
+
+    ``keep[s]`` is the chance that slot s yields its own member ``nodes[s, 0]`` rather than ``nodes[s, 1]``.
+    """
+    n = order.shape[0]
+    stack = np.empty(n, np.int32)
+    for g in range(starts.shape[0] - 1):
+        lo, hi = starts[g], starts[g + 1]
+        total = 0.0
+        for s in range(lo, hi):
+            total += weights[order[s]]
+        small, large = lo, hi  # two stacks that grow towards each other inside stack[lo:hi]
+        for s in range(lo, hi):
+            nodes[s, 0] = order[s]
+            nodes[s, 1] = order[s]
+            keep[s] = weights[order[s]] * (hi - lo) / total if total > 0 else 1.0
+            if keep[s] < 1.0:
+                stack[small] = s
+                small += 1
+            else:
+                large -= 1
+                stack[large] = s
+        while small > lo and large < hi:
+            small -= 1
+            s = stack[small]
+            b = stack[large]
+            nodes[s, 1] = order[b]
+            keep[b] -= 1.0 - keep[s]
+            if keep[b] < 1.0:
+                large += 1
+                stack[small] = b
+                small += 1
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _member(seed, k, lo, size, keep, nodes):
+    """Draw one member of the group in slots lo .. lo + size, in proportion to its weight."""
+    u = uniform(seed, k) * size
+    slot = min(np.int64(u), size - 1)
+    if u - slot < keep[lo + slot]:
+        return nodes[lo + slot, 0]
+    return nodes[lo + slot, 1]
+
+
+@njit(nogil=True, cache=True)
+def block_model_edges(seed, lo, hi, offsets, pairs, starts, keep, nodes, src, dst):
+    """Draw the endpoints of edges lo .. hi; edges offsets[b]:offsets[b + 1] join the groups ``pairs[b]``."""
+    b = np.searchsorted(offsets, lo, side="right") - 1
+    k = np.uint64(0)
+    for e in range(lo, hi):
+        while e >= offsets[b + 1]:
+            b += 1
+        first, second = pairs[b, 0], pairs[b, 1]
+        src[e] = _member(seed, k, starts[first], starts[first + 1] - starts[first], keep, nodes)
+        k += np.uint64(1)
+        dst[e] = _member(seed, k, starts[second], starts[second + 1] - starts[second], keep, nodes)
+        k += np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
+    """Draw edges lo .. hi of an R-MAT graph; ``thresholds`` are a, a + b, a + b + c times 2^32 (uint64).
+
+    A draw outside 0 .. n - 1 (n is no power of two) is drawn again.
+    """
+    k = np.uint64(0)
+    for e in range(lo, hi):
+        while True:
+            i, j = np.int64(0), np.int64(0)
+            bits = np.uint64(0)
+            for level in range(levels):
+                if level & 1:
+                    bits = bits >> np.uint64(32)
+                else:
+                    bits = draw(seed, k)
+                    k += np.uint64(1)
+                u = bits & _LOW32
+                below = np.int64(u >= thresholds[1])
+                i = 2 * i + below
+                j = 2 * j + np.int64(u >= thresholds[0 if below == 0 else 2])
+            if i < n and j < n:
+                break
+        src[e] = relabel[i]
+        dst[e] = relabel[j]
+
+
+@njit(nogil=True, cache=True)
+def count_rows(lo, hi, src, dst, counts):
+    """Count the entries of rows lo .. hi of the symmetric matrix of the edges; loops are left out."""
+    for e in range(src.shape[0]):
+        i, j = src[e], dst[e]
+        if i != j:
+            if lo <= i < hi:
+                counts[i] += 1
+            if lo <= j < hi:
+                counts[j] += 1
+
+
+@njit(nogil=True, cache=True)
+def fill_rows(lo, hi, src, dst, indptr, counts, indices):
+    """Write the entries of rows lo .. hi; ``counts`` of these rows must be 0 and end as their lengths."""
+    for e in range(src.shape[0]):
+        i, j = src[e], dst[e]
+        if i != j:
+            if lo <= i < hi:
+                indices[indptr[i] + counts[i]] = j
+                counts[i] += 1
+            if lo <= j < hi:
+                indices[indptr[j] + counts[j]] = i
+                counts[j] += 1
+
+
+@njit(nogil=True, cache=True)
+def sort_rows(lo, hi, indptr, counts, indices):
+    """Sort rows lo .. hi and drop their duplicates in place; ``counts`` becomes the new lengths."""
+    for i in range(lo, hi):
+        row = indices[indptr[i] : indptr[i] + counts[i]]
+        m = row.shape[0]
+        if m > 32:
+            row.sort()
+        else:
+            for s in range(1, m):
+                value = row[s]
+                t = s - 1
+                while t >= 0 and row[t] > value:
+                    row[t + 1] = row[t]
+                    t -= 1
+                row[t + 1] = value
+        size = 0
+        for s in range(m):
+            if size == 0 or row[size - 1] != row[s]:
+                row[size] = row[s]
+                size += 1
+        counts[i] = size
+
+
+@njit(nogil=True, cache=True)
+def thin_rows(lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates):
+    """Keep each distinct edge with the chance that turns "drawn at least once" into its exact probability.
+
+    An edge of probability p was drawn at a Poisson rate ``boost * p``. The coin is a hash of (seed, i, j),
+    so that both copies of an edge meet the same one.
+    """
+    n = np.uint64(theta.shape[0])
+    for i in range(lo, hi):
+        size = 0
+        start = indptr[i]
+        for s in range(start, start + counts[i]):
+            j = indices[s]
+            p = theta[i] * theta[j] * rates[labels[i], labels[j]]
+            first, second = np.uint64(min(i, j)), np.uint64(max(i, j))
+            if uniform(seed, first * n + second) * -np.expm1(-boost * p) < p:
+                indices[start + size] = j
+                size += 1
+        counts[i] = size
+
+
+@njit(nogil=True, cache=True)
+def close_gaps(indptr, counts, indices):
+    """Move the rows together after entries were dropped; ``indptr`` becomes the CSR row pointer."""
+    end = np.int64(0)
+    start = indptr[0]
+    for i in range(counts.shape[0]):
+        begin, start = start, indptr[i + 1]
+        indptr[i] = end
+        for s in range(counts[i]):
+            indices[end + s] = indices[begin + s]
+        end += counts[i]
+    indptr[counts.shape[0]] = end

@@ -1,0 +1,281 @@
+"""Generators against what their models say: degrees, block densities, closed-form epidemics."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from softvec.errors import InputError
+from softvec.generators import dcsbm, negative_binomial, paper_theta, random_walks, rmat, sir
+from softvec.kernels import generate
+
+
+def assert_simple_graph(A):
+    assert A.dtype == np.int8
+    assert A.indices.dtype == np.int32
+    assert abs(A - A.T).nnz == 0
+    assert A.diagonal().sum() == 0
+    assert A.nnz == 0 or A.data.min() == A.data.max() == 1
+    assert all((np.diff(A.indices[lo:hi]) > 0).all() for lo, hi in zip(A.indptr[:200], A.indptr[1:201]))
+
+
+def test_random_numbers_are_uniform():
+    draws = np.array([generate.uniform.py_func(np.uint64(7), np.uint64(k)) for k in range(4000)])
+    assert draws.min() >= 0
+    assert draws.max() < 1
+    assert abs(draws.mean() - 0.5) < 4 / np.sqrt(12 * 4000)
+    assert abs(np.corrcoef(draws[:-1], draws[1:])[0, 1]) < 4 / np.sqrt(4000)
+
+
+def test_alias_tables_hold_the_exact_probabilities():
+    rng = np.random.default_rng(0)
+    weights = rng.gamma(0.3, size=50)
+    weights[7] = 0.0
+    labels = rng.integers(0, 3, 50)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(labels))]).astype(np.int64)
+    keep, nodes = np.empty(50), np.empty((50, 2), np.int32)
+    generate.alias_tables(weights, order, starts, keep, nodes)
+    for g in range(3):
+        slots = np.arange(starts[g], starts[g + 1])
+        chance = np.bincount(nodes[slots, 0], weights=keep[slots], minlength=50)
+        chance += np.bincount(nodes[slots, 1], weights=1 - keep[slots], minlength=50)
+        expected = np.where(labels == g, weights, 0)
+        np.testing.assert_allclose(chance / len(slots), expected / expected.sum(), atol=1e-12)
+
+
+def test_dcsbm_parameters_follow_their_definitions():
+    info = dcsbm(2000, c=10, q=4, alpha=2.0, random_state=1).info
+    assert info.c == pytest.approx((info.c_in + 3 * info.c_out) / 4)
+    assert info.alpha == pytest.approx((info.c - info.c_out) * np.sqrt(info.theta_squared / info.c))
+    other = dcsbm(2000, q=4, c_in=info.c_in, c_out=info.c_out, theta="constant", random_state=1).info
+    assert other.c == pytest.approx(10)
+    assert other.theta_squared == 1
+
+
+def test_dcsbm_edge_counts_per_block_and_degrees():
+    n, q = 20000, 3
+    theta = paper_theta(n, 5)
+    labels = np.random.default_rng(5).integers(0, q, n)
+    A, found, info = dcsbm(n, labels=labels, c_in=30.0, c_out=6.0, theta=theta, random_state=2)
+    assert_simple_graph(A)
+    np.testing.assert_array_equal(found, labels)
+    blocks = np.eye(q)[labels].T @ (A.astype(float) @ np.eye(q)[labels])  # directed edge counts
+    mass = np.bincount(labels, weights=theta)
+    squares = np.bincount(labels, weights=theta**2)
+    expected = np.outer(mass, mass) * info.c_out / n
+    np.fill_diagonal(expected, (mass**2 - squares) * info.c_in / n)
+    # An undirected Bernoulli count of mean m has deviation below sqrt(m); inside blocks directed counts are
+    # twice it.
+    deviation = np.sqrt(expected) * np.where(np.eye(q) == 1, np.sqrt(2), 1)
+    assert (np.abs(blocks - expected) < 4 * deviation).all()
+    degrees = np.diff(A.indptr)
+    mean_degree = theta * (info.c_in * mass[labels] + info.c_out * (mass.sum() - mass[labels])) / n
+    z = (degrees - mean_degree) / np.sqrt(mean_degree)
+    assert abs(z.mean()) < 4 / np.sqrt(n)
+    assert abs(z.var() - 1) < 0.1
+
+
+def test_dcsbm_pair_probabilities_are_exact_even_when_large():
+    """Merged Poisson draws alone would join a pair of probability 0.6 in only 45% of the graphs."""
+    theta = np.array([2.0, 2.0, 0.5, 0.5, 0.5, 0.5])
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    runs = 1500
+    total = np.zeros((6, 6))
+    for seed in range(runs):
+        total += dcsbm(
+            6, labels=labels, c_in=0.9, c_out=0.9, theta=theta, random_state=seed, n_jobs=1
+        ).adjacency
+    expected = np.outer(theta, theta) * 0.9 / 6
+    np.fill_diagonal(expected, 0)
+    deviation = np.sqrt(expected * (1 - expected) / runs)
+    assert (np.abs(total / runs - expected) <= 4.5 * deviation).all()
+    assert expected.max() == pytest.approx(0.6)
+
+
+def test_dcsbm_same_bits_for_any_number_of_threads():
+    one = dcsbm(3000, c=20, q=5, alpha=1.5, random_state=3, n_jobs=1).adjacency
+    three = dcsbm(3000, c=20, q=5, alpha=1.5, random_state=3, n_jobs=3).adjacency
+    np.testing.assert_array_equal(one.indptr, three.indptr)
+    np.testing.assert_array_equal(one.indices, three.indices)
+    assert dcsbm(3000, c=20, q=5, alpha=1.5, random_state=4).adjacency.nnz != one.nnz
+
+
+def test_dcsbm_agrees_with_a_dense_draw():
+    """Same model drawn pair by pair with NumPy: number of edges and of triangles agree."""
+    n, runs = 120, 60
+    rng = np.random.default_rng(0)
+    theta = paper_theta(n, 1)
+    labels = rng.integers(0, 2, n)
+
+    def statistics(A):
+        return A.sum() / 2, np.trace(A @ A @ A) / 6
+
+    p = np.outer(theta, theta) / n * np.where(labels[:, None] == labels, 14.0, 2.0)
+    dense, fast = [], []
+    for seed in range(runs):
+        upper = np.triu(rng.random((n, n)) < np.minimum(p, 1), 1).astype(float)
+        dense.append(statistics(upper + upper.T))
+        A = dcsbm(n, labels=labels, c_in=14.0, c_out=2.0, theta=theta, random_state=seed, n_jobs=1).adjacency
+        fast.append(statistics(A.toarray().astype(float)))
+    dense, fast = np.array(dense), np.array(fast)
+    error = np.sqrt((dense.var(axis=0) + fast.var(axis=0)) / runs)
+    assert (np.abs(dense.mean(axis=0) - fast.mean(axis=0)) < 4 * error).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 100, "c": 10, "q": 4, "alpha": 50.0}, "at most"),
+        ({"n": 100, "c": 10, "alpha": 1.0}, "q is None"),
+        ({"n": 100, "c": 10, "q": 4}, "pass c and alpha"),
+        ({"n": 100, "c": 10, "q": 4, "alpha": 1.0, "theta": "other"}, "'paper'"),
+        ({"n": 100, "c": 10, "q": 4, "alpha": 1.0, "theta": np.ones(3)}, "theta must be 100"),
+        ({"n": 100, "c": 10, "alpha": 1.0, "labels": np.zeros(3, int)}, "labels must be 100"),
+        ({"n": 1, "c": 10, "q": 4, "alpha": 1.0}, "at least 2"),
+    ],
+)
+def test_dcsbm_errors(arguments, message):
+    with pytest.raises(InputError, match=message):
+        dcsbm(**arguments)
+
+
+def test_rmat_follows_its_quadrants():
+    n, m = 1 << 15, 60000
+    A = rmat(n, m, shuffle=False, random_state=0)
+    assert_simple_graph(A)
+    assert 0.8 * m < A.nnz / 2 <= m
+    # P(a node is in the upper half) = a + b for one endpoint; duplicates thin the dense corner only slightly.
+    upper = A[: n // 2].nnz / A.nnz
+    assert upper == pytest.approx(0.76, abs=0.02)
+    flat = rmat(n, m, a=0.25, b=0.25, c=0.25, random_state=0)
+    degrees = np.diff(flat.indptr)
+    assert degrees.var() == pytest.approx(degrees.mean(), rel=0.1)  # Poisson
+    assert np.diff(A.indptr).var() > 20 * degrees.var()
+
+
+def test_rmat_any_size_and_threads():
+    A = rmat(1000, 9000, random_state=5, n_jobs=1)
+    B = rmat(1000, 9000, random_state=5, n_jobs=2)
+    assert A.shape == (1000, 1000)
+    np.testing.assert_array_equal(A.indices, B.indices)
+    assert rmat(10, 0).nnz == 0
+    with pytest.raises(InputError, match="sum to 1"):
+        rmat(10, 5, a=0.9, b=0.9, c=0.1)
+    with pytest.raises(InputError, match="n is 1"):
+        rmat(1, 5)
+
+
+def test_negative_binomial_rows_sum_to_one():
+    P = negative_binomial(5000, random_state=0)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert P.nnz / 5000 == pytest.approx(10, rel=0.1)
+    kept = negative_binomial(5000, isolated="keep", random_state=0)
+    empty = np.diff(kept.indptr) == 0
+    # P(isolated) = E[exp(-10 theta / mean theta)] for theta negative binomial (3, 0.3) of mean 7, in closed
+    # form.
+    chance = (0.3 / (1 - 0.7 * np.exp(-10 / 7))) ** 3
+    assert empty.mean() == pytest.approx(chance, abs=4 * np.sqrt(chance / 5000))
+    assert negative_binomial(5000, isolated="drop", random_state=0).shape[0] == 5000 - empty.sum()
+    with pytest.raises(InputError, match="isolated"):
+        negative_binomial(10, isolated="other")
+
+
+def test_walks_follow_edges_and_weights():
+    A = sp.csr_array(np.array([[0, 3, 1, 0], [1, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]], float))
+    walks = random_walks(A, n_walks=4000, length=4, random_state=0)
+    assert walks.shape == (16000, 4)
+    assert (np.bincount(walks[:, 0]) == 4000).all()
+    dense = A.toarray()
+    for t in range(3):
+        here, there = walks[:, t], walks[:, t + 1]
+        moved = there >= 0
+        assert (dense[here[moved], there[moved]] > 0).all()
+        assert np.isin(here[~moved], [-1, 3]).all()
+    first = walks[walks[:, 0] == 0, 1]
+    assert (first == 1).mean() == pytest.approx(0.75, abs=0.03)
+
+
+def test_uniform_walks_reach_the_stationary_distribution():
+    A = dcsbm(300, c=12, q=2, alpha=1.0, theta="constant", random_state=0).adjacency
+    walks = random_walks(A, n_walks=300, length=15, random_state=1, n_jobs=2)
+    np.testing.assert_array_equal(walks, random_walks(A, n_walks=300, length=15, random_state=1, n_jobs=1))
+    visits = np.bincount(walks[:, -1], minlength=300) / len(walks)
+    degrees = np.diff(A.indptr)
+    expected = degrees / degrees.sum()
+    assert (np.abs(visits - expected) < 4.5 * np.sqrt(expected / len(walks))).all()
+
+
+def test_walks_errors():
+    with pytest.raises(InputError, match="square"):
+        random_walks(sp.csr_array((3, 4)))
+    with pytest.raises(InputError, match="negative"):
+        random_walks(sp.csr_array([[0, -1], [1, 0]]))
+
+
+def test_sir_without_recovery_is_a_time_respecting_reachability():
+    rng = np.random.default_rng(0)
+    edges = np.stack([rng.integers(0, 6, 60), rng.integers(0, 30, 60), rng.integers(0, 30, 60)], axis=1)
+    edges = edges[edges[:, 1] != edges[:, 2]]
+    run = sir(edges, beta=1.0, mu=0.0, seed_node=int(edges[0, 1]), n_nodes=30)
+    reached = {int(edges[0, 1])}
+    for t in range(6):
+        now = edges[edges[:, 0] == t, 1:]
+        reached |= {int(j) for i, j in now if i in reached} | {int(i) for i, j in now if j in reached}
+        assert set(np.flatnonzero(run.states[t + 1] == 1).tolist()) == reached
+
+
+def test_sir_conserves_people_and_never_goes_back():
+    rng = np.random.default_rng(1)
+    edges = np.stack(
+        [rng.integers(0, 40, 4000), rng.integers(0, 100, 4000), rng.integers(0, 100, 4000)], axis=1
+    )
+    run = sir(edges, beta=0.2, mu=0.1, random_state=0)
+    assert run.states.shape == (41, 100)
+    assert (run.counts.sum(axis=1) == 100).all()
+    assert (np.diff(run.states.astype(int), axis=0) >= 0).all()
+    assert (run.counts[0] == [99, 1, 0]).all()
+    np.testing.assert_array_equal(run.states, sir(edges, beta=0.2, mu=0.1, random_state=0).states)
+
+
+def test_sir_one_contact_has_the_analytic_chances():
+    """Three contacts in one snapshot: 1 - (1 - beta)^3; the seed recovers with mu, the other not yet."""
+    runs = 3000
+    final = np.array(
+        [
+            sir([[0, 0, 1]], 0.3, 0.25, weights=[3.0], seed_node=0, random_state=s).states[1]
+            for s in range(runs)
+        ]
+    )
+    for found, p in (((final[:, 1] == 1).mean(), 1 - 0.7**3), ((final[:, 0] == 2).mean(), 0.25)):
+        assert found == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / runs))
+    assert not (final[:, 1] == 2).any()
+
+
+def test_sir_recovery_time_is_geometric():
+    n, mu = 3000, 0.2
+    edges = np.stack([np.zeros(n - 1, int), np.zeros(n - 1, int), np.arange(1, n)], axis=1)
+    run = sir(edges, beta=1.0, mu=mu, seed_node=0, n_steps=6, random_state=0)
+    infected = run.counts[1:, 1] / n
+    np.testing.assert_allclose(infected, (1 - mu) ** np.arange(6), atol=4 * 0.5 / np.sqrt(n))
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "message"),
+    [
+        ([[0, 1]], {}, "t, i, j"),
+        (np.zeros((0, 3), int), {}, "at least one"),
+        ([[0, 0, 1]], {"beta": 2.0}, "probabilities"),
+        ([[0, 0, 1]], {"seed_node": 9}, "seed_node"),
+        ([[0, 0, 1]], {"n_nodes": 1}, "n_nodes"),
+        ([[0, 0, 1]], {"weights": [-1.0]}, "weights"),
+    ],
+)
+def test_sir_errors(edges, options, message):
+    with pytest.raises(InputError, match=message):
+        sir(edges, **{"beta": 0.1, "mu": 0.1, **options})
+
+
+@pytest.mark.slow
+def test_ten_million_edges_stay_in_memory_and_time():
+    A, _, info = dcsbm(1_000_000, c=20, q=10, alpha=3.0, random_state=0)
+    assert A.nnz / 1_000_000 == pytest.approx(info.c, rel=0.01)
