@@ -1,0 +1,88 @@
+"""Moments of classes of vectors, summed over fixed blocks of rows in fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Weighted sums over rows: weight and count (k,), first (k, d) and second (k, d, d) moments."""
+
+    weight: Array
+    count: Array
+    first: Array
+    second: Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What Eq. main needs of each class.
+
+    ``weight`` is the sum of item weights (the class size without a base measure), ``divisor`` what the
+    scatter is divided by (size - 1), ``mu`` the means (k, d), ``omega`` the covariances (k, d, d).
+    """
+
+    weight: Array
+    divisor: Array
+    mu: Array
+    omega: Array
+
+    @property
+    def log_weight(self) -> Array:
+        """log m + log pi of Eq. main."""
+        return np.log(self.weight)
+
+
+def block_sums(X: Array, labels: Array | None, k: int, weights: Array | None = None) -> Sums:
+    """Return the sums of one block; float32 products over a block, as float64."""
+    d = X.shape[1]
+    if k == 1 or labels is None:
+        Xw = X if weights is None else X * weights[:, None]
+        total = float(len(X)) if weights is None else float(weights.sum(dtype=np.float64))
+        # X.T @ X of one array is a symmetric rank-k update in BLAS: half the work
+        return Sums(
+            np.array([total]),
+            np.array([float(len(X))]),
+            (np.ones(len(X), X.dtype) @ Xw)[None].astype(np.float64),
+            (Xw.T @ X)[None].astype(np.float64),
+        )
+    weight, count = np.zeros(k), np.zeros(k)
+    first, second = np.zeros((k, d)), np.zeros((k, d, d))
+    for c in np.unique(labels):
+        inside = labels == c
+        part = block_sums(X[inside], None, 1, None if weights is None else weights[inside])
+        weight[c], count[c] = part.weight[0], part.count[0]
+        first[c], second[c] = part.first[0], part.second[0]
+    return Sums(weight, count, first, second)
+
+
+def add_sums(parts: Sequence[Sums]) -> Sums:
+    """Add up blocks in their order."""
+    weight, count, first, second = (
+        getattr(parts[0], name).copy() for name in ("weight", "count", "first", "second")
+    )
+    for part in parts[1:]:
+        weight += part.weight
+        count += part.count
+        first += part.first
+        second += part.second
+    return Sums(weight, count, first, second)
+
+
+def moments(sums: Sums) -> Moments:
+    """Turn sums into means and covariances; a class of one has no covariance, none may be empty."""
+    mu = sums.first / sums.weight[:, None]
+    scatter = sums.second - sums.weight[:, None, None] * mu[:, :, None] * mu[:, None, :]
+    divisor = sums.weight * (sums.count - 1) / sums.count  # the class size less one without weights
+    omega = np.divide(
+        scatter, divisor[:, None, None], out=np.zeros_like(scatter), where=divisor[:, None, None] > 0
+    )
+    return Moments(sums.weight, divisor, mu, omega)

@@ -1,0 +1,71 @@
+"""The parts of the gradient that are sums over all rows: context terms and the exact normaliser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from softvec._parallel import Workers, row_blocks
+from softvec.optimize.moments import Moments, Sums
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Derivative of the loss through the moments of the context vectors (DESIGN's last line of ``full``).
+
+    Item a of class c with weight v_a receives ``v_a (shift_c + y_a @ matrix_c)``.
+    """
+
+    shift: Array  # (k, d)
+    matrix: Array  # (k, d, d)
+
+    def rows(self, Y: Array, labels: Array | None, weight: Array | None, out: Array) -> None:
+        """Write the term for a block of context vectors."""
+        if labels is None:
+            np.matmul(Y, self.matrix[0], out=out)
+            out += self.shift[0]
+        else:
+            for c in np.unique(labels):
+                inside = labels == c
+                out[inside] = Y[inside] @ self.matrix[c] + self.shift[c]
+        if weight is not None:
+            out *= weight[:, None]
+
+
+def context(pulled: Sums, of: Moments, beta: float, dtype: np.dtype) -> Context:
+    """Build :class:`Context` from s_c, T_c (``pulled.first``, ``pulled.second``) and the moments of Y."""
+    scale = np.divide(beta, of.divisor, out=np.zeros_like(of.divisor), where=of.divisor > 0)
+    matrix = scale[:, None, None] * pulled.second
+    shift = pulled.first / of.weight[:, None] - np.einsum("cij,cj->ci", matrix, of.mu)
+    return Context(shift.astype(dtype), matrix.astype(dtype))
+
+
+def exact_term(
+    X: Array, Y: Array, rho: Array, weight: Array | None, beta: float, pool: Workers, sign: float = 1.0
+) -> tuple[Array, Array, Array]:
+    """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
+
+    With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``.
+    """
+    V, log_z = np.empty_like(X), np.empty(len(X))
+    log_v = 0.0 if weight is None else np.log(np.maximum(weight, 1e-300))
+
+    def one(lo: int, hi: int) -> Array:
+        scores = sign * beta * (X[lo:hi] @ Y.T).astype(np.float64) + log_v
+        log_z[lo:hi] = logsumexp(scores, axis=1)
+        S = np.exp(scores - log_z[lo:hi, None]) * (sign * rho[lo:hi, None])
+        V[lo:hi] = S @ Y
+        return S.T @ X[lo:hi]
+
+    E = np.zeros(Y.shape)
+    blocks = row_blocks(len(X), 256)
+    for first in range(0, len(blocks), 8):  # a few at a time: each part is as large as Y
+        for part in pool.map(one, blocks[first : first + 8]):
+            E += part
+    return V, log_z, E.astype(Y.dtype)
