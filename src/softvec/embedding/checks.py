@@ -1,0 +1,57 @@
+"""What an embedding is given becomes read-only float32, unique names and plain JSON, or an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softvec.errors import InputError
+from softvec.labels import Labels
+
+
+def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32]:
+    """Return a read-only (n, d) float32 array; a memory-mapped one stays on disk, unread."""
+    try:
+        given = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
+        X = np.array(given, dtype=np.float32, copy=(copy and given.flags.writeable) or None, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} cannot be read as rows of numbers: {error}") from error
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise InputError(f"{what} have shape {X.shape}; expected (n, d) with d >= 1")
+    if not isinstance(given, np.memmap) and not np.isfinite(X).all():
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise InputError(f"{what} hold NaN or infinite values (first in row {row})")
+    X = X.view() if isinstance(X, np.memmap) else X.view(np.ndarray)
+    X.flags.writeable = False
+    return X
+
+
+def checked_names(names: Labels | Iterable[Hashable] | None, n: int, what: str) -> Labels:
+    labels = Labels.range(n) if names is None else names if isinstance(names, Labels) else Labels(names)
+    if len(labels) != n:
+        raise InputError(f"{what} holds {len(labels):,} names for {n:,} vectors")
+    return labels
+
+
+def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a deep copy in JSON's own types."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.generic | np.ndarray):
+            return item.tolist()
+        if isinstance(item, Mapping):
+            return dict(item)
+        return str(item)
+
+    def finite(item: Any) -> Any:  # JSON has no NaN
+        if isinstance(item, dict):
+            return {key: finite(part) for key, part in item.items()}
+        if isinstance(item, list):
+            return [finite(part) for part in item]
+        return None if isinstance(item, float) and not np.isfinite(item) else item
+
+    return finite(json.loads(json.dumps(dict(value), default=plain)))

@@ -1,0 +1,126 @@
+"""Groups and low-dimensional maps of vectors, from scikit-learn (and umap-learn where asked for)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.embedding.search import unit_rows
+from softvec.errors import InputError
+
+_SAMPLE = 3000  # vectors of the silhouette sample: 9 million distances, well under a second
+
+
+def cluster(
+    V: NDArray[np.floating],
+    n_clusters: int | None = None,
+    *,
+    max_clusters: int = 50,
+    random_state: int | None = 0,
+) -> NDArray[np.int64]:
+    """Group rows by k-means on the unit sphere; labels in falling order of size.
+
+    Without ``n_clusters`` the number with the best mean silhouette on a sample of rows is taken, among
+    2, 3, 4, ... with gaps of a fifth up to ``max_clusters``.
+    """
+    X = unit_rows(V)
+    n = len(X)
+    if n_clusters is not None:
+        if not 1 <= n_clusters <= n:
+            raise InputError(f"n_clusters is {n_clusters}; expected 1 to {n}, the number of vectors")
+        return _by_size(_kmeans(X, n_clusters, random_state))
+    if n < 4:
+        return np.zeros(n, np.int64)
+    return _by_size(_kmeans(X, _best_number(X, min(max_clusters, n - 1), random_state), random_state))
+
+
+def _best_number(X: NDArray[np.float32], most: int, random_state: int | None) -> int:
+    from sklearn.metrics import silhouette_score
+
+    rng = np.random.default_rng(random_state)
+    S = X if len(X) <= _SAMPLE else X[np.sort(rng.choice(len(X), _SAMPLE, replace=False))]
+    best, number, k = -1.0, 1, 2
+    while k <= most:
+        labels = _kmeans(S, k, random_state)
+        if 1 < len(np.unique(labels)) < len(S):
+            score = float(silhouette_score(S, labels, metric="euclidean"))
+            if score > best:
+                best, number = score, k
+        k += max(1, k // 5)
+    return number
+
+
+def _kmeans(X: NDArray[np.float32], k: int, random_state: int | None) -> NDArray[np.int64]:
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
+        if len(X) <= 50_000:
+            model: Any = KMeans(k, n_init=4, random_state=random_state)
+        else:
+            model = MiniBatchKMeans(k, n_init=4, batch_size=8192, random_state=random_state)
+        return model.fit_predict(X).astype(np.int64)
+
+
+def _by_size(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    return rank[inverse]
+
+
+def project(
+    V: NDArray[np.floating],
+    method: str = "pca",
+    n_components: int = 2,
+    *,
+    random_state: int | None = 0,
+    options: dict[str, Any] | None = None,
+) -> NDArray[np.float32]:
+    """Return (n, n_components) coordinates by PCA, t-SNE or UMAP."""
+    methods = {"pca": _pca, "tsne": _tsne, "umap": _umap}
+    if method not in methods:
+        raise InputError(f"method is {method!r}; expected 'pca', 'tsne' or 'umap'")
+    if len(V) < 2 or bool((V == V[0]).all()):  # one point: nothing to lay out
+        return np.zeros((len(V), n_components), np.float32)
+    Z = methods[method](np.asarray(V, np.float32), n_components, random_state, dict(options or {}))
+    return np.ascontiguousarray(Z, dtype=np.float32)
+
+
+def _pca(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
+    from sklearn.decomposition import PCA
+
+    most = min(V.shape)
+    Z = PCA(min(k, most), random_state=random_state, **options).fit_transform(V)
+    return np.pad(Z, ((0, 0), (0, k - Z.shape[1])))
+
+
+def _tsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
+    from sklearn.manifold import TSNE
+
+    if len(V) < 5:
+        return _pca(V, k, random_state, {})
+    X = unit_rows(V)
+    if X.shape[1] > 50 and len(X) > 50:  # the usual first step: less noise and half the time
+        X = unit_rows(_pca(X, 50, random_state, {}).astype(np.float32))
+    options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
+    return TSNE(k, init="pca", random_state=random_state, **options).fit_transform(X)
+
+
+def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # umap-learn warns of threads when a seed is given, and more
+        try:
+            import umap
+        except ImportError as error:
+            raise InputError("method 'umap' needs umap-learn: pip install 'softvec[umap]'") from error
+        if len(V) < 5:
+            return _pca(V, k, random_state, {})
+        options.setdefault("n_neighbors", min(15, len(V) - 1))
+        return umap.UMAP(n_components=k, metric="cosine", random_state=random_state, **options).fit_transform(
+            V
+        )

@@ -1,0 +1,191 @@
+"""Nearest vectors by cosine: an exact blocked search, and a usearch graph index for many queries.
+
+The exact search never holds more than one block of scores for each thread. A single query reads every
+vector once, so it is as fast as memory allows and no index can repay its own construction; an index pays
+when there are many queries against many vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec._parallel import row_blocks, workers
+from softvec.errors import InputError
+
+ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
+QUERIES = 256  # queries of one block: its scores take 8 MB
+INDEX_FROM = 200_000  # below this many vectors the exact search answers a query in a few milliseconds
+
+
+def inverse_norms(V: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return 1 / |v| for each row, 0 for a zero row (its cosine with anything is then 0)."""
+    norms = np.empty(len(V), np.float32)
+    for lo, hi in row_blocks(len(V), ROWS):
+        norms[lo:hi] = np.sqrt(np.einsum("ij,ij->i", V[lo:hi], V[lo:hi], dtype=np.float64))
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def unit_rows(V: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return a copy of ``V`` with rows of length 1; zero rows stay zero."""
+    V = np.ascontiguousarray(V, dtype=np.float32)
+    return V * inverse_norms(V)[:, None]
+
+
+def _ordered(
+    rows: NDArray[np.intp], scores: NDArray[np.float32], n: int
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Sort candidates of each query by falling score, equal scores by row number, and keep ``n``."""
+    order = np.lexsort((rows, -scores), axis=1)[:, :n]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+
+def _merge(
+    best: tuple[NDArray[np.intp], NDArray[np.float32]], S: NDArray[np.float32], lo: int
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Put the scores of rows ``lo, lo + 1, ...`` that beat the worst of ``best`` into their places.
+
+    After a few blocks almost nothing beats the n-th best so far, so one comparison per score does.
+    """
+    rows, scores = best
+    query, column = np.nonzero(scores[:, -1:] < S)
+    if len(query) == 0:
+        return best
+    n = scores.shape[1]
+    counts = np.bincount(query, minlength=len(S))
+    slot = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+    width = n + int(counts.max())
+    all_rows = np.full((len(S), width), np.iinfo(np.intp).max)
+    all_scores = np.full((len(S), width), -np.inf, np.float32)
+    all_rows[:, :n], all_scores[:, :n] = rows, scores
+    all_rows[query, n + slot] = column + lo
+    all_scores[query, n + slot] = S[query, column]
+    return _ordered(all_rows, all_scores, n)
+
+
+def exact_nearest(
+    Q: NDArray[np.floating],
+    V: NDArray[np.floating],
+    n: int,
+    *,
+    scale: NDArray[np.float32] | None = None,
+    n_jobs: int | None = None,
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Find the ``n`` rows of ``V`` with the largest cosine to each row of ``Q``.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (q, d)
+    V : ndarray of shape (m, d)
+    n : int
+        Neighbours per query; no more than m are returned.
+    scale : ndarray of shape (m,), optional
+        ``inverse_norms(V)`` where it is known already.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    rows : ndarray of shape (q, n)
+    cosines : ndarray of shape (q, n)
+        In falling order; ties by row number.
+    """
+    n = min(n, len(V))
+    Q = unit_rows(Q)
+    factors = inverse_norms(V) if scale is None else scale
+
+    def search(qlo: int, qhi: int, first: int, last: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        best = (
+            np.full((qhi - qlo, n), np.iinfo(np.intp).max),
+            np.full((qhi - qlo, n), -np.inf, np.float32),
+        )
+        for lo in range(first, last, ROWS):
+            hi = min(lo + ROWS, last)
+            S = Q[qlo:qhi] @ np.asarray(V[lo:hi], dtype=np.float32).T  # (q, rows)
+            S *= factors[lo:hi]
+            start = 0
+            if lo == first:  # sort a few columns: a threshold that most of the others fail
+                start = min(max(n, 256), hi - lo)
+                columns = np.broadcast_to(np.arange(lo, lo + start), (qhi - qlo, start))
+                best = _ordered(np.hstack([best[0], columns]), np.hstack([best[1], S[:, :start]]), n)
+            best = _merge(best, S[:, start:], lo + start)
+        return best
+
+    query_spans = row_blocks(len(Q), QUERIES)
+    parts = 1 if len(query_spans) >= 8 else 8  # few queries: the threads share the rows instead
+    spans = row_blocks(len(V), -(-len(V) // (ROWS * parts)) * ROWS)
+    with workers(n_jobs) as pool:
+        found = pool.map(search, [(*q, *rows) for q in query_spans for rows in spans])
+    rows, scores = [], []
+    for i in range(0, len(found), len(spans)):
+        group = found[i : i + len(spans)]
+        merged = _ordered(np.hstack([r for r, _ in group]), np.hstack([s for _, s in group]), n)
+        rows.append(merged[0])
+        scores.append(merged[1])
+    if not np.isfinite(scores[-1]).all():
+        raise InputError("the vectors hold NaN or infinite values, so they have no nearest neighbours")
+    return np.concatenate(rows), np.concatenate(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """A usearch graph over unit vectors, with its measured recall.
+
+    Attributes
+    ----------
+    recall : float
+        Share of the true ten nearest that the index finds, on a sample of its own vectors.
+    sample : int
+        Size of that sample.
+    """
+
+    graph: Any
+    size: int
+    recall: float
+    sample: int
+
+    def nearest(
+        self, Q: NDArray[np.floating], n: int, n_jobs: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return row numbers and cosines of about the ``n`` nearest vectors to each query."""
+        n = min(n, self.size)
+        found = self.graph.search(unit_rows(Q), n, threads=_index_threads(n_jobs))
+        rows = np.atleast_2d(np.asarray(found.keys)).astype(np.intp)
+        scores = 1.0 - np.atleast_2d(np.asarray(found.distances)).astype(np.float32)
+        return _ordered(rows, scores, n)
+
+
+def _index_threads(n_jobs: int | None) -> int:
+    from softvec._parallel import resolve_n_jobs
+
+    return resolve_n_jobs(n_jobs)
+
+
+def build_index(
+    V: NDArray[np.floating], *, n_jobs: int | None = None, sample: int = 200, random_state: int = 0
+) -> Index:
+    """Build a usearch index of the rows of ``V`` and measure its recall against the exact search.
+
+    Raises
+    ------
+    InputError
+        When usearch is not installed.
+    """
+    try:
+        from usearch.index import Index as Graph
+    except ImportError as error:
+        raise InputError("an index needs usearch: pip install 'softvec[index]'") from error
+    graph = Graph(ndim=V.shape[1], metric="ip", dtype="f16", expansion_add=64)
+    for lo, hi in row_blocks(len(V), 65536):
+        graph.add(np.arange(lo, hi), unit_rows(V[lo:hi]), threads=_index_threads(n_jobs))
+    draw = np.random.default_rng(random_state).choice(len(V), min(sample, len(V)), replace=False)
+    Q = np.asarray(V[np.sort(draw)])
+    n = min(10, len(V))
+    truth, _ = exact_nearest(Q, V, n, n_jobs=n_jobs)
+    index = Index(graph, len(V), 0.0, len(Q))
+    found, _ = index.nearest(Q, n, n_jobs)
+    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(truth, found))
+    return Index(graph, len(V), hits / truth.size, len(Q))
