@@ -25,7 +25,7 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
     if not isinstance(given, np.memmap) and not np.isfinite(X).all():
         row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         raise InputError(f"{what} hold NaN or infinite values (first in row {row})")
-    X = X.view() if isinstance(X, np.memmap) else X.view(np.ndarray)
+    X = X.view(np.ndarray)
     X.flags.writeable = False
     return X
 

@@ -7,10 +7,12 @@ projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the t
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import sys
 import warnings
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -149,12 +151,15 @@ def read_vectors(
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
     source = _source(path)
-    chosen = format or _sniff(source, os.fspath(path))
-    if chosen == "softvec":
-        return vectors_own.read(source, mmap=mmap)
-    if chosen in ("word2vec", "word2vec-binary"):
-        return vectors_word2vec.read(source, binary=chosen == "word2vec-binary")
-    return vectors_tables.read(source, chosen, mmap=mmap)
+    try:
+        chosen = format or _sniff(source, os.fspath(path))
+        if chosen == "softvec":
+            return vectors_own.read(source, mmap=mmap)
+        if chosen in ("word2vec", "word2vec-binary"):
+            return vectors_word2vec.read(source, binary=chosen == "word2vec-binary")
+        return vectors_tables.read(source, chosen, mmap=mmap)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
 
 
 def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
@@ -178,17 +183,18 @@ def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
 
 def open_source(source: Path | io.BytesIO) -> IO[bytes]:
     """Open a file (gunzipping it if need be) or rewind what was read from standard input."""
-    import gzip
-
     try:
         file: IO[bytes] = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getbuffer())
     except PermissionError as error:
         raise InputError(f"{source}: permission denied") from error
-    if file.read(2) == b"\x1f\x8b":
-        file.seek(0)
-        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    zipped = file.read(2) == b"\x1f\x8b"
     file.seek(0)
-    return file
+    if not zipped:
+        return file
+    if isinstance(source, Path):
+        file.close()  # gzip.open closes what it opened itself, and nothing else
+        return gzip.open(source, "rb")  # type: ignore[return-value]
+    return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
 
 
 def title(source: Path | io.BytesIO) -> str:
@@ -221,10 +227,23 @@ def _looks_binary(head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
     if len(first.split()) != 2 or not all(part.isdigit() for part in first.split()):
         return False
-    line = rest.partition(b"\n")[0]
-    numbers = line.split(b" ")[1:-1]  # the last may be cut off at the end of the head
+    line, _, _ = rest.partition(b"\n")
+    numbers = line.split(b" ")[1:]
+    if len(rest) > len(line):
+        numbers = numbers[-int(first.split()[1]) :]
+    else:
+        numbers = numbers[:-1]  # the last number is cut off where the head ends
     try:
-        [float(part) for part in numbers if part]
+        if numbers and all(np.isfinite(float(part)) for part in numbers if part.strip()):
+            return False
     except ValueError:
-        return True
-    return not numbers and len(rest) > 64
+        pass
+    return any(byte < 9 or 13 < byte < 32 for byte in rest) or not _is_text(rest)
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.start > len(head) - 4  # a character cut at the end of the head
+    return True

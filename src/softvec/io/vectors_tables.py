@@ -46,7 +46,7 @@ def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Vecto
         if format == "npy":
             return _read_npy(source, mmap)
         return _read_csv(source) if format == "csv" else _read_tsv(source)
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{title(source)} cannot be read as {format}: {reason}") from error
 
@@ -246,12 +246,16 @@ def _read_csv(source: Path | io.BytesIO) -> VectorTable:
     import pyarrow.csv as csv
 
     with open_source(source) as file:
-        table = csv.read_csv(pa.BufferReader(file.read()))
-    whole = [f.name for f in table.schema if pa.types.is_integer(f.type)][1:]
-    for column in whole:  # a column whose numbers all happen to be whole is still a coordinate
-        at = table.schema.get_field_index(column)
-        table = table.set_column(at, column, table.column(column).cast(pa.float64()))
-    return from_arrow(table, title(source))
+        data = file.read()
+    header = csv.open_csv(pa.BufferReader(data), convert_options=csv.ConvertOptions()).schema.names
+    named = "name" if "name" in header else header[0]
+    types = {column: pa.string() if column == named else pa.float32() for column in header}
+    options = csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+    table = csv.read_csv(pa.BufferReader(data), convert_options=options)
+    at = table.schema.get_field_index(named)
+    labels = parse_names(table.column(at).to_pylist())
+    plain = from_arrow(table.remove_column(at), title(source))
+    return VectorTable(plain.vectors, labels)
 
 
 # the TensorBoard projector: vectors.tsv without a header, metadata.tsv with one name a line

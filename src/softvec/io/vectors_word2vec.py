@@ -104,11 +104,8 @@ def write(table: VectorTable, path: str | os.PathLike[str], *, binary: bool) -> 
 
 def read(source: Path | io.BytesIO, *, binary: bool) -> VectorTable:
     """Read word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
-    try:
-        with open_source(source) as file:
-            texts, vectors = _read_binary(file, title(source)) if binary else _read_text(file, title(source))
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
+    with open_source(source) as file:
+        texts, vectors = _read_binary(file, title(source)) if binary else _read_text(file, title(source))
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"{title(source)}: the vector of {texts[row]!r} holds NaN or infinite values")
