@@ -7,3 +7,7 @@ class InputError(ValueError):
     The command line prints such a message as one line and exits with code 2. Subclassing
     ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
     """
+
+
+class InputTypeError(InputError, TypeError):
+    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from softvec import kernels
 from softvec._parallel import Workers, row_blocks, workers
-from softvec.errors import InputError
+from softvec.errors import InputError, InputTypeError
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
@@ -417,7 +417,8 @@ def _numeric(dense: Array) -> Array:
     try:
         return dense.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"P holds entries that are not numbers ({error}); convert it to float") from error
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"P holds entries that are not numbers ({error}); convert it to float") from error
 
 
 def check_nonnegative(P: Operator, name: str = "P") -> None:
