@@ -187,7 +187,7 @@ class Strings(Store):
             for k, byte in enumerate(wanted[:16]):
                 equal += self.data[np.minimum(self.offsets[rows] + k, len(self.data) - 1)] == byte
             rows = rows[np.argsort(-equal, kind="stable")[:_SUGGESTION_SAMPLE]]
-        return [self.get(i) for i in rows]
+        return [self.get(i) for i in rows.tolist()]
 
     def take(self, rows: np.ndarray) -> Store:
         sizes = np.diff(self.offsets)[rows]

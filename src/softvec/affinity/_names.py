@@ -1,0 +1,173 @@
+"""Names to numbers, in order of first appearance, block after block.
+
+Three encoders for three kinds of blocks: integers (an array; a lookup table where they are dense, a
+hash table where not), tokens (UTF-8 bytes in a buffer, interned without making Python strings), and any
+Python objects (a dict). A block has one or two columns; a row's names are met from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.errors import InputError
+from softvec.labels import Labels
+
+_SMALL = 1_000_000  # names below which NumPy takes less than compiling the kernels once would
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Names as bytes: name (row, c) is ``buf[starts[row, c]:ends[row, c]]``."""
+
+    buf: NDArray[np.uint8]
+    starts: NDArray[np.integer]  # (rows, columns)
+    ends: NDArray[np.integer]  # (rows, columns)
+    hashes: NDArray[np.uint64]  # (rows, columns)
+
+
+class IntegerNames:
+    """Integers; numbered at the end, when their range is known."""
+
+    def __init__(self) -> None:
+        self._blocks: list[NDArray[np.integer]] = []
+        self._lowest, self._highest, self._total = 0, -1, 0
+
+    def add(self, ids: NDArray[np.integer]) -> None:
+        """Add a block of shape (rows, columns); it is copied only to make it smaller."""
+        if ids.size == 0:
+            return
+        low, high = int(ids.min()), int(ids.max())
+        self._lowest = low if self._total == 0 else min(low, self._lowest)
+        self._highest = high if self._total == 0 else max(high, self._highest)
+        self._total += ids.size
+        fits = low >= -(2**31) and high < 2**31
+        self._blocks.append(ids.astype(np.int32 if fits else np.int64))
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        blocks, self._blocks = self._blocks, []
+        if self._total <= _SMALL:
+            return _number_small(blocks)
+        span = self._highest - self._lowest + 1
+        if span <= 2 * self._total:
+            return self._by_table(blocks, span)
+        return self._by_hash(blocks)
+
+    def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Labels]:
+        from softvec.kernels import text
+
+        lookup = np.full(span, -1, dtype=np.int32)
+        first = np.empty(min(span, self._total), dtype=np.int64)
+        count = 0
+        for b, ids in enumerate(blocks):
+            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            count = text.number_by_table(ids, self._lowest, lookup, first, count, codes)
+            blocks[b] = codes
+        return blocks, Labels.from_integers(first[:count].copy())
+
+    def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Labels]:
+        from softvec.kernels import text
+
+        table = np.zeros(2**16, dtype=np.int32)
+        first = np.empty(2**15, dtype=np.int64)
+        count = 0
+        for b, ids in enumerate(blocks):
+            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            done = 0
+            while done < len(ids):
+                done, count = text.number_by_hash(ids, done, table, first, count, codes)
+                if done < len(ids):
+                    table = np.zeros(2 * len(table), dtype=np.int32)
+                    first = np.concatenate([first, np.empty_like(first)])
+                    text.rehash_integers(first, count, table)
+            blocks[b] = codes
+        return blocks, Labels.from_integers(first[:count].copy())
+
+
+def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Labels]:
+    if not blocks:
+        return [], Labels.range(0)
+    flat = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
+    values, firsts, inverse = np.unique(flat, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    codes = rank[inverse].reshape(-1, blocks[0].shape[1])
+    return [codes], Labels.from_integers(values[order])
+
+
+class TokenNames:
+    """Tokens of UTF-8 text; each block is numbered as it comes."""
+
+    def __init__(self) -> None:
+        self._codes: list[Codes] = []
+        self._table = np.zeros((2**14, 1), dtype=np.uint64)
+        self._names = np.empty(2**17, dtype=np.uint8)
+        self._offsets = np.zeros(2**13 + 1, dtype=np.int64)
+        self.count = 0
+
+    def add(self, tokens: Tokens) -> None:
+        self._codes.append(self.encode(tokens))
+
+    def encode(self, tokens: Tokens) -> Codes:
+        """Return the numbers of a block's names, growing the tables as needed."""
+        from softvec.kernels import text
+
+        codes = np.empty(tokens.hashes.shape, dtype=np.int32)
+        done = 0
+        while True:
+            done, self.count = text.intern_tokens(
+                tokens.buf, tokens.starts, tokens.ends, tokens.hashes, done,
+                self._table, self._names, self._offsets, self.count, codes,
+            )  # fmt: skip
+            if done == len(codes):
+                return codes
+            self._grow(int((tokens.ends[done] - tokens.starts[done]).sum()))
+
+    def _grow(self, needed: int) -> None:
+        from softvec.kernels import text
+
+        used = int(self._offsets[self.count])
+        if used + needed > len(self._names):
+            self._names = np.concatenate([self._names, np.empty(len(self._names) + needed, np.uint8)])
+        if self.count > len(self._table) // 2 - 4:
+            if self.count > 2**30:
+                raise InputError(f"more than {self.count:,} names; softvec numbers rows with 32 bits")
+            self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets), np.int64)])
+            self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
+            text.rehash(self._names, self._offsets, self.count, self._table)
+
+    def labels(self) -> Labels:
+        """Return the names met so far."""
+        offsets = self._offsets[: self.count + 1]
+        return Labels.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        return self._codes, self.labels()
+
+
+class ObjectNames:
+    """Any hashable Python objects."""
+
+    def __init__(self) -> None:
+        self._codes: list[Codes] = []
+        self._table: dict[Hashable, int] = {}
+
+    def add(self, rows: Sequence[Sequence[Hashable]]) -> None:
+        """Add a block: rows of one or two names."""
+        if not len(rows):
+            return
+        table = self._table
+        try:
+            flat = [table.setdefault(name, len(table)) for row in rows for name in row]
+        except TypeError as error:
+            raise InputError(f"a name is not hashable ({error}); use strings, numbers or tuples") from None
+        self._codes.append(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        return self._codes, Labels(self._table)

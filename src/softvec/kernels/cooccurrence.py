@@ -1,0 +1,85 @@
+"""Counting words that stand near each other: gather, row by row, without hashing or sorting pairs.
+
+Tokens are word numbers, -1 between documents. The places of each word are listed by a counting sort;
+then each row of the result is one dense accumulator over the words around those places. Rows are
+independent, so threads share them, and the sums do not depend on how.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def renumber(tokens, numbers, out):
+    """Map words to new numbers and drop those mapped to -1; document ends stay. Returns the length."""
+    size = 0
+    for k in range(tokens.shape[0]):
+        word = tokens[k]
+        if word < 0:
+            if size > 0 and out[size - 1] >= 0:
+                out[size] = -1
+                size += 1
+        elif numbers[word] >= 0:
+            out[size] = numbers[word]
+            size += 1
+    return size
+
+
+@njit(nogil=True, cache=True)
+def places(tokens, starts, out):
+    """List the places of each word, in order; ``starts`` (words + 1) is filled with where its list starts."""
+    for k in range(tokens.shape[0]):
+        if tokens[k] >= 0:
+            starts[tokens[k] + 1] += 1
+    for word in range(starts.shape[0] - 1):
+        starts[word + 1] += starts[word]
+    cursor = starts[:-1].copy()
+    for k in range(tokens.shape[0]):
+        if tokens[k] >= 0:
+            out[cursor[tokens[k]]] = k
+            cursor[tokens[k]] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_rows(tokens, starts, places, weights, lo, hi, sums, indices, values, lengths):
+    """Count the words around each of the words lo..hi-1; ``weights[s]`` is the weight at distance s + 1.
+
+    ``sums`` (words, zero) is the accumulator and is zero again afterwards. Returns the entries written.
+    """
+    window = weights.shape[0]
+    size = tokens.shape[0]
+    total = 0
+    for word in range(lo, hi):
+        begin = total
+        for k in range(starts[word], starts[word + 1]):
+            p = places[k]
+            for s in range(min(window, p)):
+                other = tokens[p - s - 1]
+                if other < 0:
+                    break
+                if sums[other] == 0:
+                    indices[total] = other
+                    total += 1
+                sums[other] += weights[s]
+            for s in range(min(window, size - 1 - p)):
+                other = tokens[p + s + 1]
+                if other < 0:
+                    break
+                if sums[other] == 0:
+                    indices[total] = other
+                    total += 1
+                sums[other] += weights[s]
+        if (total - begin) * 16 > sums.shape[0]:
+            total = begin  # a scan of all words costs less than a sort of most of them
+            for other in range(sums.shape[0]):
+                if sums[other] != 0:
+                    indices[total] = other
+                    total += 1
+        else:
+            indices[begin:total].sort()
+        for k in range(begin, total):
+            values[k] = sums[indices[k]]
+            sums[indices[k]] = 0
+        lengths[word - lo] = total - begin
+    return total

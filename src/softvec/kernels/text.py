@@ -1,0 +1,303 @@
+"""Bytes of text to numbers: fields of lines, integers, decimals, and names interned to codes.
+
+Each kernel takes a block of whole lines as ``uint8``. Nothing is decoded: names stay UTF-8 bytes, packed
+behind one another. :mod:`softvec.io.lines` holds the same rules in plain Python, for small files and for
+messages about bad lines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softvec.kernels._intrinsics import prefetch
+
+OK, RAGGED, QUOTED = 0, 1, 2
+_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = 9, 10, 13, 32, 34
+_AHEAD = 16
+_LARGEST = 2**63 - 1
+
+
+@njit(nogil=True, cache=True)
+def split_fields(buf, delimiter, comment, slots, n_fields, starts, ends):
+    """Find the wanted fields of each line.
+
+    ``delimiter`` is a byte, or 0 for runs of spaces and tabs; ``comment[byte]`` marks bytes that open a
+    comment line; ``slots[c]`` is the column of ``starts`` and ``ends`` that takes field c, or -1. A line
+    of other than ``n_fields`` fields (fewer than ``len(slots)``, where ``n_fields`` is 0) stops the scan,
+    as does a quoted field. Returns (rows, status, position of the line that stopped the scan).
+    """
+    size = buf.shape[0]
+    wanted = slots.shape[0]
+    rows = 0
+    p = 0
+    while p < size:
+        line = p
+        while p < size and (buf[p] == _SPACE or (buf[p] == _TAB and delimiter != _TAB)):
+            p += 1
+        if p >= size or buf[p] == _NEWLINE or buf[p] == _RETURN or comment[buf[p]]:
+            while p < size and buf[p] != _NEWLINE:
+                p += 1
+            p += 1
+            continue
+        field = 0
+        more = True
+        while more:
+            start = p
+            if delimiter == 0:
+                while p < size and buf[p] > _SPACE:
+                    p += 1
+                end = p
+                while p < size and (buf[p] <= _SPACE and buf[p] != _NEWLINE):
+                    p += 1
+                more = p < size and buf[p] != _NEWLINE
+            else:
+                if p < size and buf[p] == _QUOTE:
+                    return rows, QUOTED, line
+                while p < size and buf[p] != delimiter and buf[p] != _NEWLINE:
+                    p += 1
+                end = p
+                more = p < size and buf[p] == delimiter
+                while end > start and buf[end - 1] <= _SPACE:
+                    end -= 1
+                if more:
+                    p += 1
+                    while p < size and buf[p] == _SPACE:
+                        p += 1
+            if field < wanted and slots[field] >= 0:
+                starts[rows, slots[field]] = start
+                ends[rows, slots[field]] = end
+            field += 1
+        p += 1
+        if (n_fields > 0 and field != n_fields) or field < wanted:
+            return rows, RAGGED, line
+        rows += 1
+    return rows, OK, size
+
+
+@njit(nogil=True, cache=True)
+def parse_integers(buf, starts, ends, columns, out):
+    """Parse fields as canonical integers (no plus sign, no leading zero, below 2**63 in size).
+
+    Returns the first row that is not one, or -1.
+    """
+    for row in range(out.shape[0]):
+        for c in range(columns):
+            p, end = starts[row, c], ends[row, c]
+            negative = p < end and buf[p] == 45
+            if negative:
+                p += 1
+            length = end - p
+            if length < 1 or length > 19 or (buf[p] == 48 and (length > 1 or negative)):
+                return row
+            value = np.int64(0)
+            while p < end:
+                digit = np.int64(buf[p]) - 48
+                if digit < 0 or digit > 9 or value > (_LARGEST - digit) // 10:
+                    return row
+                value = value * 10 + digit
+                p += 1
+            out[row, c] = -value if negative else value
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def parse_decimals(buf, starts, ends, column, powers, out, hard):
+    """Parse fields as decimals where that is exact in one operation; list the other rows in ``hard``.
+
+    A mantissa below 2**53 times or over an exact power of ten (``powers``, 10**0 to 10**22) rounds once,
+    so it equals the correctly rounded value. Returns the number of hard rows.
+    """
+    n_hard = 0
+    for row in range(out.shape[0]):
+        p, end = starts[row, column], ends[row, column]
+        negative = p < end and buf[p] == 45
+        if p < end and (buf[p] == 45 or buf[p] == 43):
+            p += 1
+        mantissa = np.int64(0)
+        digits = 0
+        scale = 0
+        good = True
+        point = False
+        while p < end:
+            c = np.int64(buf[p])
+            if c >= 48 and c <= 57:
+                if mantissa < 900_000_000_000_000:
+                    mantissa = mantissa * 10 + (c - 48)
+                    scale -= point
+                    digits += 1
+                else:
+                    good = False
+            elif c == 46 and not point:
+                point = True
+            else:
+                break
+            p += 1
+        if p < end and (buf[p] == 101 or buf[p] == 69) and digits > 0:
+            p += 1
+            sign = 1
+            if p < end and (buf[p] == 45 or buf[p] == 43):
+                sign = -1 if buf[p] == 45 else 1
+                p += 1
+            exponent = 0
+            good = good and p < end
+            while p < end and buf[p] >= 48 and buf[p] <= 57 and exponent < 1000:
+                exponent = exponent * 10 + (np.int64(buf[p]) - 48)
+                p += 1
+            scale += sign * exponent
+        if not good or digits == 0 or p < end or scale < -22 or scale > 22:
+            hard[n_hard] = row
+            n_hard += 1
+            continue
+        value = np.float64(mantissa)
+        value = value * powers[scale] if scale >= 0 else value / powers[-scale]
+        out[row] = -value if negative else value
+    return n_hard
+
+
+@njit(nogil=True, cache=True)
+def hash_tokens(buf, starts, ends, out):
+    """Hash each token (FNV-1a, 64 bits, mixed so that the high bits are good too)."""
+    for row in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            h = np.uint64(0xCBF29CE484222325)
+            for p in range(starts[row, c], ends[row, c]):
+                h = (h ^ np.uint64(buf[p])) * np.uint64(0x100000001B3)
+            h ^= h >> np.uint64(32)
+            out[row, c] = h * np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(nogil=True, cache=True)
+def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count, codes):
+    """Give each token the number of its first appearance; stop where a table is full.
+
+    ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
+    New names are appended to ``names`` and ``offsets``. Returns (next row, number of names).
+    """
+    columns = codes.shape[1]
+    mask = np.uint64(table.shape[0] - 1)
+    low = np.uint64(0xFFFFFFFF)
+    limit = min(table.shape[0] // 2, offsets.shape[0] - 1) - columns
+    last = hashes.shape[0] - 1
+    for row in range(begin, hashes.shape[0]):
+        if count > limit:
+            return row, count
+        for c in range(columns):
+            prefetch(table, np.int64(hashes[min(row + _AHEAD, last), c] & mask))
+            h = hashes[row, c]
+            high = h & ~low
+            start, length = starts[row, c], ends[row, c] - starts[row, c]
+            slot = h & mask
+            while True:
+                entry = table[np.int64(slot), 0]
+                if entry == 0:
+                    at = offsets[count]
+                    if at + length > names.shape[0]:
+                        return row, count
+                    for k in range(length):
+                        names[at + k] = buf[start + k]
+                    count += 1
+                    offsets[count] = at + length
+                    table[np.int64(slot), 0] = high | np.uint64(count)
+                    codes[row, c] = count - 1
+                    break
+                if (entry & ~low) == high:
+                    code = np.int64(entry & low) - 1
+                    at = offsets[code]
+                    same = offsets[code + 1] - at == length
+                    k = 0
+                    while same and k < length:
+                        same = names[at + k] == buf[start + k]
+                        k += 1
+                    if same:
+                        codes[row, c] = code
+                        break
+                slot = (slot + np.uint64(1)) & mask
+    return hashes.shape[0], count
+
+
+@njit(nogil=True, cache=True)
+def rehash(names, offsets, count, table):
+    """Enter the first ``count`` names, which are distinct, into an empty ``table``."""
+    mask = np.uint64(table.shape[0] - 1)
+    for code in range(count):
+        h = np.uint64(0xCBF29CE484222325)
+        for p in range(offsets[code], offsets[code + 1]):
+            h = (h ^ np.uint64(names[p])) * np.uint64(0x100000001B3)
+        h ^= h >> np.uint64(32)
+        h *= np.uint64(0x9E3779B97F4A7C15)
+        slot = h & mask
+        while table[np.int64(slot), 0] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[np.int64(slot), 0] = (h & ~np.uint64(0xFFFFFFFF)) | np.uint64(code + 1)
+
+
+@njit(nogil=True, cache=True)
+def number_by_table(ids, lowest, lookup, first, count, codes):
+    """Number integers in [lowest, lowest + len(lookup)) by first appearance; ``lookup`` starts at -1."""
+    for row in range(ids.shape[0]):
+        for c in range(ids.shape[1]):
+            at = np.int64(ids[row, c]) - lowest
+            code = lookup[at]
+            if code < 0:
+                code = count
+                lookup[at] = code
+                first[code] = ids[row, c]
+                count += 1
+            codes[row, c] = code
+    return count
+
+
+@njit(nogil=True, cache=True)
+def number_by_hash(ids, begin, table, first, count, codes):
+    """Number any integers by first appearance; stop where the table (slots of number + 1) is full."""
+    mask = np.uint64(table.shape[0] - 1)
+    limit = min(table.shape[0] // 2, first.shape[0]) - ids.shape[1]
+    for row in range(begin, ids.shape[0]):
+        if count > limit:
+            return row, count
+        for c in range(ids.shape[1]):
+            value = np.int64(ids[row, c])
+            h = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+            slot = (h ^ (h >> np.uint64(32))) & mask
+            while table[slot] != 0 and first[table[slot] - 1] != value:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] == 0:
+                first[count] = value
+                count += 1
+                table[slot] = count
+            codes[row, c] = table[slot] - 1
+    return ids.shape[0], count
+
+
+@njit(nogil=True, cache=True)
+def rehash_integers(first, count, table):
+    """Enter the first ``count`` integers, which are distinct, into an empty ``table``."""
+    mask = np.uint64(table.shape[0] - 1)
+    for code in range(count):
+        h = np.uint64(np.int64(first[code])) * np.uint64(0x9E3779B97F4A7C15)
+        slot = (h ^ (h >> np.uint64(32))) & mask
+        while table[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot] = code + 1
+
+
+@njit(nogil=True, cache=True)
+def split_words(buf, starts, ends, lines):
+    """Find the words between blanks; ``lines[w]`` counts the line ends before word w. Returns words."""
+    size = buf.shape[0]
+    words = 0
+    line = 0
+    p = 0
+    while p < size:
+        if buf[p] <= _SPACE:
+            line += buf[p] == _NEWLINE
+            p += 1
+            continue
+        starts[words, 0] = p
+        lines[words] = line
+        while p < size and buf[p] > _SPACE:
+            p += 1
+        ends[words, 0] = p
+        words += 1
+    return words
