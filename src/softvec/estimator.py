@@ -346,8 +346,8 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if result.log_z_error_median > _LOUD:
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows); vectors may still be good, but the loss is not. Lower beta (now {self.beta:g}) or "
-                f"raise n_clusters (now {self.n_clusters})",
+                f"{result.n_rows} rows); vectors may still be good, but the loss is not. "
+                f"Lower beta (now {self.beta:g}) or raise n_clusters (now {self.n_clusters})",
                 stacklevel=5,
             )
         return result

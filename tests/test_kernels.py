@@ -1,0 +1,142 @@
+"""Compiled kernels against the reference, over precision, sizes and options."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from softvec.kernels import compiled, reference
+
+DTYPES = [np.float32, np.float64]
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+def unit(n, d, dtype, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(dtype)
+
+
+def half(X):
+    return X.astype(np.float16).view(np.uint16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("d", [1, 7, 32, 65])
+def test_gather(dtype, index, d):
+    rng = np.random.default_rng(d)
+    A = sparse.random_array((40, 30), density=0.2, rng=rng, format="csr")
+    X = unit(30, d, dtype)
+    indptr, indices = A.indptr.astype(np.int64), A.indices.astype(index)
+    none, no_rows = np.empty(0), np.empty((0, d), dtype)
+    rows, cols = rng.random(40).astype(dtype), rng.random(30).astype(dtype)
+    for values in (none, A.data):
+        for scale in (none.astype(dtype), cols):
+            for row_scale in (none.astype(dtype), rows):
+                for add in (no_rows, unit(25, d, dtype, 3)):
+                    results = []
+                    for module in (reference, compiled):
+                        out = np.full((25, d), np.nan, dtype)
+                        module.gather(indptr, indices, values, scale, row_scale, X, add, out, 10, 35)
+                        results.append(out)
+                    np.testing.assert_allclose(*results, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("d", [3, 32])
+def test_gather_from_and_to_half_precision(d):
+    A = sparse.random_array((40, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X, none = half(unit(30, d, np.float32)), np.empty(0, np.float32)
+    indptr = A.indptr.astype(np.int64)
+    for out_dtype in (np.float32, np.uint16):
+        results = []
+        for module in (reference, compiled):
+            out = np.zeros((40, d), out_dtype)
+            module.gather(indptr, A.indices, A.data, none, none, X, X[:0], out, 0, 40)
+            results.append(reference.as_float(out))
+        np.testing.assert_allclose(*results, rtol=2e-3, atol=1e-5)
+
+
+def test_half_precision_conversion_is_numpys():
+    X = np.random.default_rng(0).standard_normal((9, 5)).astype(np.float32)
+    X[0, :4] = [0.0, 1e-6, 70000.0, -1e-9]
+    out = np.empty(X.shape, np.uint16)
+    compiled.to_half(X, out)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out, half(X))
+
+
+def block(dtype, k, b=11, d=9, seed=0):
+    rng = np.random.default_rng(seed)
+    X = unit(b, d, dtype, seed)
+    omega = rng.standard_normal((k, d, d))
+    omega = (np.einsum("cij,ckj->cik", omega, omega) / d**2).astype(dtype)
+    return {
+        "X": X,
+        "G": rng.standard_normal((b, d)).astype(dtype),
+        "H": np.ascontiguousarray(np.einsum("id,cde->cie", X, omega)).astype(dtype),
+        "anchors": rng.standard_normal((k + 1, d)).astype(dtype),
+        "log_pi": np.log(rng.random(k) * 100),
+        "rho": rng.random(b),
+        "C": rng.standard_normal((b, d)).astype(dtype),
+    }
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("with_context", [False, True])
+@pytest.mark.parametrize("copy", ["none", "half", "same"])
+def test_fused_step(dtype, k, with_context, copy):
+    if copy == "half" and dtype == np.float64:
+        return  # float64 vectors are never copied to half precision
+    results = []
+    for module in (reference, compiled):
+        a = block(dtype, k)
+        target = np.zeros((0 if copy == "none" else 11, 9), np.uint16 if copy == "half" else dtype)
+        stats = np.zeros((11, 3))
+        context = a["C"] if with_context else a["C"][:0]
+        params = np.array([2.0, 0.3])
+        module.fused_step(
+            a["X"], a["G"], a["H"], context, a["anchors"], a["log_pi"], a["rho"], params, target, stats
+        )
+        results.append((a["X"], stats, reference.as_float(target)))
+    for x, y in zip(*results):
+        np.testing.assert_allclose(
+            x, y, rtol=10 * TOLERANCE[dtype], atol=1e-3 if x is results[0][2] else 1e-5
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 4])
+def test_mixture_term(dtype, k):
+    results = []
+    for module in (reference, compiled):
+        a = block(dtype, k)
+        out, log_z, r = np.empty_like(a["X"]), np.empty(11), np.empty((11, k))
+        module.mixture_term(
+            a["X"], a["H"], np.ascontiguousarray(a["anchors"][:k]), a["log_pi"], a["rho"], 3.0, out, log_z, r
+        )
+        results.append((out, log_z, r))
+    for x, y in zip(*results):
+        np.testing.assert_allclose(x, y, rtol=10 * TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("step", ["sphere_step", "ball_step"])
+def test_steps(dtype, step):
+    results = []
+    for module in (reference, compiled):
+        a = block(dtype, 1)
+        g = a["G"].copy()
+        g[3] = 0  # no gradient: the row stays
+        X, copy = (
+            a["X"] * (0.8 if step == "ball_step" else 1),
+            np.empty((11, 9), np.uint16 if dtype == np.float32 else dtype),
+        )
+        X = X.astype(dtype)
+        before = X[3].copy()
+        getattr(module, step)(X, g, 0.4, copy)
+        np.testing.assert_allclose(X[3], before, rtol=1e-6)
+        results.append((X, reference.as_float(copy)))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=2e-3, atol=1e-5)
+    if step == "sphere_step":
+        np.testing.assert_allclose(np.linalg.norm(results[1][0], axis=1), 1, atol=1e-6)
