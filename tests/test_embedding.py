@@ -241,6 +241,12 @@ def test_bad_arguments(arguments, message):
         Embedding(*arguments)
 
 
+@pytest.mark.parametrize("sizes", [[1], [1, -1], [1, np.nan], [[1, 2]]])
+def test_bad_sizes(sizes):
+    with pytest.raises(InputError, match="sizes"):
+        Embedding(np.eye(2), sizes=sizes)
+
+
 def test_bad_sides():
     with pytest.raises(InputError, match="dimensions"):
         Embedding(np.eye(2), context_vectors=np.eye(3))

@@ -1,5 +1,6 @@
 """Vector files: round trips in every format, other libraries as readers, damaged and hostile files."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -90,12 +91,14 @@ def test_two_sides_and_provenance_survive(tmp_path, file):
         ["u", ("v", 1)],
         context_vectors=np.eye(3),
         context_names=[1, 2, 30],
+        sizes=[3, 4.5],
         provenance={"history": [{"epoch": 1, "loss": 2.5}]},
     )
     emb.save(tmp_path / file)
     back = Embedding.load(tmp_path / file)
     same(back, emb)
     same(back.context, emb.context)
+    np.testing.assert_array_equal(back.sizes, [3, 4.5])
     assert back.provenance["history"] == [{"epoch": 1, "loss": 2.5}]
 
 
@@ -140,6 +143,12 @@ def test_frames(library, names):
     frame = emb.to_dataframe(library)
     assert frame.shape == ((2, 4) if library == "pandas" else (2, 5))
     same(Embedding.from_dataframe(frame), emb)
+
+
+def test_sizes_are_counts_in_gensim():
+    pytest.importorskip("gensim")
+    kv = make(["a", "b"], sizes=[5, 7]).to_gensim()
+    assert kv.get_vecattr("b", "count") == 7
 
 
 def test_frames_of_the_wrong_kind():
@@ -253,7 +262,7 @@ def test_standard_streams(monkeypatch, capfdbinary):
 
 
 def test_format_names():
-    with pytest.raises(InputError, match="extension '.xyz'"):
+    with pytest.raises(InputError, match=r"extension '\.xyz'"):
         format_of("a.xyz")
     with pytest.raises(InputError, match="format is 'pickle'"):
         format_of("a.txt", "pickle")
@@ -325,13 +334,13 @@ def test_every_truncation_is_an_error_or_a_shorter_text(tmp_path, file):
     data = whole.read_bytes()
     for size in {0, 1, 10, len(data) // 3, len(data) // 2, len(data) - 30, len(data) - 1}:
         cut.write_bytes(data[:size])
-        try:
-            emb = Embedding.load(cut)
-        except InputError as error:
-            assert "cut" in str(error)
-        else:  # a csv or tsv has no count and no checksum: a cut number is another number
-            assert file.startswith(("x.csv", "x.tsv")) or size >= len(data) - 1
-            assert len(emb) <= 20
+        if size == len(data) - 1 or (size > 10 and file in ("x.csv", "x.tsv")):
+            # a csv or tsv has no count and no checksum: a cut number is another number
+            with contextlib.suppress(InputError):
+                assert len(Embedding.load(cut)) <= 20
+        else:
+            with pytest.raises(InputError, match="cut"):
+                Embedding.load(cut)
 
 
 @settings(max_examples=150, deadline=None)
@@ -344,14 +353,10 @@ def test_a_flipped_byte_never_crashes_or_lies(tmp_path_factory, data):
     at = data.draw(st.integers(0, len(raw) - 1))
     raw[at] ^= data.draw(st.integers(1, 255))
     path.write_bytes(raw)
-    try:
+    with contextlib.suppress(InputError):
         same(Embedding.load(path), emb)  # padding or a date: nothing that matters changed
-    except InputError:
-        pass
-    try:
+    with contextlib.suppress(InputError):
         Embedding.load(path, mmap=True)  # no checksum is read here, so the numbers may differ
-    except InputError:
-        pass
 
 
 def rezip(path, change, compress=zipfile.ZIP_STORED):

@@ -37,6 +37,15 @@ def checked_names(names: Labels | Iterable[Hashable] | None, n: int, what: str) 
     return labels
 
 
+def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return read-only non-negative sizes, one a row."""
+    values = np.array(sizes, dtype=np.float64)
+    if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"sizes have shape {values.shape}; expected {n} non-negative numbers")
+    values.flags.writeable = False
+    return values
+
+
 def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a deep copy in JSON's own types."""
 

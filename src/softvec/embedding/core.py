@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softvec.embedding import grouping, search
-from softvec.embedding.checks import as_json, checked_names, frozen_rows
+from softvec.embedding.checks import as_json, checked_names, checked_sizes, frozen_rows
 from softvec.errors import InputError
 from softvec.labels import Labels
 
@@ -37,6 +37,8 @@ class Embedding:
         One unique name a row; by default 0..n-1.
     context_vectors, context_names : optional
         The second side: items where the rows are users, columns where P is not symmetric.
+    sizes : array of shape (n,), optional
+        How much stands behind each row: a degree, a word count. Pictures name the largest.
     provenance : mapping, optional
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     copy : bool
@@ -56,6 +58,7 @@ class Embedding:
     names: Labels
     context_vectors: NDArray[np.float32] | None
     context_names: Labels | None
+    sizes: NDArray[np.float64] | None
     provenance: Mapping[str, Any]
 
     def __init__(
@@ -65,6 +68,7 @@ class Embedding:
         *,
         context_vectors: ArrayLike | None = None,
         context_names: Labels | Iterable[Hashable] | None = None,
+        sizes: ArrayLike | None = None,
         provenance: Mapping[str, Any] | None = None,
         copy: bool = True,
     ):
@@ -79,6 +83,7 @@ class Embedding:
             "names": checked_names(names, len(X), "names"),
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
+            "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
             "provenance": MappingProxyType(as_json(provenance or {})),
         }
         for name, value in values.items():
@@ -302,9 +307,9 @@ class Embedding:
 
     def plot(self, labels: Any = None, **options: Any) -> Any:
         """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""
-        from softvec import plotting
+        from softvec.plotting import plot_map
 
-        return plotting.plot_map(self, labels, **options)
+        return plot_map(self, labels, **options)
 
     # files and other libraries
 
@@ -313,7 +318,12 @@ class Embedding:
         from softvec.io.vectors import VectorTable
 
         return VectorTable(
-            self.vectors, self.names, self.context_vectors, self.context_names, dict(self.provenance)
+            self.vectors,
+            self.names,
+            self.context_vectors,
+            self.context_names,
+            self.sizes,
+            dict(self.provenance),
         )
 
     @classmethod
@@ -323,6 +333,7 @@ class Embedding:
             table.names,
             context_vectors=table.context_vectors,
             context_names=table.context_names,
+            sizes=table.sizes,
             provenance=table.provenance,
             copy=False,
         )

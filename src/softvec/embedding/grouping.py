@@ -85,7 +85,7 @@ def project(
     methods = {"pca": _pca, "tsne": _tsne, "umap": _umap}
     if method not in methods:
         raise InputError(f"method is {method!r}; expected 'pca', 'tsne' or 'umap'")
-    if len(V) < 2 or bool((V == V[0]).all()):  # one point: nothing to lay out
+    if len(V) < 2 or bool((V[0] == V).all()):  # one point: nothing to lay out
         return np.zeros((len(V), n_components), np.float32)
     Z = methods[method](np.asarray(V, np.float32), n_components, random_state, dict(options or {}))
     return np.ascontiguousarray(Z, dtype=np.float32)

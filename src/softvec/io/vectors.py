@@ -51,12 +51,13 @@ class VectorTable:
     names: Labels
     context_vectors: NDArray[np.float32] | None = None
     context_names: Labels | None = None
+    sizes: NDArray[np.float64] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def side(self, side: str) -> VectorTable:
         """Return one side alone: ``rows`` or ``context``."""
         if side == "rows":
-            return VectorTable(self.vectors, self.names, provenance=self.provenance)
+            return VectorTable(self.vectors, self.names, sizes=self.sizes, provenance=self.provenance)
         if side != "context":
             raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
         if self.context_vectors is None or self.context_names is None:

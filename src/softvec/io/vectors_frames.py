@@ -67,6 +67,9 @@ def to_gensim(table: VectorTable) -> Any:
         keys = text_names(table.names, spaces=True)
     vectors = KeyedVectors(table.vectors.shape[1], dtype=np.float32)
     vectors.add_vectors(keys, np.array(table.vectors))
+    if table.sizes is not None and (table.sizes == np.floor(table.sizes)).all():
+        for key, size in zip(keys, table.sizes):
+            vectors.set_vecattr(key, "count", int(size))
     return vectors
 
 

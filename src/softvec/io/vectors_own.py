@@ -6,6 +6,7 @@ A zip archive of stored (never compressed) members, in this order::
                             "context_shape": [m, d] or null, "softvec": "0.1.0", "provenance": {...}}
     vectors.npy             (n, d) little-endian float32, its data at a multiple of 64 bytes from the start
     names/*.npy             what Labels.to_arrays returns
+    sizes.npy               (n,) float64, how much stands behind each row, if known
     context_vectors.npy     the second side, if there is one
     context_names/*.npy
 
@@ -54,6 +55,8 @@ def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
     }
     arrays: dict[str, NDArray[Any]] = {"vectors": table.vectors}
     arrays |= {f"names/{key}": np.asarray(value) for key, value in table.names.to_arrays().items()}
+    if table.sizes is not None:
+        arrays["sizes"] = table.sizes
     if table.context_vectors is not None and table.context_names is not None:
         arrays["context_vectors"] = table.context_vectors
         labels = table.context_names.to_arrays()
@@ -119,11 +122,14 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None) -> V
 
     vectors = _checked(load("vectors", mapped), head["shape"], name)
     labels = _labels(members, "names/", load, len(vectors), name)
+    sizes = load("sizes") if "sizes.npy" in members else None
+    if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.dtype("<f8")):
+        raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
     if head.get("context_shape") is None:
-        return VectorTable(vectors, labels, provenance=head["provenance"])
+        return VectorTable(vectors, labels, sizes=sizes, provenance=head["provenance"])
     context = _checked(load("context_vectors", mapped), head["context_shape"], name)
     context_labels = _labels(members, "context_names/", load, len(context), name)
-    return VectorTable(vectors, labels, context, context_labels, head["provenance"])
+    return VectorTable(vectors, labels, context, context_labels, sizes, head["provenance"])
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:

@@ -101,6 +101,9 @@ def to_arrow(table: VectorTable) -> Any:
         "name": pa.chunked_array([_name_array(names, encoding) for _, names in sides]),
         "vector": pa.chunked_array(vectors),
     }
+    if table.sizes is not None:
+        missing = pa.nulls(0 if len(sides) == 1 else len(sides[1][0]), pa.float64())
+        columns["size"] = pa.chunked_array([pa.array(table.sizes), missing])
     if len(sides) == 2:
         flags = np.repeat([0, 1], [len(V) for V, _ in sides]).astype(np.int8)
         columns["side"] = pa.DictionaryArray.from_arrays(pa.array(flags), ["rows", "context"])
@@ -119,6 +122,10 @@ def from_arrow(table: Any, name: str) -> VectorTable:
     if table.num_rows == 0:
         raise InputError(f"{name} holds no vectors: its table has no rows")
     meta = _metadata(table, name)
+    sizes = None
+    if meta and "size" in table.column_names:
+        sizes = table.column("size").drop_null().to_numpy()
+        table = table.drop_columns(["size"])
     lists = [f.name for f in table.schema if _is_list(f.type)]
     floats = [f.name for f in table.schema if pa.types.is_floating(f.type)]
     plain = [f.name for f in table.schema if f.name not in {*lists, *floats, "side"}]
@@ -130,7 +137,7 @@ def from_arrow(table: Any, name: str) -> VectorTable:
         labels = _labels(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None)
     side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
     if "context" not in side:
-        return VectorTable(vectors, labels, provenance=meta.get("provenance", {}))
+        return VectorTable(vectors, labels, sizes=sizes, provenance=meta.get("provenance", {}))
     second = np.array([s == "context" for s in side])
     column = table.column("name")
     return VectorTable(
@@ -138,6 +145,7 @@ def from_arrow(table: Any, name: str) -> VectorTable:
         _labels(column, meta.get("names"), ~second),
         vectors[second],
         _labels(column, meta.get("names"), second),
+        sizes,
         meta.get("provenance", {}),
     )
 

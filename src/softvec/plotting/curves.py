@@ -1,0 +1,142 @@
+"""The loss at each epoch, and histograms of similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.embedding import Embedding
+from softvec.errors import InputError
+from softvec.plotting.map import groups_of
+from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
+
+
+def plot_loss(source: Embedding | Iterable[Any], *, title: str | None = None, ax: Axes = None) -> Axes:
+    """Draw the loss at each epoch.
+
+    Parameters
+    ----------
+    source : Embedding, or a history
+        A history is a list of records with ``epoch`` and ``loss``, or a mapping of such lists.
+    """
+    history = source.provenance.get("history") if isinstance(source, Embedding) else source
+    epochs, losses = _history(history)
+    plt = pyplot()
+    axes = axes_of(ax, (4.0, 2.8))
+    with plt.rc_context(STYLE):
+        axes.plot(epochs, losses, color=PALETTE[0], linewidth=1.6)
+        axes.plot(epochs[-1:], losses[-1:], "o", color=PALETTE[0], markersize=4)
+        axes.annotate(
+            f"{losses[-1]:.4g}", (epochs[-1], losses[-1]), xytext=(0, 7), textcoords="offset points",
+            ha="right", fontsize=8, color=INK,
+        )  # fmt: skip
+        axes.set(xlabel="epoch", ylabel="loss")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
+        axes.set_axisbelow(True)
+        if title:
+            axes.set_title(title)
+    return axes
+
+
+def _history(history: Any) -> tuple[list[float], list[float]]:
+    if isinstance(history, dict):
+        losses = history.get("loss", [])
+        pairs = list(zip(history.get("epoch", range(1, len(losses) + 1)), losses))
+    else:
+        records = list(history or [])
+        pairs = [(r.get("epoch", i + 1), r.get("loss")) for i, r in enumerate(records)]
+    known = [(e, v) for e, v in pairs if v is not None]
+    if not known:
+        raise InputError("there is no history of losses to draw: the embedding was not fitted by softvec")
+    return [float(e) for e, _ in known], [float(v) for _, v in known]
+
+
+def plot_similarities(
+    embedding: Embedding,
+    labels: Any = None,
+    *,
+    pairs: Any = None,
+    n_pairs: int = 20_000,
+    title: str | None = None,
+    random_state: int | None = 0,
+    ax: Axes = None,
+) -> Axes:
+    """Draw histograms of cosines: random pairs, and beside them pairs that should be close.
+
+    Parameters
+    ----------
+    labels : optional
+        As in :func:`plot_map`: pairs with one label against pairs with two.
+    pairs : sequence of (name, name), optional
+        Pairs known to belong together, such as edges, against random pairs.
+    n_pairs : int
+        Pairs drawn at random for each histogram.
+    """
+    rng = np.random.default_rng(random_state)
+    n = len(embedding)
+    if n < 2:
+        raise InputError("histograms of similarities need at least two vectors")
+    i, j = rng.integers(0, n, n_pairs), rng.integers(0, n - 1, n_pairs)
+    j = j + (j >= i)  # never a vector with itself
+    if pairs is not None:
+        known = [(embedding.names.index(a), embedding.names.index(b)) for a, b in pairs]
+        if not known:
+            raise InputError("pairs is empty")
+        a, b = np.array(known).T
+        series = [("random pairs", _cosines(embedding, i, j)), ("given pairs", _cosines(embedding, a, b))]
+    elif labels is not None:
+        series = _by_label(embedding, labels, n_pairs, rng)
+    else:
+        sample = rng.choice(n, min(n, 2000), replace=False)
+        _, scores = embedding.nearest(embedding.vectors[sample], 2, method="exact")
+        series = [("random pairs", _cosines(embedding, i, j)), ("nearest neighbours", scores[:, 1])]
+    return _histograms(series, title, ax)
+
+
+def _by_label(
+    embedding: Embedding, labels: Any, n_pairs: int, rng: np.random.Generator
+) -> list[tuple[str, NDArray[Any]]]:
+    groups = [rows for label, rows in groups_of(embedding, labels) if label != ""]
+    members = np.concatenate(groups) if groups else np.array([], np.intp)
+    code = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
+    if len(members) < 2:
+        raise InputError("fewer than two vectors carry a label")
+    a, b = rng.integers(0, len(members), (2, 4 * n_pairs))
+    other = code[a] != code[b]
+    across = _cosines(embedding, members[a[other]][:n_pairs], members[b[other]][:n_pairs])
+    big = [rows for rows in groups if len(rows) > 1]
+    if not big or not len(across):
+        raise InputError("the labels need two groups, one of them with two vectors")
+    share = np.array([len(rows) for rows in big], float)
+    draws = rng.multinomial(n_pairs, share / share.sum())
+    inside = []
+    for rows, count in zip(big, draws):
+        i, j = rng.integers(0, len(rows), count), rng.integers(0, len(rows) - 1, count)
+        inside.append(_cosines(embedding, rows[i], rows[j + (j >= i)]))
+    return [("two labels", across), ("one label", np.concatenate(inside))]
+
+
+def _cosines(embedding: Embedding, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float32]:
+    A, B = embedding.vectors[i], embedding.vectors[j]
+    length = np.linalg.norm(A, axis=1) * np.linalg.norm(B, axis=1)
+    return np.einsum("ij,ij->i", A, B) / np.where(length > 0, length, 1)
+
+
+def _histograms(series: list[tuple[str, NDArray[Any]]], title: str | None, ax: Axes) -> Axes:
+    plt = pyplot()
+    axes = axes_of(ax, (4.0, 2.8))
+    low = min(float(values.min()) for _, values in series)
+    bins = np.linspace(min(low, 0.0), 1.0, 61)
+    with plt.rc_context(STYLE):
+        for colour, (name, values) in zip((PALETTE[8], PALETTE[5]), series):
+            axes.hist(values, bins=bins, density=True, color=colour, alpha=0.45, label=name)
+            axes.hist(values, bins=bins, density=True, histtype="step", color=colour, linewidth=1.1)
+        axes.set(xlabel="cosine similarity", ylabel="density", xlim=(bins[0], 1.0))
+        axes.legend(loc="upper right")
+        if title:
+            axes.set_title(title)
+    return axes

@@ -1,0 +1,160 @@
+"""A two-dimensional map of named vectors, coloured by group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.embedding import Embedding
+from softvec.errors import InputError
+from softvec.plotting.names import write_names
+from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, pyplot
+
+
+def plot_map(
+    embedding: Embedding,
+    labels: Any = None,
+    *,
+    method: str = "pca",
+    coordinates: NDArray[np.floating] | None = None,
+    n_names: int | None = None,
+    sizes: Any = None,
+    title: str | None = None,
+    legend: bool = True,
+    random_state: int | None = 0,
+    ax: Axes = None,
+    **options: Any,
+) -> Axes:
+    """Draw a two-dimensional map of the vectors.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    labels : sequence of n labels, mapping of names to labels, or "clusters", optional
+        Colours. ``"clusters"`` colours groups found by :meth:`Embedding.cluster`. None or -1 is grey.
+    method : {"pca", "tsne", "umap"}
+    coordinates : array of shape (n, 2), optional
+        A layout made before, instead of ``method``.
+    n_names : int, optional
+        Names to write at most, those of the largest items first, where there is room. By default all
+        of up to 40 items, else 25 if sizes are known and none if not.
+    sizes : array of shape (n,), optional
+        Areas of the points; by default the ``sizes`` of the embedding.
+    options
+        Passed on to the method of projection.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    Z = embedding.project(method, random_state=random_state, **options) if coordinates is None else None
+    Z = np.asarray(coordinates if Z is None else Z, dtype=float)
+    if Z.shape != (len(embedding), 2):
+        raise InputError(f"coordinates have shape {Z.shape}; expected ({len(embedding)}, 2)")
+    groups = groups_of(embedding, labels)
+    weight = embedding.sizes if sizes is None else np.asarray(sizes, dtype=float)
+    if weight is not None and weight.shape != (len(Z),):
+        raise InputError(f"sizes have shape {weight.shape}; expected ({len(Z)},)")
+    plt = pyplot()
+    area = _areas(len(Z), weight)
+    axes = axes_of(ax, (5.2, 4.4))
+    with plt.rc_context(STYLE):
+        shown = _scatter(axes, Z, area, groups)
+        axes.set(xticks=[], yticks=[], aspect="auto")
+        axes.margins(0.06)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        if title:
+            axes.set_title(title)
+        if legend and shown > 1:
+            _legend(axes, shown)
+        if n_names is None:
+            n_names = 40 if len(Z) <= 40 else 25 if weight is not None else 0
+        if n_names:
+            order = np.argsort(-(weight if weight is not None else np.zeros(len(Z))), kind="stable")
+            write_names(axes, Z, area, embedding, order, n_names)
+    return axes
+
+
+def _areas(n: int, weight: NDArray[np.floating] | None) -> NDArray[np.floating]:
+    base = float(np.clip(6000.0 / max(n, 1), 1.5, 45.0))
+    if weight is None or n == 0 or weight.max() <= 0:
+        return np.full(n, base)
+    relative = weight / weight[weight > 0].mean()
+    return base * np.clip(relative**0.6, 0.5, 12.0)
+
+
+def _scatter(
+    axes: Axes, Z: NDArray[Any], area: NDArray[Any], groups: list[tuple[str, NDArray[np.intp]]]
+) -> int:
+    """Draw the groups, grey ones first; return how many have a colour of their own."""
+    many = len(Z) > 5000
+    edge = {"linewidths": 0} if len(Z) > 1500 else {"linewidths": 0.4, "edgecolors": "white"}
+    common = {"alpha": 0.65 if many else 0.9, "rasterized": many, **edge}
+    single = len(groups) == 1
+    shown = 0
+    for label, rows in sorted(groups, key=lambda group: group[0] != ""):
+        rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
+        if label == "":
+            colour = PALETTE[0] if single else GREY
+            axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, **common)
+            continue
+        colour = PALETTE[shown % len(PALETTE)]
+        marker = MARKERS[shown // len(PALETTE)]
+        axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, label=label, **common)
+        shown += 1
+    return shown
+
+
+def _legend(axes: Axes, shown: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="", marker=MARKERS[i // len(PALETTE)], color=PALETTE[i % len(PALETTE)],
+               markersize=5, label=text)
+        for i, text in enumerate(axes.get_legend_handles_labels()[1][:24])
+    ]  # fmt: skip
+    if shown > 24:
+        handles.append(Line2D([], [], linestyle="", label=f"and {shown - 24} more"))
+    axes.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2
+    )
+
+
+def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.intp]]]:
+    """Return (label, rows) in falling order of size; unlabelled rows come last under an empty label."""
+    n = len(embedding)
+    if labels is None:
+        return [("", np.arange(n))]
+    if isinstance(labels, str) and labels == "clusters":
+        given: Sequence[Any] = [f"group {c + 1}" for c in embedding.cluster()]
+    elif hasattr(labels, "keys"):
+        given = [labels.get(name) if hasattr(labels, "get") else labels[name] for name in embedding]
+    else:
+        given = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if len(given) != n:
+        raise InputError(f"there are {len(given):,} labels for {n:,} vectors; expected one for each")
+    rows: dict[Any, list[int]] = {}
+    for i, label in enumerate(given):
+        none = label is None or label == "" or (isinstance(label, int | float) and not label >= 0)
+        rows.setdefault(None if none else label, []).append(i)
+    rest = rows.pop(None, [])
+    ordered = sorted(rows.items(), key=lambda item: -len(item[1]))
+    most = len(PALETTE) * len(MARKERS)
+    for _, more in ordered[most:]:
+        rest = rest + more
+    named = [(str(label), np.array(found)) for label, found in ordered[:most]]
+    if len(named) <= 12:  # few groups: the legend in their natural order
+        natural = sorted(range(len(named)), key=lambda i: _natural(ordered[i][0]))
+        named = [named[i] for i in natural]
+    return named + ([("", np.array(sorted(rest)))] if rest else [])
+
+
+def _natural(label: Any) -> list[tuple[int, float, str]]:
+    """Sort key that puts 2 before 10 and "group 2" before "group 10"."""
+    parts = re.split(r"(\d+)", str(label))
+    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]

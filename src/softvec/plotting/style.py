@@ -1,0 +1,67 @@
+"""Colours, fonts and files of all pictures."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+from softvec.errors import InputError
+
+Axes = Any  # matplotlib.axes.Axes, loaded on use only
+
+PALETTE = (
+    "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#92dadd",
+    "#e76300", "#a96b59", "#b9ac70", "#717581", "#1f2328",
+)  # fmt: skip
+MARKERS = ("o", "^", "s", "D")
+GREY = "#c8ccd0"
+INK = "#22262b"
+STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+
+
+def pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
+    return plt
+
+
+def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
+    plt = pyplot()
+    if ax is not None:
+        return ax
+    with plt.rc_context(STYLE):
+        return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
+    """Write the figure of ``ax`` atomically; the extension tells the format (png, pdf, svg, ...)."""
+    from softvec.io.atomic import atomic_write
+
+    plt = pyplot()
+    figure = ax.get_figure()
+    kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
+    known = figure.canvas.get_supported_filetypes()
+    if kind not in known:
+        raise InputError(f"{path}: no picture format {kind!r}; expected one of {', '.join(sorted(known))}")
+    buffer = io.BytesIO()
+    with plt.rc_context(STYLE | {"svg.hashsalt": "softvec", "pdf.fonttype": 42}):
+        figure.savefig(buffer, format=kind, dpi=dpi)
+    with atomic_write(path, "wb") as file:
+        file.write(buffer.getvalue())
+    if close:
+        plt.close(figure)
