@@ -73,7 +73,7 @@ def block(dtype, k, b=11, d=9, seed=0):
         "X": X,
         "G": rng.standard_normal((b, d)).astype(dtype),
         "H": np.ascontiguousarray(np.einsum("id,cde->cie", X, omega)).astype(dtype),
-        "anchors": rng.standard_normal((k + 1, d)).astype(dtype),
+        "anchors": rng.standard_normal((k + 2, d)).astype(dtype),
         "log_pi": np.log(rng.random(k) * 100),
         "rho": rng.random(b),
         "C": rng.standard_normal((b, d)).astype(dtype),

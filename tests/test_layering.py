@@ -17,12 +17,11 @@ ORDER = [
     ["optimize"],
     ["estimator"],
     ["io"],
-    ["search"],
+    ["plotting"],
     ["embedding"],
     ["generators"],
     ["tasks"],
     ["datasets"],
-    ["plotting"],
     ["api"],
     ["cli"],
     ["__init__", "__main__"],
@@ -36,9 +35,21 @@ def part(path):
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
+def only_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def walk(node):
+    """Yield all nodes of a file but those that only a type checker sees."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not only_for_types(child):
+            yield from walk(child)
+
+
 def imported(path):
     """Yield the parts of softvec that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

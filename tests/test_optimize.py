@@ -61,7 +61,7 @@ def loss(X, Y, P, mom, beta, lam, Nm=None):
     value = -beta * np.sum(P * (X @ Y.T)) + P.sum(1) @ log_z(X, *mom, beta)
     if Nm is not None:
         value += beta * np.sum(Nm * (X @ Y.T)) + Nm.sum(1) @ log_z(X, mom[0], -mom[1], mom[2], beta)
-    return value + lam * beta / len(X) * np.sum(X @ Y.T)
+    return value + lam * beta / len(X) * np.sum(P.sum(1)[:, None] * (X @ Y.T))
 
 
 def derivative(f, X):
@@ -76,7 +76,8 @@ def derivative(f, X):
 
 def direction(X, g):
     g = g - np.sum(g * X, axis=1, keepdims=True) * X
-    return -g / np.linalg.norm(g, axis=1, keepdims=True)
+    norm = np.linalg.norm(g, axis=1, keepdims=True)
+    return np.where(norm > 1e-8, -g / np.maximum(norm, 1e-8), 0)
 
 
 def step_direction(problem, X, Y=None, labels=None, eta=1e-7):
@@ -152,7 +153,7 @@ def exact_loss(X, Y, P, beta, lam, Nm=None):
     value = -np.sum(P * scores) + P.sum(1) @ logsumexp(scores, axis=1)
     if Nm is not None:
         value += np.sum(Nm * scores) + Nm.sum(1) @ logsumexp(-scores, axis=1)
-    return value + lam / len(X) * scores.sum()
+    return value + lam / len(X) * np.sum(P.sum(1)[:, None] * scores)
 
 
 @pytest.mark.parametrize("contrast", [False, True])

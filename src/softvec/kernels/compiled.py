@@ -168,10 +168,10 @@ def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
     for i in range(X.shape[0]):
         x = X[i]
         stats[i, 0] = _responsibilities(x, i, H, anchors, log_pi, beta, r)
-        pull = as_x(0)
+        pull, rho_i = as_x(0), as_x(rho[i])
         for j in range(d):
             pull += x[j] * G[i, j]
-            g[j] = anchors[k, j] - G[i, j]
+            g[j] = rho_i * anchors[k, j] + anchors[k + 1, j] - G[i, j]
         stats[i, 1] = pull
         for c in range(k):  # Eq. grad, third term
             w, wb = as_x(rho[i] * r[c]), as_x(rho[i] * r[c] * beta)

@@ -115,8 +115,9 @@ def fused_step(
         ``X @ omega[c]`` for each class.
     C : ndarray of shape (b, d) or (0, d)
         Further gradient terms of each row.
-    anchors : ndarray of shape (k + 1, d)
-        Class means; the last row is the part of the gradient that all rows share.
+    anchors : ndarray of shape (k + 2, d)
+        Class means; then the part of the gradient that rows share in proportion to rho, and the part that
+        all share alike.
     log_pi : ndarray of shape (k,)
         log of the class sizes.
     rho : ndarray of shape (b,)
@@ -132,7 +133,7 @@ def fused_step(
     V = np.empty_like(X)
     mixture_term(X, H, anchors[:k], log_pi, rho, params[0], V, stats[:, 0], np.empty((len(X), k)))
     stats[:, 1] = np.einsum("ij,ij->i", X, G)
-    g = anchors[k] - G + V
+    g = rho[:, None].astype(X.dtype) * anchors[k] + anchors[k + 1] - G + V
     if len(C):
         g += C
     stats[:, 2] = np.linalg.norm(g - np.einsum("ij,ij->i", g, X)[:, None] * X, axis=1)

@@ -71,9 +71,8 @@ def diagnose(
     for i, row in enumerate(chosen):
         rows(int(row), int(row) + 1, G[i : i + 1], x[:0])
     rho = problem.P.row_sums()[chosen]
-    shared = -beta * np.einsum("ij,ij->i", x, G) + problem.regularization * beta / n * (
-        x @ Y.sum(axis=0, dtype=np.float64)
-    )
+    shared = -beta * np.einsum("ij,ij->i", x, G)
+    shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
     approximate = estimate_log_z(x, Y, labels, problem.item_weight, beta, pool)
     error = np.abs(exact - approximate)

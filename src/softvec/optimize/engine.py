@@ -134,7 +134,7 @@ class Engine:
         X, Y = self.rows.X, self.columns.X
         n = len(X)
         mom = moments(self.sums)
-        sum_y = self.sums_unweighted(Y)
+        sum_y, sum_x = self.total(Y), self.total(X, self.rho)
         plans = [self.A.plan(self.columns.source, self.runtime, ("A",))]
         if problem.both_ways:
             assert self.AT is not None
@@ -144,36 +144,36 @@ class Engine:
         ctx = None
         if needs_context and exact is None:
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
-        step = _Step(self, mom, ctx if problem.through_context else None, exact, plans, eta, sum_y)
+        step = _Step(self, mom, ctx if problem.through_context else None, exact, plans, eta, sum_x, sum_y)
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
-            sum_x = self.sums_unweighted(X)
             parts = pool.map(step.run, row_blocks(n, self.block))
             column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
             self.sums = add_sums(pool.map(column.run, row_blocks(len(Y), self.block)))
             self.columns.swap()
-            regularizer = float(sum_x @ sum_y)
         else:
             parts = pool.map(step.run, row_blocks(n, self.block))
             self.sums = add_sums([part[2] for part in parts if part[2] is not None])
-            regularizer = float(sum_y @ sum_y)
         self.rows.swap()
         pull = sum(part[0] for part in parts) / len(plans)
         return Loss(
             -problem.beta * pull / n,
             sum(part[1] for part in parts) / n,
-            problem.regularization * problem.beta * regularizer / n**2,
+            problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2,
         )
 
-    def sums_unweighted(self, Y: Array) -> Array:
-        """Return the plain sum of all vectors of a side."""
-        if Y is self.columns.X and self.problem.item_weight is None:
+    def total(self, X: Array, weight: Array | None = None) -> Array:
+        """Return the sum of all vectors of a side, each times its weight."""
+        known = X is self.columns.X and self.problem.item_weight is None
+        if known and (weight is None or self.plain):
             return self.sums.first.sum(axis=0)
-        blocks = self.runtime.workers.map(
-            lambda lo, hi: Y[lo:hi].sum(axis=0, dtype=np.float64), row_blocks(len(Y), self.block)
-        )
-        return np.sum(blocks, axis=0)
+
+        def one(lo: int, hi: int) -> Array:
+            w = np.ones(hi - lo) if weight is None else weight[lo:hi]
+            return w @ X[lo:hi]
+
+        return np.sum(self.runtime.workers.map(one, row_blocks(len(X), self.block)), axis=0)
 
     def _pulled(self, mom: Moments) -> Sums:
         """Return s_c = sum_i rho_i r_ic x_i and T_c = sum_i rho_i r_ic x_i x_i' over all rows."""
@@ -245,15 +245,16 @@ class _Step:
         exact: tuple[Array, Array, Array] | None,
         plans: list[Rows],
         eta: float,
+        sum_x: Array,
         sum_y: Array,
     ):
         problem, dtype = engine.problem, engine.rows.X.dtype
         self.engine, self.mom, self.ctx, self.exact, self.plans = engine, mom, ctx, exact, plans
         self.params = np.array([problem.beta, eta])
         self.omega = mom.omega.astype(dtype)
-        n = problem.P.shape[0]
-        shift = len(plans) * problem.regularization / n * sum_y
-        self.anchors = np.vstack([mom.mu, shift]).astype(dtype)
+        pull = problem.regularization / problem.P.shape[0]
+        both = pull if problem.both_ways else 0.0
+        self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
 
     def run(self, lo: int, hi: int) -> tuple[float, float, Sums | None]:
@@ -278,7 +279,8 @@ class _Step:
         else:
             V, log_z = self._normalizer(x, lo, hi)
             pull = float(np.einsum("ij,ij->", x, G, dtype=np.float64))
-            g = self.anchors[-1] - G + V
+            rho = engine.rho[lo:hi, None].astype(x.dtype)
+            g = rho * self.anchors[-2] + self.anchors[-1] - G + V
             if len(C):
                 g += C
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
