@@ -1,0 +1,122 @@
+"""Node classification: the solver against scikit-learn, the score against hand-made cases."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+from softvec.errors import InputError
+from softvec.tasks import node_classification
+from softvec.tasks._logistic import decision, fit_one_vs_rest
+from softvec.tasks.classification import label_matrix, top_labels
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+def test_solver_agrees_with_scikit_learn(C):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((400, 12)) * np.logspace(-1, 1, 12) + 3.0).astype(np.float32)
+    Y = X[:, :5] + rng.standard_normal((400, 5)) > [3, 3.5, 2, 4, 3]
+    weights = fit_one_vs_rest(X, Y, C, tol=1e-5)
+    for label in range(5):
+        other = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-6).fit(X.astype(float), Y[:, label])
+        scores = other.decision_function(X)
+        np.testing.assert_allclose(decision(X, weights)[:, label], scores, atol=0.02 * np.abs(scores).max())
+
+
+def test_solver_with_constant_labels_and_no_features():
+    X = np.zeros((10, 2), np.float32)
+    Y = np.zeros((10, 3), bool)
+    Y[:, 1] = True
+    Y[:3, 2] = True
+    scores = decision(X, fit_one_vs_rest(X, Y, 1.0))
+    assert (scores[:, 0] < -10).all()
+    assert (scores[:, 1] > 10).all()
+    np.testing.assert_allclose(scores[:, 2], np.log(3 / 7), atol=1e-3)
+
+
+def test_perfect_and_random_vectors_bracket_the_scale():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 800)
+    perfect = node_classification(np.eye(4)[labels], labels, ratios=(0.1, 0.5), repeats=3)
+    assert perfect[0.1]["micro_f1"] == perfect[0.5]["macro_f1"] == 1.0
+    noise = node_classification(rng.standard_normal((800, 8)), labels, repeats=5)
+    assert noise[0.5]["micro_f1"] == pytest.approx(0.25, abs=0.04)
+
+
+def test_multi_label_predicts_as_many_labels_as_true():
+    scores = np.array([[0.1, 0.9, 0.5], [3.0, 2.0, 1.0]])
+    np.testing.assert_array_equal(
+        top_labels(scores, np.array([2, 1])), [[False, True, True], [True, False, False]]
+    )
+    rng = np.random.default_rng(0)
+    Y = rng.random((500, 6)) < 0.3
+    for matrix in (Y, sp.csr_array(Y.astype(float))):
+        result = node_classification(Y.astype(float), matrix, repeats=2, C=100.0)
+        assert result[0.5]["micro_f1"] > 0.995
+    assert result[0.5].settings["n_nodes"] == Y.any(axis=1).sum()
+
+
+def test_unlabelled_nodes_take_no_part():
+    labels = np.repeat([0, 1, -1], 30)
+    X = np.repeat(np.array([[1.0, 0], [0, 1], [0.5, 0.5]]), 30, axis=0)
+    result = node_classification(X, labels, repeats=2)
+    assert result[0.5]["micro_f1"] == 1.0
+    assert result[0.5].settings["n_nodes"] == 60
+    assert label_matrix(np.array(["a", "b", "a"]), 3).tolist() == [
+        [True, False],
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_cross_validated_regularisation_beats_a_bad_one():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 400)
+    X = rng.standard_normal((400, 30)) * 1e-2
+    X[:, 0] += (2 * labels - 1) * 1e-2
+    weak = node_classification(X, labels, repeats=3, C=0.01)[0.5]["micro_f1"]
+    chosen = node_classification(X, labels, repeats=3, C="cv")[0.5]["micro_f1"]
+    scaled = node_classification(X, labels, repeats=3, standardize=True)[0.5]["micro_f1"]
+    assert chosen > 0.7
+    assert scaled > 0.7
+    assert chosen >= weak - 0.02
+
+
+def test_result_is_reproducible_and_plain():
+    import json
+
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
+    one = node_classification(X, labels, repeats=3, random_state=5)
+    two = node_classification(X, labels, repeats=3, random_state=5)
+    assert one.to_dict() == two.to_dict()
+    assert "0.5" in json.loads(json.dumps(one.to_dict()))["ratios"]
+    assert one.spread[0.5]["micro_f1"] >= 0
+    assert "micro_f1" in str(one)
+    with pytest.raises(InputError, match="no ratio"):
+        one[0.7]
+    with pytest.raises(InputError, match="no metric"):
+        one[0.5]["auc"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (np.zeros(5, int), {}, "5 nodes but there are 10"),
+        (np.full(10, -1), {}, "0 of 10 nodes"),
+        (np.zeros(10, int), {"ratios": (1.5,)}, "ratio 1.5"),
+        (np.arange(10), {"C": "best"}, "'best'"),
+        (np.arange(10), {"C": -1.0}, "above 0"),
+        (np.arange(10), {"repeats": 0}, "repeats is 0"),
+    ],
+)
+def test_errors(labels, options, message):
+    with pytest.raises(InputError, match=message):
+        node_classification(np.random.default_rng(0).standard_normal((10, 2)), labels, **options)
+
+
+def test_vectors_must_be_finite_numbers():
+    with pytest.raises(InputError, match="not finite"):
+        node_classification(np.full((4, 2), np.nan), [0, 1, 0, 1])
+    with pytest.raises(InputError, match="shape"):
+        node_classification(np.zeros(4), [0, 1, 0, 1])

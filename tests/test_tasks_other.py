@@ -1,0 +1,245 @@
+"""Words, preservation, pairs, epidemics and temporal distances on cases with a known answer."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from softvec.embedding import Embedding
+from softvec.errors import InputError
+from softvec.generators import dcsbm, sir
+from softvec.tasks import (
+    infected_states,
+    matched_distance,
+    neighbor_preservation,
+    pair_classification,
+    pair_cosines,
+    pair_features,
+    reconstruct_epidemic,
+    temporal_walks,
+    triplet_preservation,
+    unmatched_distance,
+    word_analogy,
+    word_similarity,
+)
+
+WORDS = ["king", "queen", "man", "woman", "apple"]
+# royal, male, female, fruit
+VECTORS = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+def test_word_similarity_counts_unknown_words(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("word1\tword2\tscore\nking\tqueen\t8\nKing\tapple\t1\nman\twoman\t2\nking\tzebra\t5\n")
+    scores = word_similarity(VECTORS, path, words=WORDS)
+    assert scores["coverage"] == 0.75
+    assert scores.settings["n_unknown"] == 1
+    # Ranks of cosines (0.5, 0, 0) against (8, 1, 2): tied zeros share rank 1.5, so rho = 1.5 / sqrt(3).
+    assert scores["spearman"] == pytest.approx(np.sqrt(3) / 2)
+    named = word_similarity(Embedding(VECTORS, WORDS), path)
+    assert named["spearman"] == scores["spearman"]
+
+
+def test_word_similarity_brackets():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    words = [f"w{i}" for i in range(300)]
+    pairs = [(f"w{i}", f"w{j}", float(unit[i] @ unit[j])) for i, j in rng.integers(0, 300, (500, 2))]
+    assert word_similarity(X, pairs, words=words)["spearman"] == pytest.approx(1)
+    noise = rng.standard_normal((300, 20))
+    assert abs(word_similarity(noise, [p for p in pairs if p[0] != p[1]], words=words)["spearman"]) < 0.15
+
+
+def test_word_errors(tmp_path):
+    with pytest.raises(InputError, match="pass words"):
+        word_similarity(VECTORS, [("a", "b", 1), ("a", "c", 2)])
+    with pytest.raises(InputError, match="5 words for 3"):
+        word_similarity(VECTORS[:3], [("a", "b", 1)], words=WORDS)
+    with pytest.raises(InputError, match="cannot read"):
+        word_similarity(VECTORS, tmp_path / "absent.txt", words=WORDS)
+    bad = tmp_path / "bad.txt"
+    bad.write_text("king queen 1\nking queen\n")
+    with pytest.raises(InputError, match="line 2"):
+        word_similarity(VECTORS, bad, words=WORDS)
+    with pytest.raises(InputError, match="both words"):
+        word_similarity(VECTORS, [("x", "y", 1), ("x", "z", 2)], words=WORDS)
+    with pytest.raises(InputError, match="four words"):
+        word_analogy(VECTORS, ["a b c"], words=WORDS)
+    with pytest.raises(InputError, match="'add' or 'mul'"):
+        word_analogy(VECTORS, ["a b c d"], words=WORDS, method="sub")
+    with pytest.raises(InputError, match="none of the 1"):
+        word_analogy(VECTORS, ["a b c d"], words=WORDS)
+
+
+@pytest.mark.parametrize("method", ["add", "mul"])
+def test_word_analogy(tmp_path, method):
+    path = tmp_path / "questions.txt"
+    path.write_text(": family\nman king woman queen\nman king woman apple\n: other\nman king woman zebra\n")
+    scores = word_analogy(VECTORS, path, words=WORDS, method=method)
+    assert scores["accuracy"] == 0.5
+    assert scores["coverage"] == pytest.approx(2 / 3)
+    assert scores.settings["sections"] == {"family": 0.5}
+    json.dumps(scores.to_dict())
+
+
+def test_neighbours_of_a_ring_and_of_noise():
+    n = 120
+    angles = 2 * np.pi * np.arange(n) / n
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    A = sp.csr_array(np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1))
+    assert neighbor_preservation(ring, A)["recall"] == 1
+    assert triplet_preservation(ring, A, n_triplets=5000)["accuracy"] > 0.99
+    noise = np.random.default_rng(0).standard_normal((n, 30))
+    found = neighbor_preservation(noise, A)
+    assert found["recall"] < 5 * found["chance"]
+    assert found["chance"] == pytest.approx(2 / (n - 1))
+    assert triplet_preservation(noise, A, n_triplets=5000)["accuracy"] == pytest.approx(0.5, abs=0.1)
+
+
+def test_triplets_follow_the_strength_of_affinities():
+    P = sp.csr_array(np.array([[0, 0.9, 0.1], [0.9, 0, 0.1], [0.5, 0.5, 0]]))
+    X = np.array([[1, 0.1], [1, -0.1], [0, 1.0]])
+    assert triplet_preservation(X, P, n_triplets=2000)["accuracy"] == 1
+    far = np.array([[1, 0], [0, 1], [1, 1.0]])  # the weak third lies between the strong pair
+    assert triplet_preservation(far, P, n_triplets=2000)["accuracy"] == 0
+    assert neighbor_preservation(X, P, n_neighbors=1)["recall"] > 0.6
+
+
+def test_preservation_errors():
+    with pytest.raises(InputError, match="no affinities"):
+        neighbor_preservation(np.ones((3, 2)), sp.eye_array(3))
+    with pytest.raises(InputError, match="no affinities"):
+        triplet_preservation(np.ones((3, 2)), sp.csr_array((3, 3)))
+    with pytest.raises(InputError, match="shape"):
+        triplet_preservation(np.ones((3, 2)), sp.csr_array((4, 4)))
+
+
+def test_pair_features_by_hand():
+    A = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 0]])
+    features = pair_features(sp.csr_array(A + 5 * np.eye(4)), np.array([[0, 1], [0, 3], [2, 3]]))
+    assert features["common_neighbors"].tolist() == [1, 1, 1]
+    assert features["least_degree"].tolist() == [2, 1, 1]
+    np.testing.assert_allclose(features["log_degree_product"], np.log1p([6, 2, 2]))
+    np.testing.assert_allclose(features["cosine_neighbors"], [1 / np.sqrt(6), 1 / np.sqrt(2), 1 / np.sqrt(2)])
+
+
+def test_pair_classification_brackets():
+    rng = np.random.default_rng(0)
+    X = np.repeat(np.eye(2), 50, axis=0)
+    pairs = rng.integers(0, 100, (1000, 2))
+    together = (pairs[:, 0] < 50) == (pairs[:, 1] < 50)
+    cosines = pair_cosines(X, pairs)
+    perfect = pair_classification(cosines, together)
+    assert perfect["accuracy"] == perfect["auc"] == 1
+    noise = pair_classification(rng.standard_normal(1000), together)
+    assert noise["auc"] == pytest.approx(0.5, abs=0.06)
+    assert noise["accuracy"] == pytest.approx(noise["majority"], abs=0.06)
+    fixed = pair_classification(cosines, together, train=np.arange(500), test=np.arange(500, 1000))
+    assert len(fixed.values["auc"]) == 1
+
+
+def test_pair_errors():
+    with pytest.raises(InputError, match="0 or 1"):
+        pair_classification(np.arange(4.0), [0, 1, 2, 1])
+    with pytest.raises(InputError, match="neither"):
+        pair_classification(np.arange(4.0), [0, 1, 0, 1], train=np.arange(2))
+    with pytest.raises(InputError, match="one label only"):
+        pair_classification(np.arange(4.0), [0, 0, 0, 1])
+    with pytest.raises(InputError, match="outside"):
+        pair_cosines(np.eye(3), np.array([[0, 9]]))
+    with pytest.raises(InputError, match=r"\(m, 2\)"):
+        pair_cosines(np.eye(3), np.array([0, 1]))
+
+
+def contact_rows(seed=0, n=60, steps=25, m=1500):
+    rng = np.random.default_rng(seed)
+    edges = np.stack([rng.integers(0, steps, m), rng.integers(0, n, m), rng.integers(0, n, m)], axis=1)
+    edges = edges[edges[:, 1] != edges[:, 2]]
+    active = np.unique(np.concatenate([edges[:, [0, 1]], edges[:, [0, 2]]]), axis=0)
+    return edges, active[:, 1], active[:, 0]
+
+
+def test_epidemic_reconstruction_brackets():
+    edges, nodes, times = contact_rows()
+    epidemic = sir(edges, beta=0.3, mu=0.05, seed_node=0, random_state=3, n_nodes=60)
+    infected = infected_states(epidemic, nodes, times)
+    assert infected.sum() == sum(epidemic.states[t + 1, i] == 1 for i, t in zip(nodes, times))
+    oracle = np.stack([infected, ~infected], axis=1).astype(float)
+    perfect = reconstruct_epidemic(oracle, nodes, times, infected, C=100.0, repeats=5)
+    assert perfect["mae"] == 0
+    assert perfect["n_observed"] == len(np.unique(nodes))
+    np.testing.assert_array_equal(perfect.truth, [infected[times == t].sum() for t in perfect.times])
+    noise = reconstruct_epidemic(
+        np.random.default_rng(0).standard_normal((len(nodes), 4)), nodes, times, infected
+    )
+    assert noise["mae"] > 3
+    assert noise.predicted.shape == (50, len(noise.times))
+    assert "predicted_mean" in json.loads(json.dumps(noise.to_dict()))
+    soft = reconstruct_epidemic(oracle, nodes, times, infected, C=100.0, count="probabilities", repeats=2)
+    assert 0 < soft["mae"] < 1
+
+
+def test_epidemic_errors():
+    edges, nodes, times = contact_rows()
+    epidemic = sir(edges, beta=0.3, mu=0.05, seed_node=0, n_nodes=60)
+    with pytest.raises(InputError, match="within 60 nodes"):
+        infected_states(epidemic, nodes + 60, times)
+    with pytest.raises(InputError, match="one value for each"):
+        reconstruct_epidemic(np.ones((3, 2)), nodes, times, np.ones(len(nodes)))
+    with pytest.raises(InputError, match="count"):
+        reconstruct_epidemic(np.ones((2, 2)), [0, 1], [0, 0], [0, 1], count="other")
+
+
+def test_temporal_walks_against_explicit_products():
+    edges, _, _ = contact_rows(n=12, steps=5, m=30)
+    P = temporal_walks(edges, n_nodes=12)
+    steps = []
+    for t in range(5):
+        S = np.zeros((12, 12))
+        for _, i, j in edges[edges[:, 0] == t]:
+            S[i, j] += 1
+            S[j, i] += 1
+        idle = S.sum(axis=1) == 0
+        S[idle, idle] = 1
+        steps.append(S / S.sum(axis=1, keepdims=True))
+    total = np.zeros((12, 12))
+    for s in range(5):
+        for t in range(s, 5):
+            total += np.linalg.multi_dot([np.eye(12), np.eye(12), *steps[s : t + 1]])
+    np.fill_diagonal(total, 0)
+    sums = total.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(P.toarray(), total / np.where(sums > 0, sums, 1), atol=1e-12)
+
+
+def test_distances_ignore_what_they_should():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    rotation, _ = np.linalg.qr(rng.standard_normal((6, 6)))
+    order = rng.permutation(80)
+    assert matched_distance(X, X @ rotation) < 1e-3
+    assert unmatched_distance(X, (X @ rotation)[order]) < 1e-6
+    direct = np.linalg.norm(X @ X.T - X[order] @ X[order].T) / 80
+    assert matched_distance(X, X[order]) == pytest.approx(direct, rel=1e-4)
+    assert unmatched_distance(X, X[:, :2]) > 0.05
+    with pytest.raises(InputError, match="unmatched"):
+        matched_distance(X, X[:5])
+
+
+def test_temporal_walk_errors():
+    with pytest.raises(InputError, match="t, i, j"):
+        temporal_walks(np.zeros((0, 3), int))
+    with pytest.raises(InputError, match="n_nodes"):
+        temporal_walks([[0, 0, 5]], n_nodes=3)
+    with pytest.raises(InputError, match="GiB"):
+        temporal_walks([[0, 0, 10**6]])
+    with pytest.raises(InputError, match="positive"):
+        temporal_walks([[0, 0, 1]], weights=[0.0])
+
+
+def test_embedding_objects_are_accepted():
+    A, labels, _ = dcsbm(200, c=10, q=2, alpha=3.0, theta="constant", random_state=0)
+    emb = Embedding(np.eye(2)[labels])
+    assert triplet_preservation(emb, A, n_triplets=1000)["accuracy"] > 0.6
