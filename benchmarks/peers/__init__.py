@@ -1,0 +1,1 @@
+"""softvec beside its rivals: time, memory and score on the same graphs, in one run."""

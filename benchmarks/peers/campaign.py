@@ -1,0 +1,225 @@
+"""Run the cells of the benchmark, one for each graph, method and setting, and keep what is done.
+
+A cell is embedded in a child process with pinned threads, then scored here. Each finished cell is
+written to the result file at once: an interrupted run continues where it stopped. A cell is run
+again when its settings, or for our own code its sources, have changed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.common import ROOT, fingerprint, pinned, provenance, read_json, write_json
+
+from . import environments, scoring
+from .graphs import Graph, load
+from .methods import Method
+
+HERE = Path(__file__).resolve().parent
+OURS = {
+    "softvec": ROOT / "src" / "softvec",
+    "prone": HERE / "prone.py",
+    "netmf": HERE / "netmf.py",
+}
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What holds for every cell of a run."""
+
+    d: int = 128
+    threads: int = 2
+    splits: int = 5
+    repeats: int = 5
+    rounds: int = 2
+    timing_budget: float = 3.0
+    timeout: float = 900.0
+    link_limit: float = 20.0
+    sweep_limit: float = 10.0
+    sweep_nodes: int = 12_000
+    seed: int = 0
+
+
+@dataclass
+class Campaign:
+    """The result file and the work that fills it."""
+
+    path: Path
+    protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self) -> None:
+        self.data: dict[str, Any] = read_json(self.path, {})
+        self.data.setdefault("environments", {})
+        self.data.setdefault("graphs", {})
+        self.data.setdefault("cells", {})
+
+    def save(self) -> None:
+        """Write the result file."""
+        self.data = {**provenance(self.protocol.threads), "protocol": vars(self.protocol), **{
+            key: self.data[key] for key in ("environments", "graphs", "cells")
+        }}  # fmt: skip
+        write_json(self.path, self.data)
+
+    def run(self, graphs: list[str], methods: list[Method], *, sweep: bool) -> None:
+        """Fill the cells of the graphs and the methods that are still missing."""
+        for method in methods:
+            environments.ensure(method.environment)
+            key = method.environment or "softvec"
+            self.data["environments"].setdefault(key, environments.installed(method.environment))
+        for name in graphs:
+            if not list(self.missing(name, methods, sweep)):
+                continue
+            with tempfile.TemporaryDirectory() as scratch:
+                Bench(self, load(name), Path(scratch)).run(methods, sweep=sweep)
+
+    def cells(self, graph: str) -> dict[str, Any]:
+        """Return the cells of a graph, keyed by method and setting."""
+        return self.data["cells"].setdefault(graph, {})
+
+    def missing(
+        self, graph: str, methods: list[Method], sweep: bool
+    ) -> Iterator[tuple[Method, str, dict[str, Any]]]:
+        """Yield the (method, setting name, parameters) that no valid cell answers."""
+        for method in methods:
+            for variant, params in variants(method, sweep):
+                cell = self.cells(graph).get(cell_key(method, variant))
+                if cell is None or cell["recipe"] != self.recipe(method, params):
+                    yield method, variant, params
+
+    def recipe(self, method: Method, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what a cell depends on; another recipe means another cell."""
+        recipe: dict[str, Any] = {"params": params, "d": self.protocol.d, "splits": self.protocol.splits}
+        if method.adapter in OURS:
+            recipe["sources"] = fingerprint(OURS[method.adapter])
+        else:
+            recipe["packages"] = list(environments.ENVIRONMENTS[str(method.environment)])
+        return recipe
+
+
+def variants(method: Method, sweep: bool) -> list[tuple[str, dict[str, Any]]]:
+    """Return the published settings and, when asked, those of the sweep."""
+    found = [(PUBLISHED, method.params)]
+    if sweep:
+        found += [(json.dumps(params, sort_keys=True), params) for params in method.sweep]
+    return found
+
+
+def cell_key(method: Method, variant: str) -> str:
+    """Return the key of a cell in the result file."""
+    return f"{method.name} | {variant}"
+
+
+class Bench:
+    """The work on one graph: its files, its hidden links, its rounds of timing."""
+
+    def __init__(self, campaign: Campaign, graph: Graph, scratch: Path) -> None:
+        self.campaign, self.graph, self.scratch = campaign, graph, scratch
+        self.protocol = campaign.protocol
+        self.split = scoring.hidden_links(graph)
+        self.whole, self.rest = scratch / "graph.npz", scratch / "rest.npz"
+        sp.save_npz(self.whole, sp.csr_matrix(graph.A, dtype=np.float32))
+        sp.save_npz(self.rest, sp.csr_matrix(self.split.graph, dtype=np.float32))
+        campaign.data["graphs"][graph.name] = {
+            "nodes": graph.A.shape[0],
+            "edges": graph.A.nnz // 2,
+            "labels": int(graph.labels.shape[1] if graph.multilabel else len(set(graph.labels) - {-1})),
+            "multilabel": graph.multilabel,
+        }
+
+    def run(self, methods: list[Method], *, sweep: bool) -> None:
+        """Fill the missing cells: published settings in interleaved rounds, then the sweep."""
+        todo = list(self.campaign.missing(self.graph.name, methods, sweep))
+        for published in (True, False):
+            chosen = [job for job in todo if (job[1] == PUBLISHED) == published]
+            self._fill([job for job in chosen if self._allowed(job[0], published)])
+
+    def _allowed(self, method: Method, published: bool) -> bool:
+        n = self.graph.A.shape[0]
+        if n > method.max_nodes:
+            return False
+        if published:
+            return True
+        done = self.campaign.cells(self.graph.name).get(cell_key(method, PUBLISHED), {})
+        return n <= self.protocol.sweep_nodes and done.get("seconds", 1e9) <= self.protocol.sweep_limit
+
+    def _fill(self, jobs: list[tuple[Method, str, dict[str, Any]]]) -> None:
+        extra: list[tuple[Method, str, dict[str, Any]]] = []
+        for method, variant, params in jobs:
+            cell = self.cell(method, variant, params)
+            self.campaign.cells(self.graph.name)[cell_key(method, variant)] = cell
+            self.campaign.save()
+            print(f"  {self.graph.name:14} {method.name:26} {describe(cell)}", flush=True)
+            if variant == PUBLISHED and cell.get("seconds", 1e9) < self.protocol.timing_budget:
+                extra.append((method, variant, params))
+        for _ in range(1, self.protocol.rounds):  # in turn, so that noise falls on all alike
+            for method, variant, params in extra:
+                again, _ = self.child(method, params, self.whole, self.protocol.repeats)
+                cell = self.campaign.cells(self.graph.name)[cell_key(method, variant)]
+                cell["all_seconds"] += again.get("all_seconds", [])
+                cell["seconds"] = float(np.median(cell["all_seconds"]))
+        self.campaign.save()
+
+    def cell(self, method: Method, variant: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Embed, time and score one setting; failures are recorded, not raised."""
+        start = time.perf_counter()
+        recipe = self.campaign.recipe(method, params)
+        cell: dict[str, Any] = {"method": method.name, "variant": variant, "recipe": recipe}
+        report, X = self.child(method, params, self.whole, self.protocol.repeats)
+        cell.update(report)
+        if X is None:
+            return cell
+        cell.update(scoring.classification(X, self.graph, repeats=self.protocol.splits))
+        if variant == PUBLISHED:
+            cell.update(scoring.clustering(X, self.graph))
+            if cell["seconds"] <= self.protocol.link_limit:
+                _, rest = self.child(method, params, self.rest, 1)
+                if rest is not None:
+                    cell.update(scoring.links(rest, self.split))
+        cell["cell_seconds"] = time.perf_counter() - start
+        return cell
+
+    def child(
+        self, method: Method, params: dict[str, Any], graph: Path, repeats: int
+    ) -> tuple[dict[str, Any], np.ndarray | None]:
+        """Run one embedding in the rival's environment; return its report and the vectors."""
+        protocol = self.protocol
+        job = {"d": protocol.d, "seed": protocol.seed, "params": params}
+        job |= {"repeats": repeats, "budget": protocol.timing_budget}
+        vectors, report = self.scratch / "vectors.npy", self.scratch / "report.json"
+        command = [environments.python(method.environment), HERE / "runner.py", method.adapter]
+        command += [graph, vectors, report, json.dumps(job)]
+        try:
+            done = subprocess.run(
+                [str(word) for word in command],
+                env=pinned(protocol.threads),
+                capture_output=True,
+                text=True,
+                timeout=protocol.timeout,
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"stopped after {protocol.timeout:g} s"}, None
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            return {"error": lines[-1] if lines else f"exit code {done.returncode}"}, None
+        return json.loads(report.read_text()), np.load(vectors, allow_pickle=False)
+
+
+def describe(cell: dict[str, Any]) -> str:
+    """Return one line about a cell."""
+    if "error" in cell:
+        return f"failed: {cell['error'][:150]}"
+    parts = [f"{cell['seconds']:9.3f} s", f"{cell['peak_rss'] / 2**20:6.0f} MiB"]
+    names = {"micro_f1": "micro", "macro_f1": "macro", "nmi": "NMI", "auc_random": "AUC"}
+    parts += [f"{label} {cell[key]:5.1f}" for key, label in names.items() if key in cell]
+    return "  ".join(parts)

@@ -1,0 +1,85 @@
+"""The graphs of the benchmark: labelled real ones and a series of block-model graphs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.common import ROOT
+
+#: Real graphs, smallest first.
+REAL = (
+    "karate",
+    "polbooks",
+    "football",
+    "polblogs",
+    "cora",
+    "citeseer",
+    "ppi",
+    "wikipedia_pos",
+    "amazon_edrep",
+    "blogcatalog",
+    "pubmed",
+    "dblp_prone",
+)
+#: Hardness alpha of the block-model graphs: 1 is the detection threshold.
+HARDNESS = (1.5, 2.0, 3.0)
+SERIES = tuple(f"dcsbm_{alpha:g}" for alpha in HARDNESS)
+NAMES = REAL + SERIES
+QUICK = ("karate", "polbooks", "cora", "ppi")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph and its labels: class numbers (-1: none) or a multi-label matrix."""
+
+    name: str
+    A: sp.csr_array
+    labels: Any
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether nodes carry several labels."""
+        return sp.issparse(self.labels)
+
+
+def data_home() -> Path:
+    """Return the directory of the data sets: `SOFTVEC_DATA`, or `../shared/data` beside the project."""
+    named = os.environ.get("SOFTVEC_DATA")
+    places = [Path(named)] if named else [ROOT.parent / "shared" / "data"]
+    for place in places:
+        if (place / "graphs").is_dir():
+            return place / "graphs"
+    raise FileNotFoundError(
+        f"no directory 'graphs' under {places[0]}; set SOFTVEC_DATA to where the data sets are"
+    )
+
+
+def load(name: str) -> Graph:
+    """Return a graph by name."""
+    if name.startswith("dcsbm_"):
+        return block_model(float(name.split("_")[1]))
+    if name not in REAL:
+        raise ValueError(f"no graph is called {name!r}; there are {', '.join(NAMES)}")
+    home = data_home()
+    A = sp.csr_array(sp.load_npz(home / f"{name}.npz"))
+    A.sort_indices()
+    single = home / f"{name}_labels.npy"
+    if single.exists():
+        return Graph(name, A, np.load(single, allow_pickle=False))
+    return Graph(name, A, sp.csr_array(sp.load_npz(home / f"{name}_labels.npz")))
+
+
+def block_model(alpha: float, n: int = 10_000, seed: int = 0) -> Graph:
+    """Return a degree-corrected block-model graph: four communities, mean degree 10 (the paper's)."""
+    from softvec.generators import dcsbm
+
+    A, labels, _ = dcsbm(n, c=10, q=4, alpha=alpha, random_state=seed)
+    A = sp.csr_array(A)
+    A.sort_indices()
+    return Graph(f"dcsbm_{alpha:g}", A, labels)

@@ -1,0 +1,67 @@
+"""Scores of an embedding, the same for every method: classification, communities, links."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from softvec.tasks.classification import node_classification
+from softvec.tasks.communities import communities
+from softvec.tasks.links import LinkSplit, score_links, split_edges
+
+from .graphs import Graph
+
+RATIO = 0.5
+HIDDEN = 0.2
+
+
+def scaled(X: np.ndarray) -> np.ndarray:
+    """Return the vectors divided by one number, so that one grid of C serves methods of every scale."""
+    X = np.asarray(X, dtype=np.float32)
+    mean_square = float((X.astype(np.float64) ** 2).sum(axis=1).mean())
+    return X / np.float32(max(np.sqrt(mean_square), 1e-30))
+
+
+def classification(X: np.ndarray, graph: Graph, *, repeats: int, threads: int = 2) -> dict[str, Any]:
+    """Return micro and macro F1 in percent at half of the labels; split r is the same for every method."""
+    X = scaled(X)
+
+    def one(r: int) -> tuple[float, float]:
+        found = node_classification(X, graph.labels, ratios=(RATIO,), repeats=1, C="cv", random_state=r)
+        return found[RATIO]["micro_f1"], found[RATIO]["macro_f1"]
+
+    # one split for each thread: faster than two threads inside products this small
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        micro, macro = zip(*pool.map(one, range(repeats)))
+    return {
+        "micro_f1": 100 * float(np.mean(micro)),
+        "macro_f1": 100 * float(np.mean(macro)),
+        "micro_f1_splits": [round(100 * value, 3) for value in micro],
+        "macro_f1_splits": [round(100 * value, 3) for value in macro],
+    }
+
+
+def clustering(X: np.ndarray, graph: Graph) -> dict[str, float]:
+    """Return the NMI in percent of k-means, nodes without edges left out; nothing for multi-label graphs."""
+    if graph.multilabel:
+        return {}
+    linked = np.diff(graph.A.indptr) > 0
+    starts = 10 if len(X) <= 12_000 else 2
+    with threadpool_limits(2):
+        found = communities(X, graph.labels, scored=linked, n_init=starts, random_state=0)
+    return {"nmi": 100 * found["nmi"], "ari": 100 * found["ari"]}
+
+
+def hidden_links(graph: Graph) -> LinkSplit:
+    """Return the split of the edges that every method is tested on."""
+    return split_edges(graph.A, HIDDEN, random_state=0)
+
+
+def links(X: np.ndarray, split: LinkSplit) -> dict[str, float]:
+    """Return the AUC in percent of a logistic regression on the products of two nodes' vectors."""
+    with threadpool_limits(2):
+        found = score_links(scaled(X), split, scorer="hadamard", random_state=0)
+    return {f"{key}": 100 * found[key] for key in ("auc_random", "auc_degree")}
