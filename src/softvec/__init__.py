@@ -1,0 +1,63 @@
+"""softvec turns affinities (graphs, pairs, contacts, text) into vectors, in linear time.
+
+The names below are loaded when first used, so that ``import softvec`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from softvec._version import __version__
+
+if TYPE_CHECKING:
+    from softvec import affinity, datasets, generators, io, normalizers, operators, plotting, tasks
+    from softvec.affinity import Affinity
+    from softvec.api import embed
+    from softvec.embedding import Embedding
+    from softvec.errors import InputError
+    from softvec.estimator import EDRep
+    from softvec.labels import Labels
+
+_HOMES = {
+    "Affinity": "softvec.affinity",
+    "EDRep": "softvec.estimator",
+    "Embedding": "softvec.embedding",
+    "InputError": "softvec.errors",
+    "Labels": "softvec.labels",
+    "embed": "softvec.api",
+}
+_MODULES = ("affinity", "datasets", "generators", "io", "normalizers", "operators", "plotting", "tasks")
+
+__all__ = [
+    "Affinity",
+    "EDRep",
+    "Embedding",
+    "InputError",
+    "Labels",
+    "__version__",
+    "affinity",
+    "datasets",
+    "embed",
+    "generators",
+    "io",
+    "normalizers",
+    "operators",
+    "plotting",
+    "tasks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"softvec.{name}")
+    else:
+        raise AttributeError(f"module 'softvec' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

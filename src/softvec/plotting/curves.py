@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.embedding import Embedding
 from softvec.errors import InputError
 from softvec.plotting.map import groups_of
 from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 
 def plot_loss(source: Embedding | Iterable[Any], *, title: str | None = None, ax: Axes = None) -> Axes:
@@ -22,7 +24,7 @@ def plot_loss(source: Embedding | Iterable[Any], *, title: str | None = None, ax
     source : Embedding, or a history
         A history is a list of records with ``epoch`` and ``loss``, or a mapping of such lists.
     """
-    history = source.provenance.get("history") if isinstance(source, Embedding) else source
+    history = source.provenance.get("history") if hasattr(source, "provenance") else source
     epochs, losses = _history(history)
     plt = pyplot()
     axes = axes_of(ax, (4.0, 2.8))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.embedding import Embedding
 from softvec.errors import InputError
 from softvec.plotting.names import write_names
 from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, pyplot
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 
 def plot_map(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.embedding import Embedding
 from softvec.plotting.style import INK, Axes
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 
 def write_names(

@@ -1,0 +1,314 @@
+"""One call from any data to named vectors, and an estimate of the memory it takes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from softvec._version import __version__
+from softvec.affinity import Affinity, as_affinity
+from softvec.embedding import Embedding
+from softvec.errors import InputError
+from softvec.operators import Powers
+
+# The defaults of embed, in one place. What is not named here is EDRep's own default.
+N_COMPONENTS = 128
+WALK_LENGTH = {"graph": 1, "pairs": 1, "temporal": 1, "corpus": 1, "features": 1}  # by kind of data
+FIT_OPTIONS = (
+    "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
+    "constraint", "normalizer", "dtype", "tol",
+)  # fmt: skip
+_BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
+
+
+def embed(
+    data: Any,
+    n_components: int = N_COMPONENTS,
+    *,
+    kind: str | None = None,
+    walk_length: int | None = None,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    verbose: int = 0,
+    check_memory: bool = True,
+    **options: Any,
+) -> Embedding:
+    """Turn a graph, a table, a text, a matrix or a file into named vectors.
+
+    Parameters
+    ----------
+    data : object, or path of a file
+        A SciPy sparse or dense matrix; a networkx, igraph or PyTorch Geometric graph; a pandas or polars
+        frame; an iterable of pairs or triples; a list of texts; an Affinity; the path of a file, or ``-``
+        for standard input.
+    n_components : int
+        Dimensions of the vectors.
+    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
+        What the data is, where the default guess is not what you mean.
+    walk_length : int, optional
+        Steps of the random walk: more relate items further apart.
+    random_state : int, optional
+        Same seed, same vectors, whatever the number of threads.
+    n_jobs : int, optional
+        Threads; by default all cores.
+    callbacks : sequence of callable, optional
+        Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.
+    verbose : int
+        1 shows a progress bar.
+    check_memory : bool
+        Refuse a job that cannot fit in the memory that is free; see :func:`estimate_memory`.
+    options
+        ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
+        ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``: see
+        :class:`softvec.EDRep`. Everything else goes to the builder of this kind of data, such as
+        ``window`` for text or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to
+        its reader: see :func:`softvec.io.read`.
+
+    Returns
+    -------
+    Embedding
+
+    Examples
+    --------
+    >>> import softvec
+    >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan")]
+    >>> softvec.embed(friends, n_components=4, random_state=0)
+    Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
+    """
+    started = time.perf_counter()
+    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
+    ready = time.perf_counter()
+    emb = embed_affinity(
+        affinity,
+        n_components,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        callbacks=callbacks,
+        verbose=verbose,
+        check_memory=check_memory,
+        source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
+        seconds={"reading": ready - started},
+        **fit,
+    )
+    return emb
+
+
+def to_affinity(
+    data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
+) -> Affinity:
+    """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
+    if isinstance(data, str | os.PathLike):
+        from softvec.io import read
+
+        affinity = read(data, kind=kind, **options)
+    else:
+        affinity = as_affinity(data, kind=kind, **options)
+    if walk_length is None and "length" not in options and not isinstance(data, Affinity):
+        walk_length = WALK_LENGTH.get(affinity.kind)
+    if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
+        return affinity
+    if not affinity.symmetric:
+        raise InputError("walk_length is for one kind of items, but the rows and columns here are of two kinds")
+    if affinity.parameters.get("length", 1) != 1:
+        raise InputError("walk_length is given for an affinity that has one already")
+    operator = Powers(affinity.operator, check_length(walk_length))
+    parameters = {**affinity.parameters, "length": int(walk_length)}
+    return replace(affinity, operator=operator, parameters=parameters)
+
+
+def check_length(length: Any) -> int:
+    """Return the walk length as an integer of at least 1."""
+    if isinstance(length, bool) or not hasattr(length, "__index__") or int(length) < 1:
+        raise InputError(f"walk_length is {length!r}; expected an integer of at least 1")
+    return int(length)
+
+
+def embed_affinity(
+    affinity: Affinity,
+    n_components: int = N_COMPONENTS,
+    *,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    verbose: int = 0,
+    check_memory: bool = True,
+    source: str | None = None,
+    seconds: dict[str, float] | None = None,
+    **fit: Any,
+) -> Embedding:
+    """Fit an affinity; the arguments are those of :func:`embed`."""
+    from softvec.estimator import EDRep, diagnosis_dict
+
+    fit.setdefault("symmetric", affinity.symmetric)
+    if check_memory:
+        refuse_if_too_big(affinity, n_components, fit)
+    model = EDRep(
+        n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
+    )
+    started = time.perf_counter()
+    model.fit(affinity)
+    spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
+    parameters = {
+        name: value if isinstance(value, str | int | float | bool | None) else type(value).__name__
+        for name, value in model.get_params().items()
+        if name not in ("callbacks", "verbose", "n_jobs", "warm_start")
+    }
+    n, m = affinity.shape
+    data = {
+        "kind": affinity.kind,
+        "summary": affinity.summary,
+        "shape": [n, m],
+        "entries": affinity.operator.nnz,
+        "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
+    }
+    if source is not None:
+        data["source"] = "standard input" if source == "-" else Path(source).name
+    two_sided = model.context_embedding_ is not model.embedding_
+    return Embedding(
+        model.embedding_,
+        affinity.rows,
+        context_vectors=model.context_embedding_ if two_sided else None,
+        context_names=affinity.columns if two_sided else None,
+        sizes=affinity.sizes,
+        provenance={
+            "softvec": __version__,
+            "data": data,
+            "parameters": parameters | {"random_state": random_state, "seed": model.seed_},
+            "history": {key: values.tolist() for key, values in model.history_.items()},
+            "diagnosis": diagnosis_dict(model.diagnosis_),
+            "seconds": spent,
+        },
+        copy=False,
+    )
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool | None)
+
+
+def estimate_memory(
+    n: int,
+    nnz: int,
+    n_components: int,
+    *,
+    m: int | None = None,
+    bytes_per_entry: float = 8.0,
+    walk_length: int = 1,
+    n_clusters: int = 1,
+    transposed: bool = False,
+) -> int:
+    """Return about how many bytes a fit takes at its peak, the interpreter included.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    nnz : int
+        Stored entries of P, or of each factor together.
+    n_components : int
+    m : int, optional
+        Columns of a two-sided fit, which have vectors of their own.
+    bytes_per_entry : float
+        4 without values, 8 with float32 ones.
+    walk_length : int
+        Walks of more than one step need up to two scratch matrices in half precision.
+    n_clusters : int
+    transposed : bool
+        Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
+        matrix that is not symmetric.
+
+    Examples
+    --------
+    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
+    11.2
+    """
+    d = n_components
+    rows = n + (m or 0)
+    vectors = rows * d * (4 + 2 + 2)  # float32, and two copies in half precision that neighbours read
+    scratch = n * d * 2 * min(2, walk_length - 1)
+    matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
+    small = 6 * n_clusters * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
+    return _BASE_BYTES + vectors + scratch + matrix + small
+
+
+def available_memory() -> int | None:
+    """Return the bytes this process may still take: free memory and what the control group allows.
+
+    None where the system does not tell.
+    """
+    limits = [value for value in (_meminfo(), _cgroup_v2(), _cgroup_v1()) if value is not None]
+    if limits:
+        return min(limits)
+    try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _meminfo() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def _cgroup_v2() -> int | None:
+    return _cgroup("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file")
+
+
+def _cgroup_v1() -> int | None:
+    return _cgroup(
+        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    )
+
+
+def _cgroup(root: str, limit: str, usage: str, cache: str) -> int | None:
+    """Return limit - usage + file cache that the kernel would give back."""
+    try:
+        most = int((Path(root) / limit).read_text())
+        used = int((Path(root) / usage).read_text())
+        stat = dict(line.split() for line in (Path(root) / "memory.stat").read_text().splitlines())
+        return max(0, most - used + int(stat.get(cache, 0)))
+    except (OSError, ValueError):  # no such file, or the word "max"
+        return None
+
+
+def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
+    """Return the estimate for fitting this affinity, less what is already held."""
+    operator = affinity.operator
+    symmetric = fit.get("symmetric", affinity.symmetric)
+    entries = max(1, operator.nnz)
+    directed = bool(affinity.details.get("directed", False))
+    total = estimate_memory(
+        affinity.shape[0],
+        operator.nnz,
+        n_components,
+        m=None if symmetric else affinity.shape[1],
+        bytes_per_entry=operator.nbytes / entries,
+        walk_length=int(affinity.parameters.get("length", 1) or 1),
+        n_clusters=int(fit.get("n_clusters", 1)),
+        transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
+    )
+    return max(0, total - operator.nbytes - _BASE_BYTES)
+
+
+def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
+    """Raise an error before a fit that cannot fit in memory."""
+    need, free = needed_memory(affinity, n_components, fit), available_memory()
+    if free is None or need <= free:
+        return
+    smaller = int(n_components * free / need)
+    advice = f"n_components of about {smaller // 8 * 8} would fit" if smaller >= 8 else "use a larger machine"
+    raise InputError(
+        f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
+        f"{free / 2**30:,.1f} GiB are free; {advice} (check_memory=False tries all the same)"
+    )
