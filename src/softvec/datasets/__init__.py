@@ -1,0 +1,206 @@
+"""Public data sets: where they are, how to get them, how to read them.
+
+Files are looked for in the directory named by the environment variable ``SOFTVEC_DATA``, by default the
+user's cache. Only :func:`download` uses the network, and only when called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from softvec.datasets.convert import CONVERTERS, LARGEST
+from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
+from softvec.datasets.registry import REGISTRY, Dataset, info
+from softvec.errors import InputError
+from softvec.io.atomic import atomic_write
+
+__all__ = [
+    "REGISTRY",
+    "Dataset",
+    "Graph",
+    "Pairs",
+    "Temporal",
+    "Vectors",
+    "available",
+    "data_dir",
+    "download",
+    "info",
+    "load",
+    "paths",
+    "verify",
+]
+
+
+def data_dir() -> Path:
+    """Return the directory of the data sets: ``SOFTVEC_DATA``, or softvec's place in the user's cache."""
+    given = os.environ.get("SOFTVEC_DATA")
+    if given:
+        return Path(given).expanduser()
+    if sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "softvec"
+
+
+def available() -> dict[str, bool]:
+    """Return the names of all known data sets and whether their files are there.
+
+    Examples
+    --------
+    >>> from softvec import datasets
+    >>> "cora" in datasets.available()
+    True
+    """
+    root = data_dir()
+    return {name: all((root / file).is_file() for file in found.files) for name, found in REGISTRY.items()}
+
+
+def paths(name: str) -> dict[str, Path]:
+    """Return the files of a data set, or fail with one line that says how to get them.
+
+    Parameters
+    ----------
+    name : str
+        Name of a data set.
+
+    Returns
+    -------
+    dict of str to Path
+        Names of the registry and where they are.
+    """
+    dataset = info(name)
+    root = data_dir()
+    found = {file: root / file for file in dataset.files}
+    absent = [file for file, path in found.items() if not path.is_file()]
+    if absent:
+        raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
+    return found
+
+
+def load(name: str) -> Any:
+    """Read a data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of a data set, see :func:`available`.
+
+    Returns
+    -------
+    Graph, Pairs, Temporal, Vectors, list of str or list of (word, word, score)
+        By its kind. Counts that are known are checked.
+
+    Examples
+    --------
+    >>> from softvec import datasets
+    >>> graph = datasets.load("karate")  # doctest: +SKIP
+    >>> graph.adjacency.shape  # doctest: +SKIP
+    (34, 34)
+    """
+    dataset, files = info(name), paths(name)
+    try:
+        return LOADERS[dataset.kind](dataset, files)
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise InputError(
+            f"cannot read {name} in {data_dir()}: {error}; delete it and get it again"
+        ) from error
+
+
+def verify(name: str) -> dict[str, bool]:
+    """Return for each file whether it is, byte for byte, the copy behind softvec's own figures.
+
+    A set made by :func:`download` from an archive holds the same data, but the order of its nodes may differ.
+    """
+    sums = info(name).files
+    return {file: _sha256(path.read_bytes()) == sums[file] for file, path in paths(name).items()}
+
+
+def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[str, Path]:
+    """Fetch a data set from its public address into :func:`data_dir`.
+
+    Text files must have their known checksum; graphs converted from an archive must have their known numbers
+    of nodes, edges and classes. Nothing is written otherwise.
+
+    Parameters
+    ----------
+    name : str
+        Name of a data set.
+    force : bool
+        Fetch it again when it is there.
+    timeout : float
+        Seconds to wait for the server.
+
+    Returns
+    -------
+    dict of str to Path
+        The files.
+    """
+    dataset = info(name)
+    if not force and available()[name]:
+        return paths(name)
+    if not dataset.address:
+        raise InputError(f"{name} cannot be fetched automatically; {_how_to_get(dataset)}")
+    data = {file: _fetch(address, timeout) for file, address in dataset.address.items()}
+    made = CONVERTERS[dataset.convert](dataset, data)
+    if set(made) != set(dataset.files):
+        raise InputError(f"{name}: the download does not hold {', '.join(set(dataset.files) - set(made))}")
+    if dataset.convert == "text":
+        for file, content in made.items():
+            if _sha256(content) != dataset.files[file]:
+                raise InputError(
+                    f"{file} from {dataset.address[file]} has another checksum than known; not kept"
+                )
+    else:
+        _check_before_keeping(dataset, made)
+    root = data_dir()
+    for file, content in made.items():
+        target = root / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(target) as stream:
+            stream.write(content)
+    return paths(name)
+
+
+def _check_before_keeping(dataset: Dataset, made: dict[str, bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        files = {}
+        for file, content in made.items():
+            files[file] = Path(folder) / Path(file).name
+            files[file].write_bytes(content)
+        LOADERS[dataset.kind](dataset, files)
+
+
+def _fetch(address: str, timeout: float) -> bytes:
+    if not address.startswith(("https://", "http://")):
+        raise InputError(f"{address} is not a web address")
+    request = urllib.request.Request(address, headers={"User-Agent": "softvec"})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            content: bytes = answer.read(LARGEST + 1)
+    except (urllib.error.URLError, OSError) as error:
+        raise InputError(f"cannot fetch {address}: {error}") from error
+    if len(content) > LARGEST:
+        raise InputError(f"{address} sends more than {LARGEST >> 20} MiB; refused")
+    return content
+
+
+def _how_to_get(dataset: Dataset) -> str:
+    if dataset.address:
+        return f"get it with softvec.datasets.download({dataset.name!r}), or set SOFTVEC_DATA to where it is"
+    return f"get it from {dataset.page} and set SOFTVEC_DATA to a directory with {', '.join(dataset.files)}"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
