@@ -283,7 +283,8 @@ class Embedding:
         Parameters
         ----------
         n_clusters : int, optional
-            By default the number, up to ``max_clusters``, with the best mean silhouette on a sample.
+            By default the smallest number, up to sqrt(n) and ``max_clusters``, with about the best mean
+            silhouette on a sample.
         """
         return grouping.cluster(
             self.vectors, n_clusters, max_clusters=max_clusters, random_state=random_state

@@ -128,7 +128,7 @@ def _legend(axes: Axes, shown: int) -> None:
 
 
 def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.intp]]]:
-    """Return (label, rows) in falling order of size; unlabelled rows come last under an empty label."""
+    """Return (label, rows) in natural order; unlabelled rows come last under an empty label."""
     n = len(embedding)
     if labels is None:
         return [("", np.arange(n))]
@@ -150,9 +150,8 @@ def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.i
     for _, more in ordered[most:]:
         rest = rest + more
     named = [(str(label), np.array(found)) for label, found in ordered[:most]]
-    if len(named) <= 12:  # few groups: the legend in their natural order
-        natural = sorted(range(len(named)), key=lambda i: _natural(ordered[i][0]))
-        named = [named[i] for i in natural]
+    natural = sorted(range(len(named)), key=lambda i: _natural(ordered[i][0]))
+    named = [named[i] for i in natural]  # the legend goes 1, 2, ..., 10
     return named + ([("", np.array(sorted(rest)))] if rest else [])
 
 

@@ -1,0 +1,78 @@
+"""The command ``softvec``: parse, call the library, print.
+
+This module only starts it: what a command needs is imported when the command runs, so that ``--help`` and
+shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 2 a mistake of the user, 130 interrupted, 1 anything else."""
+    signal.signal(signal.SIGTERM, _stop)
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    from softvec.cli.app import app
+    from softvec.cli.terminal import complain, note
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        try:
+            code = app(arguments, prog_name="softvec", standalone_mode=False)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except KeyboardInterrupt:
+            return _interrupted()
+        except BrokenPipeError:  # the reader, such as head, has what it wanted
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except Exception as error:
+            return _failed(error, complain)
+
+
+def _interrupted() -> int:
+    from softvec.cli.terminal import complain
+
+    complain("interrupted")
+    return 130
+
+
+def _failed(error: Exception, complain: Any) -> int:
+    """Print one line for a mistake of the user; let anything else show where it broke."""
+    from softvec.errors import InputError
+
+    if type(error).__name__ == "Abort":  # how some versions of typer report Ctrl-C
+        return _interrupted()
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "softvec"
+        text = " ".join(error.format_message().split())
+        if text:
+            complain(f"{text.rstrip('.')}. See {command} --help")
+        return int(error.exit_code)
+    if isinstance(error, InputError):
+        complain(str(error))
+        return 2
+    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
+        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 2
+    if isinstance(error, MemoryError):
+        complain(f"out of memory: {error}. Try fewer dimensions (--dim) or a smaller input")
+        return 1
+    raise error
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)  # unwinds, so that no partial file is left

@@ -1,0 +1,226 @@
+"""``softvec communities``, ``softvec evaluate`` and ``softvec plot``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, load, output_beside
+from softvec.cli.terminal import Settings, note, print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+    from softvec.io.label_files import Groups
+
+
+def communities(
+    vectors: Vectors,
+    number: Annotated[
+        int | None, typer.Option("-k", "--number", help="Communities; by default found.", min=1)
+    ] = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Lines of a name and its community; - is standard output.")
+    ] = "-",
+    seed: Seed = 0,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Group the vectors and write which name is in which group.
+
+    [dim]Examples:[/dim]
+
+      softvec communities graph.svec -o groups.tsv
+
+      softvec communities graph.svec -k 7 | head
+    """
+    import numpy as np
+
+    settings = Settings(quiet, json)
+    emb = load(vectors, format, settings)
+    with working(settings, "grouping"):
+        found = emb.cluster(number, random_state=seed)
+    sizes = np.bincount(found).tolist()
+    names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
+    if output != "-":
+        from softvec.io.atomic import atomic_write
+
+        with atomic_write(output, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
+    if json:
+        listed = {} if output != "-" else {"members": dict(zip(map(str, names), found.tolist()))}
+        print_json({"communities": len(sizes), "sizes": sizes, "output": output, **listed})
+        return
+    if output == "-":
+        sys.stdout.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
+    largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
+    say(settings, f"{len(sizes)} communities of {largest} items" + (f" -> {output}" if output != "-" else ""))
+
+
+def _read_groups(path: str, emb: Embedding) -> Groups:
+    from softvec.io.label_files import read_labels
+
+    groups = read_labels(path, emb.names)
+    if groups.unmatched:
+        note(f"{groups.unmatched:,} names in {path} have no vector")
+    return groups
+
+
+def evaluate(
+    vectors: Vectors,
+    labels: Annotated[str, typer.Argument(help="Labels: text lines of name and label, .npy or .npz.")],
+    ratio: Annotated[
+        list[float] | None, typer.Option("--ratio", help="Share of labelled items to train on.")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 10,
+    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv.")] = "cv",
+    seed: Seed = 0,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Score the vectors against known labels: logistic regression, and communities.
+
+    [dim]Examples:[/dim]
+
+      softvec evaluate cora.svec cora_labels.npy
+
+      softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
+    """
+    from softvec import tasks
+
+    settings = Settings(quiet, json)
+    emb = load(vectors, format, settings)
+    groups = _read_groups(labels, emb)
+    target = groups.members if groups.multiple else groups.codes
+    strength: float | str = c if c == "cv" else _float(c)
+    with working(settings, "logistic regression"):
+        scores = tasks.node_classification(
+            emb, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
+        )
+    rows: list[tuple[Any, ...]] = []
+    for share, one in scores.by_ratio.items():
+        for metric, value in one.mean.items():
+            rows.append((f"{metric.replace('_', ' ')}, {share:.0%} labelled", value, one.spread[metric]))
+    result: dict[str, Any] = {"classification": scores.to_dict()}
+    if not groups.multiple:
+        with working(settings, "communities"):
+            found = tasks.communities(emb, groups.codes, random_state=seed)
+        result["communities"] = found.to_dict()
+        rows += [(f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()]
+    if json:
+        print_json(result)
+        return
+    labelled = int((groups.codes >= 0).sum())
+    kind = "several" if groups.multiple else "one"
+    say(settings, f"{labelled:,} of {len(emb):,} labelled, {len(groups.classes)} classes, {kind} each")
+    print_table(("score", "mean", "deviation"), rows)
+
+
+def _float(text: str) -> float:
+    from softvec.errors import InputError
+
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--C is {text!r}; expected a positive number or cv") from None
+
+
+def plot(
+    vectors: Vectors,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg. Default: VECTORS.png.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
+    method: Annotated[str, typer.Option("--method", help="Layout of a map: pca, tsne or umap.")] = "pca",
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="File of labels for colours, or: clusters.")
+    ] = None,
+    names: Annotated[int | None, typer.Option("--names", help="Names to write, at most.", min=0)] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="Draw only this many, the largest (or first).", min=1)
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title")] = None,
+    seed: Seed = 0,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Draw a map of the vectors, the loss, or histograms of similarities.
+
+    [dim]Examples:[/dim]
+
+      softvec plot graph.svec --labels clusters
+
+      softvec plot words.svec --method tsne --limit 2000 --names 60 -o words.pdf
+
+      softvec plot graph.svec --kind loss
+    """
+    from softvec.errors import InputError
+
+    if kind not in ("map", "loss", "similarities"):
+        raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
+    settings = Settings(quiet, json)
+    emb = load(vectors, format, settings)
+    path = output or output_beside(vectors, ".png" if kind == "map" else f"_{kind}.png")
+    _draw_to(emb, path, kind, method, labels, names, limit, title, seed, settings)
+    if json:
+        print_json({"output": path, "kind": kind})
+    say(settings, f"picture -> {path}")
+
+
+def _draw_to(
+    emb: Embedding,
+    path: str,
+    kind: str,
+    method: str,
+    labels: str | None,
+    names: int | None,
+    limit: int | None,
+    title: str | None,
+    seed: int | None,
+    settings: Settings,
+) -> None:
+    try:
+        import matplotlib
+    except ImportError as error:
+        from softvec.errors import InputError
+
+        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
+    matplotlib.use("Agg")
+    from softvec import plotting
+
+    colours: Any = labels
+    if labels is not None and labels != "clusters":
+        colours = _read_groups(labels, emb).texts
+    if limit is not None and limit < len(emb):
+        emb, colours = _largest(emb, colours, limit)
+    with working(settings, "drawing"):
+        if kind == "loss":
+            axes = plotting.plot_loss(emb, title=title)
+        elif kind == "similarities":
+            axes = plotting.plot_similarities(emb, colours, title=title, random_state=seed)
+        else:
+            axes = plotting.plot_map(
+                emb, colours, method=method, n_names=names, title=title, random_state=seed
+            )
+    plotting.save(axes, path)
+
+
+def _largest(emb: Embedding, colours: Any, limit: int) -> tuple[Embedding, Any]:
+    import numpy as np
+
+    from softvec.embedding import Embedding
+
+    rows = np.arange(limit)
+    if emb.sizes is not None:
+        rows = np.sort(np.argsort(-emb.sizes, kind="stable")[:limit])
+    part = Embedding(
+        emb.vectors[rows],
+        emb.names.take(rows),
+        sizes=None if emb.sizes is None else emb.sizes[rows],
+        provenance=emb.provenance,
+    )
+    return part, [colours[i] for i in rows] if isinstance(colours, list) else colours

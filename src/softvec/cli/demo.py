@@ -1,0 +1,191 @@
+"""``softvec demo``: small embeddings from data that comes with the dependencies."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, Threads
+from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
+
+if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.embedding import Embedding
+
+
+@dataclass(frozen=True)
+class Example:
+    """A data set of the demo."""
+
+    key: str
+    title: str
+    affinity: Affinity
+    labels: Any  # the known label of each item, or None
+    dim: int
+    method: str  # how its map is laid out
+    n_names: int
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where vectors and pictures go.")
+    ] = Path("softvec-demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same result.")] = 0,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Embed small data sets, score the vectors against known labels, and draw maps.
+
+    The data comes with scikit-learn and networkx: handwritten digits linked to their nearest neighbours,
+    the karate club that split in two, and the characters of Les Misérables.
+
+    [dim]Example:[/dim]
+
+      softvec demo --output demo-output
+    """
+    settings = Settings(quiet, json)
+    output.mkdir(parents=True, exist_ok=True)
+    reports = []
+    with working(settings, "building the data"):
+        examples = [_digits(), *_graphs()]
+    for example in examples:
+        report = _run(example, output, seed, threads, settings)
+        reports.append(report)
+        if not (quiet or json):
+            _show(example, report)
+    if json:
+        print_json({"output": str(output), "examples": reports})
+    elif not quiet:
+        console().print(
+            f"Next: [bold]softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}[/bold]"
+        )
+
+
+def _digits() -> Example:
+    from sklearn.datasets import load_digits
+
+    from softvec.affinity import neighbors
+
+    digits = load_digits()
+    names = [f"{label}#{i}" for i, label in enumerate(digits.target.tolist())]
+    affinity = neighbors(digits.data, n_neighbors=10, names=names)
+    return Example("digits", "Handwritten digits", affinity, digits.target, 32, "tsne", 0)
+
+
+def _graphs() -> list[Example]:
+    try:
+        import networkx as nx
+    except ImportError:
+        note("the examples of graphs need networkx: pip install 'softvec[graphs]'")
+        return []
+    from softvec.affinity import random_walk
+
+    karate = nx.karate_club_graph()
+    clubs = [karate.nodes[node]["club"] for node in karate]
+    return [
+        Example("karate", "Zachary's karate club", random_walk(karate, 2), clubs, 8, "pca", 34),
+        Example(
+            "miserables", "Les Misérables", random_walk(nx.les_miserables_graph(), 2), None, 16, "tsne", 30
+        ),
+    ]
+
+
+def _run(
+    example: Example, output: Path, seed: int, threads: int | None, settings: Settings
+) -> dict[str, Any]:
+    import numpy as np
+
+    from softvec import tasks
+    from softvec.api import embed_affinity
+    from softvec.estimator import EDRep
+
+    started = time.perf_counter()
+    with epoch_progress(settings, EDRep().n_epochs) as callback:
+        emb = embed_affinity(
+            example.affinity, example.dim, random_state=seed, n_jobs=threads,
+            callbacks=[callback] if callback else None, source=example.key,
+        )  # fmt: skip
+    spent = time.perf_counter() - started
+    scores: dict[str, float] = {}
+    if example.labels is not None:
+        codes = np.unique(np.asarray(example.labels), return_inverse=True)[1]
+        with working(settings, "scoring"):
+            groups = tasks.communities(emb, codes, random_state=seed)
+            classes = tasks.node_classification(emb, codes, repeats=10, C=10.0, random_state=seed)
+        scores = {"nmi": groups["nmi"], "accuracy": classes[0.5]["micro_f1"]}
+    vectors = output / f"{example.key}.svec"
+    emb.save(vectors)
+    with working(settings, "drawing"):
+        pictures = _draw(emb, example, output, seed)
+    losses = emb.provenance["history"]["loss"]
+    biggest = int(np.argmax(emb.sizes)) if emb.sizes is not None else 0
+    return {
+        "name": example.key,
+        "data": example.affinity.summary,
+        "dimensions": example.dim,
+        "seconds": spent,
+        "epochs": len(losses),
+        "loss": [losses[0], losses[-1]],
+        **scores,
+        "example": str(emb.names[biggest]),
+        "neighbors": [[str(name), score] for name, score in emb.most_similar(emb.names[biggest], n=5)],
+        "vectors": str(vectors),
+        "pictures": [str(path) for path in pictures],
+    }
+
+
+def _draw(emb: Embedding, example: Example, output: Path, seed: int) -> list[Path]:
+    try:
+        import matplotlib
+    except ImportError:
+        note("pictures need matplotlib: pip install 'softvec[plot]'")
+        return []
+    matplotlib.use("Agg")
+    from softvec import plotting
+
+    paths = [output / f"{example.key}.png", output / f"{example.key}_loss.png"]
+    colours = "clusters" if example.labels is None else example.labels
+    options: dict[str, Any] = {"max_iter": 500} if example.method == "tsne" else {}
+    axes = plotting.plot_map(
+        emb, colours, method=example.method, n_names=example.n_names, title=example.title,
+        random_state=seed, **options,
+    )  # fmt: skip
+    plotting.save(axes, paths[0])
+    plotting.save(plotting.plot_loss(emb, title=example.title), paths[1])
+    return paths
+
+
+def _show(example: Example, report: dict[str, Any]) -> None:
+    from rich import box
+    from rich.panel import Panel
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    first, last = report["loss"]
+    near = ", ".join(f"{name} [dim]{score:.2f}[/dim]" for name, score in report["neighbors"])
+    shape = f"{report['dimensions']} dimensions, {report['epochs']} epochs"
+    rows = {
+        "data": report["data"],
+        "fit": f"{shape} in [bold]{seconds(report['seconds'])}[/bold]",
+        "loss": f"{first:.4f} → [bold]{last:.4f}[/bold]",
+    }
+    if "nmi" in report:
+        rows["groups"] = f"NMI [bold green]{report['nmi']:.3f}[/bold green] with the known labels"
+        rows["labels"] = (
+            f"[bold green]{report['accuracy']:.1%}[/bold green] predicted right from the other half"
+        )
+    rows[f"near {report['example']}"] = near
+    rows["files"] = "\n".join([report["vectors"], *report["pictures"]])
+    for key, value in rows.items():
+        grid.add_row(key, value)
+    screen = console()
+    width = min(80, screen.width)
+    title = f"[bold]{example.title}"
+    screen.print(Panel(grid, title=title, title_align="left", box=box.ROUNDED, width=width))

@@ -1,0 +1,257 @@
+"""``softvec embed``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, Seed, Threads, output_beside, parse_settings
+from softvec.cli.terminal import Settings, epoch_progress, gibibytes, print_json, say, seconds, working
+
+if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.embedding import Embedding
+
+_DATA = "How to read the data"
+_FIT = "How to fit"
+
+
+def embed(
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="File or folder of data, or - for standard input.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
+    ] = None,
+    dim: Annotated[int, typer.Option("--dim", "-d", help="Dimensions.", min=1)] = 128,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            "-k",
+            rich_help_panel=_DATA,
+            help="graph, pairs, bipartite, temporal, corpus, features, dense; by default told from the file.",
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option("--names", metavar="FILE", rich_help_panel=_DATA, help="Names of the rows, one a line."),
+    ] = None,
+    directed: Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", rich_help_panel=_DATA, help="Direction of edges."),
+    ] = None,
+    weighted: Annotated[
+        bool | None, typer.Option("--weighted/--unweighted", rich_help_panel=_DATA, help="Use the weights.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", rich_help_panel=_DATA, help="Columns of a table, e.g. from,to,weight or 0,1."
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option("--delimiter", rich_help_panel=_DATA, help="Between columns; by default found."),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", rich_help_panel=_DATA, help="Whether line 1 is a header."),
+    ] = None,
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--input-format", rich_help_panel=_DATA, help="text, mtx, npz, npy, mat, parquet, graphml, ..."
+        ),
+    ] = None,
+    window: Annotated[
+        float | None,
+        typer.Option(
+            "--window", rich_help_panel=_DATA, help="Text: words on each side. Contacts: length of a window."
+        ),
+    ] = None,
+    min_count: Annotated[
+        int | None, typer.Option("--min-count", rich_help_panel=_DATA, help="Text: leave out rarer words.")
+    ] = None,
+    walk_length: Annotated[
+        int | None,
+        typer.Option("--walk-length", "-w", rich_help_panel=_DATA, help="Steps of the random walk.", min=1),
+    ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", rich_help_panel=_DATA, help="Any other option of the reader."
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", rich_help_panel=_FIT, help="Passes over the data.", min=0)
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option("--beta", rich_help_panel=_FIT, help="Inverse temperature.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate", rich_help_panel=_FIT)] = None,
+    gradient: Annotated[
+        str | None, typer.Option("--gradient", rich_help_panel=_FIT, help="row, paper or full.")
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option("--clusters", rich_help_panel=_FIT, help="Classes of the normaliser.", min=1)
+    ] = None,
+    two_sided: Annotated[
+        bool, typer.Option("--two-sided", rich_help_panel=_FIT, help="Separate vectors for columns.")
+    ] = False,
+    seed: Seed = None,
+    threads: Threads = None,
+    format: Annotated[str | None, typer.Option("--format", help="Format of the output.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Start even if memory looks too small.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Turn a file of data into a file of vectors.
+
+    The input may be an edge list (text, gz, zst), a matrix (.mtx, .npz, .npy, .mat), a graph (.graphml,
+    .gml), a table (.csv, .parquet), text (one document a line, or a folder), contacts (t i j), or features.
+
+    [dim]Examples:[/dim]
+
+      softvec embed edges.txt
+
+      softvec embed moby.npz --names moby_words.txt -o moby.svec
+
+      softvec embed novels.txt.gz --kind corpus --window 5 --min-count 5 -o words.bin
+
+      softvec embed sales.csv --kind bipartite --columns user,item -o sales.parquet
+
+      softvec embed contacts.dat --kind temporal --window 900
+
+      zcat edges.gz | softvec embed - -o - | head -1
+    """
+    from softvec.errors import InputError
+    from softvec.io.vectors import format_of
+
+    settings = Settings(quiet, json)
+    target = output or output_beside(source, ".svec")
+    if target == source and source != "-":
+        raise InputError(f"the output {target} would replace the input; choose another name with -o")
+    written_as = format_of(target, format)  # a wrong extension is found now, not after the fit
+    _check_target(target)
+    options = parse_settings(more or [])
+    given = {
+        "names": names, "directed": directed, "weighted": weighted, "columns": _columns(columns),
+        "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
+        "window": int(window) if window is not None and window == int(window) else window,
+        "min_count": min_count,
+    }  # fmt: skip
+    options |= {key: value for key, value in given.items() if value is not None}
+    fit = {
+        "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
+        "n_clusters": clusters, "symmetric": False if two_sided else None,
+    }  # fmt: skip
+    fit = {key: value for key, value in fit.items() if value is not None}
+    affinity, spent = _read(source, kind, walk_length, options, settings, force)
+    emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
+    emb.save(target, written_as)
+    _report(emb, target, settings)
+
+
+def _check_target(target: str) -> None:
+    """Find out before the work whether its result can be written."""
+    from softvec.errors import InputError
+
+    if target == "-":
+        return
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise InputError(f"cannot write {target}: the directory {folder} does not exist")
+    if os.path.isdir(target):
+        raise InputError(f"{target} is a directory; give the name of a file with -o")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {target}: no permission to write in {folder}")
+
+
+def _columns(text: str | None) -> list[Any] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
+
+
+def _delimiter(text: str | None) -> str | None:
+    return {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(text or "", text)
+
+
+def _read(
+    source: str,
+    kind: str | None,
+    walk_length: int | None,
+    options: dict[str, Any],
+    settings: Settings,
+    force: bool,
+) -> tuple[Affinity, float]:
+    import time
+
+    from softvec.api import available_memory, to_affinity
+    from softvec.errors import InputError
+
+    free = available_memory()
+    if not force and free is not None and os.path.isfile(source) and os.path.getsize(source) > free:
+        raise InputError(
+            f"{source} has {gibibytes(os.path.getsize(source))}, but {gibibytes(free)} of memory are free "
+            "(--force tries all the same)"
+        )
+    started = time.perf_counter()
+    with working(settings, f"reading {source}"):
+        affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
+    spent = time.perf_counter() - started
+    say(settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
+    return affinity, spent
+
+
+def _fit(
+    affinity: Affinity, dim: int, fit: dict[str, Any], seed: int | None, threads: int | None, force: bool,
+    source: str, spent: float, settings: Settings,
+) -> Embedding:  # fmt: skip
+    from softvec.api import embed_affinity
+    from softvec.errors import InputError
+    from softvec.estimator import EDRep
+
+    total = fit.get("n_epochs", EDRep().n_epochs)
+    try:
+        with epoch_progress(settings, total) as callback:
+            return embed_affinity(
+                affinity, dim, random_state=seed, n_jobs=threads, check_memory=not force, source=source,
+                callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
+            )  # fmt: skip
+    except InputError as error:
+        raise InputError(str(error).replace("check_memory=False", "--force")) from error
+
+
+def _report(emb: Embedding, target: str, settings: Settings) -> None:
+    record = emb.provenance
+    losses = record["history"].get("loss", [])
+    time = record["seconds"]
+    result = {
+        "output": target,
+        "vectors": len(emb),
+        "dimensions": emb.n_components,
+        "context_vectors": len(emb.context_vectors) if emb.context_vectors is not None else 0,
+        "data": record["data"],
+        "epochs": len(losses),
+        "loss": losses[-1] if losses else None,
+        "log_z_error": (record["diagnosis"] or {}).get("log_z_error_median"),
+        "seconds": time,
+        "seed": record["parameters"]["seed"],
+    }
+    if settings.json:
+        if target != "-":  # standard output holds the vectors
+            print_json(result)
+        return
+    loss = f", loss {losses[-1]:.4f}" if losses else ""
+    second = f" + {result['context_vectors']:,} context" if result["context_vectors"] else ""
+    say(
+        settings,
+        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {len(losses)} epochs in "
+        f"{seconds(time['fitting'])}{loss} -> {'standard output' if target == '-' else target}",
+    )

@@ -1,0 +1,135 @@
+"""``softvec info`` and ``softvec convert``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, VectorFormat, load
+from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors, or -.")],
+    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
+    format: VectorFormat = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Format of the output; by default told by its extension.")
+    ] = None,
+    side: Annotated[
+        str | None, typer.Option("--side", help="Of a two-sided embedding: rows or context.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write a file of vectors in another format.
+
+    .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather, .csv, .tsv (TensorBoard projector),
+    .npy.
+
+    [dim]Examples:[/dim]
+
+      softvec convert words.svec words.bin
+
+      softvec convert glove.6B.50d.txt glove.svec
+
+      softvec convert words.svec - --to word2vec | head -1
+    """
+    from softvec.io.vectors import format_of
+
+    chosen = format_of(target, to)
+    emb = load(source, format, Settings(quiet or json))
+    emb.save(target, chosen, side=side)
+    if json and target != "-":
+        print_json({"output": target, "format": chosen, "vectors": len(emb), "dimensions": emb.n_components})
+    say(Settings(quiet, json), f"{len(emb):,} vectors -> {target} ({chosen})")
+
+
+def info(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File of vectors or of data, or -.")],
+    format: VectorFormat = None,
+    dim: Annotated[int, typer.Option("--dim", "-d", help="Dimensions to estimate memory for.", min=1)] = 128,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say what is in a file of vectors, or how softvec would read a file of data.
+
+    [dim]Examples:[/dim]
+
+      softvec info words.svec
+
+      softvec info edges.txt.gz
+    """
+    from softvec.errors import InputError
+
+    try:
+        emb = load(file, format)
+    except InputError as no_vectors:
+        if file == "-" or format is not None:
+            raise
+        described = _data(file, dim, no_vectors)
+    else:
+        described = _vectors(emb, file)
+    if json:
+        print_json(described)
+        return
+    rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
+    print_table(("", file), rows)
+
+
+def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
+    record = dict(emb.provenance)
+    history = record.get("history") or {}
+    losses = history.get("loss") if isinstance(history, dict) else None
+    data = record.get("data") if isinstance(record.get("data"), dict) else {}
+    return {
+        "holds": "vectors",
+        "vectors": len(emb),
+        "dimensions": emb.n_components,
+        "names": [str(emb.names[i]) for i in range(min(5, len(emb)))],
+        "context_vectors": None if emb.context_vectors is None else len(emb.context_vectors),
+        "data": data.get("summary"),  # type: ignore[union-attr]
+        "source": data.get("source"),  # type: ignore[union-attr]
+        "parameters": record.get("parameters"),
+        "epochs": len(losses) if losses else None,
+        "loss": losses[-1] if losses else None,
+        "diagnosis": record.get("diagnosis"),
+        "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,
+    }
+
+
+def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
+    """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
+    from softvec.api import available_memory, needed_memory, to_affinity
+    from softvec.errors import InputError
+
+    try:
+        affinity = to_affinity(file)
+    except InputError as no_data:
+        vector_file = str(file).endswith((".svec", ".bin", ".vec"))
+        raise (no_vectors if vector_file else no_data) from None
+    free = available_memory()
+    return {
+        "holds": affinity.kind,
+        "summary": affinity.summary,
+        "rows": affinity.shape[0],
+        "columns": affinity.shape[1],
+        "entries": affinity.operator.nnz,
+        "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
+        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {})),
+        "memory_free": None if free is None else gibibytes(free),
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) + (", ..." if len(value) == 5 else "")
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

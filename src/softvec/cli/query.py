@@ -1,0 +1,120 @@
+"""``softvec neighbors`` and ``softvec similarity``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, resolve
+from softvec.cli.terminal import Settings, note, print_json, print_table, say
+
+
+def neighbors(
+    vectors: Vectors,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names; - reads them from standard input.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", "--number", help="Neighbours of each name.", min=1)] = 10,
+    minus: Annotated[
+        list[str] | None, typer.Option("--minus", help="Subtract this name; the others are added up.")
+    ] = None,
+    plus: Annotated[bool, typer.Option("--sum", help="One search for the sum of all names.")] = False,
+    context: Annotated[
+        bool, typer.Option("--context", help="Search the second side: items for a user.")
+    ] = False,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Show the nearest names of names.
+
+    [dim]Examples:[/dim]
+
+      softvec neighbors words.svec happy sad
+
+      softvec neighbors words.svec king woman --minus man
+
+      softvec neighbors shop.svec ann --context --json
+    """
+    from softvec.errors import InputError
+
+    if vectors == "-" and names == ["-"]:
+        raise InputError("standard input holds the vectors; give the names as arguments")
+    if names == ["-"]:
+        names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    if not names:
+        raise InputError("no names given; try: softvec neighbors VECTORS NAME")
+    emb = load(vectors, format, Settings(quiet or json))
+    keys = [resolve(emb.names, name) for name in names]
+    among = "context" if context else "rows"
+    if minus or plus:
+        without = [resolve(emb.names, name) for name in minus or []]
+        title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
+        answers = {title: emb.most_similar(keys, without, n, among=among)}
+    else:
+        found = emb.most_similar_batch(keys, n, among=among)
+        answers = {str(key): answer for key, answer in zip(keys, found)}
+    if "index" in emb.__dict__ and not quiet:
+        note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
+    if json:
+        rows = {key: [{"name": _plain(name), "cosine": s} for name, s in a] for key, a in answers.items()}
+        print_json(rows)
+        return
+    for key, answer in answers.items():
+        table: list[tuple[Any, ...]] = [(_plain(name), score) for name, score in answer]
+        if len(answers) > 1 and not sys.stdout.isatty():
+            table = [(key, *row) for row in table]
+        print_table(("name", "cosine"), table, title=key)
+
+
+def _plain(name: Any) -> Any:
+    return "@".join(map(str, name)) if isinstance(name, tuple) else name
+
+
+def similarity(
+    vectors: Vectors,
+    names: Annotated[list[str] | None, typer.Argument(help="Names, two by two.")] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option("--pairs", metavar="FILE", help="Lines of two names and a score: rank correlation."),
+    ] = None,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Show the cosine of pairs of names, or compare cosines with given scores.
+
+    [dim]Examples:[/dim]
+
+      softvec similarity words.svec cat dog cat car
+
+      softvec similarity words.svec --pairs EN-WS-353-SIM.txt
+    """
+    from softvec.errors import InputError
+
+    settings = Settings(quiet, json)
+    if not names and pairs is None:
+        raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
+    if len(names or []) % 2:
+        raise InputError(f"{len(names or [])} names given; similarity takes them two by two")
+    emb = load(vectors, format, settings)
+    result: dict[str, Any] = {}
+    if names:
+        keys = [resolve(emb.names, name) for name in names]
+        scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
+        rows = [(_plain(a), _plain(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
+        result["pairs"] = [{"a": a, "b": b, "cosine": s} for a, b, s in rows]
+        if not json:
+            print_table(("a", "b", "cosine"), rows)
+    if pairs is not None:
+        from softvec.tasks import word_similarity
+
+        found = word_similarity(emb, pairs)
+        result["correlation"] = found.to_dict()
+        if not json:
+            say(settings, f"{found.settings}")
+            print_table(("measure", "value"), list(found.mean.items()), title=pairs)
+    if json:
+        print_json(result)

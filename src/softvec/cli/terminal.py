@@ -1,0 +1,134 @@
+"""What the commands print: tables and results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Settings:
+    """What the flags ``--quiet`` and ``--json`` ask for."""
+
+    quiet: bool = False
+    json: bool = False
+
+
+def console(*, stderr: bool = False) -> Any:
+    """Return a rich console; colours only on a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """Print an error as one line."""
+    line = " ".join(text.split())
+    try:
+        from rich.text import Text
+
+        console(stderr=True).print(Text("softvec: ", style="bold red") + Text(line))
+    except ImportError:
+        sys.stderr.write(f"softvec: {line}\n")
+
+
+def note(text: str) -> None:
+    """Print a remark as one line on standard error."""
+    from rich.text import Text
+
+    console(stderr=True).print(Text("note: ", style="yellow") + Text(" ".join(text.split())))
+
+
+def say(settings: Settings, text: str) -> None:
+    """Tell what goes on, on standard error, unless asked to be quiet."""
+    if not settings.quiet and not settings.json:
+        console(stderr=True).print(text, markup=False)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON for machines."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
+    """Print a table; plain tab-separated lines where standard output is not a terminal."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            sys.stdout.write("\t".join(_cell(value) for value in row) + "\n")
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    for j, name in enumerate(columns):
+        number = bool(rows) and isinstance(rows[0][j], int | float)
+        table.add_column(name, justify="right" if number else "left", style="" if number else "cyan")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextmanager
+def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[[int, float, Any], None] | None]:
+    """Show epoch, loss and time left while fitting; yield a callback for the estimator."""
+    screen = console(stderr=True)
+    if settings.quiet or settings.json or not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("[bold]epoch"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=32),
+        TextColumn("loss [bold]{task.fields[loss]}"),
+        TimeRemainingColumn(compact=True),
+        console=screen,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("fit", total=total, loss="-")
+
+        def update(epoch: int, loss: float, X: Any) -> None:
+            progress.update(task, advance=1, loss=f"{loss:.4f}")
+
+        yield update
+
+
+@contextmanager
+def working(settings: Settings, what: str) -> Iterator[None]:
+    """Show a spinner while something of unknown length runs."""
+    screen = console(stderr=True)
+    if settings.quiet or settings.json or not screen.is_terminal:
+        yield
+        return
+    with screen.status(what):
+        yield
+
+
+def seconds(value: float) -> str:
+    """Return a time as a person would say it.
+
+    >>> seconds(0.04), seconds(3.21), seconds(75)
+    ('0.04 s', '3.2 s', '1 min 15 s')
+    """
+    if value < 1:
+        return f"{value:.2f} s"
+    if value < 60:
+        return f"{value:.1f} s"
+    return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def gibibytes(value: float) -> str:
+    """Return a number of bytes in MiB or GiB."""
+    return f"{value / 2**30:.1f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"

@@ -1,0 +1,182 @@
+"""A user's mistakes: one clear line, exit code 2, and no file left behind. Ctrl-C: 130, and none either."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from softvec import api
+from softvec.cli import run
+from softvec.embedding import Embedding
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def mistake(folder, capsys):
+    """Run a command that must fail with one line; return the line."""
+
+    def mistake(*arguments):
+        before = sorted(os.listdir(folder))
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert code == 2, captured.err
+        assert captured.out == ""
+        lines = captured.err.strip().splitlines()
+        if lines[0].startswith("graph: "):  # what was read before the mistake showed
+            lines.pop(0)
+        assert len(lines) == 1, captured.err
+        assert lines[0].startswith("softvec: ")
+        assert "Traceback" not in captured.err
+        assert sorted(os.listdir(folder)) == before, "a file was left behind"
+        return lines[0]
+
+    return mistake
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["embed"], "Missing argument 'INPUT'"),
+        (["embed", "none.txt"], "none.txt"),
+        (["embed", "e.txt", "--dimm", "3"], "--dimm"),
+        (["embed", "e.txt", "-d", "0"], "-d"),
+        (["embed", "e.txt", "-o", "x.foo"], "extension '.foo'"),
+        (["embed", "e.txt", "-o", "no/x.svec"], "does not exist"),
+        (["embed", "e.txt", "-o", "d"], "extension ''"),
+        (["embed", "e.txt", "-o", "d.svec"], "is a directory"),
+        (["embed", "e.txt", "--kind", "nope"], "nope"),
+        (["embed", "e.txt", "--gradient", "nope"], "gradient"),
+        (["embed", "e.txt", "--set", "nope=1"], "nope"),
+        (["embed", "e.txt", "--set", "nope"], "name=value"),
+        (["embed", "e.txt", "-o", "e.txt"], "would replace the input"),
+        (["embed", "empty.txt"], "empty.txt"),
+        (["embed", "cut.txt.gz"], "cut.txt.gz"),
+        (["embed", "e.txt", "--names", "none.txt"], "none.txt"),
+        (["embed", "e.txt", "--columns", "9,10"], "column"),
+        (["embed", "v.svec"], "v.svec"),
+        (["neighbors", "v.svec"], "no names given"),
+        (["neighbors", "v.svec", "nobody"], "'nobody'"),
+        (["neighbors", "v.svec", "anna"], "did you mean 'ann'"),
+        (["neighbors", "none.svec", "ann"], "none.svec: no such file"),
+        (["neighbors", "empty.txt", "ann"], "is empty"),
+        (["neighbors", "v.svec", "ann", "--context"], "one side"),
+        (["neighbors", "v.svec", "ann", "-n", "0"], "-n"),
+        (["similarity", "v.svec", "ann"], "two by two"),
+        (["similarity", "v.svec"], "no names"),
+        (["similarity", "v.svec", "--pairs", "none.txt"], "none.txt"),
+        (["communities", "v.svec", "-k", "50"], "n_clusters is 50"),
+        (["evaluate", "v.svec", "none.txt"], "none.txt: no such file"),
+        (["evaluate", "v.svec", "empty.txt"], "is empty"),
+        (["evaluate", "v.svec", "two.npy"], "labels for 2 rows"),
+        (["evaluate", "v.svec", "l.txt", "--C", "x"], "--C"),
+        (["evaluate", "v.svec", "other.txt"], "none of its"),
+        (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),
+        (["plot", "v.svec", "--method", "mds"], "method is 'mds'"),
+        (["plot", "v.svec", "-o", "x.foo"], "no picture format 'foo'"),
+        (["plot", "v.svec", "--kind", "loss"], "no history"),
+        (["convert", "v.svec", "x.foo"], "extension '.foo'"),
+        (["convert", "v.svec", "x.txt", "--to", "pickle"], "pickle"),
+        (["convert", "v.svec", "x.txt", "--side", "context"], "one side"),
+        (["convert", "bad.svec", "x.txt"], "bad.svec"),
+        (["info", "none"], "none"),
+        (["info", "bad.svec"], "bad.svec"),
+        (["nope"], "No such command 'nope'"),
+    ],
+)
+def test_mistakes(mistake, folder, arguments, expected):
+    (folder / "e.txt").write_text("a b\nb c\nc a\n")
+    (folder / "empty.txt").write_text("")
+    (folder / "d.svec").mkdir()
+    (folder / "cut.txt.gz").write_bytes(gzip.compress(b"a b\n" * 1000)[:-10])
+    (folder / "bad.svec").write_bytes(b"PK\x03\x04 not really")
+    (folder / "l.txt").write_text("ann x\nbob y\n")
+    (folder / "other.txt").write_text("zoe x\nyan y\n")
+    np.save("two.npy", np.array([0, 1]))
+    Embedding(np.eye(3), ["ann", "bob", "cyd"]).save("v.svec")
+    assert expected in mistake(*arguments)
+
+
+def test_too_big_for_memory(mistake, folder, monkeypatch):
+    (folder / "e.txt").write_text("a b\nb c\nc a\n")
+    monkeypatch.setattr(api, "available_memory", lambda: 1000)
+    line = mistake("embed", "e.txt")
+    assert "GiB" in line
+    assert "--force" in line
+    assert run(["embed", "e.txt", "--force", "-q", "-d", "2"]) == 0
+
+
+def test_file_larger_than_memory(mistake, folder, monkeypatch):
+    (folder / "e.txt").write_text("a b\n" * 100)
+    monkeypatch.setattr(api, "available_memory", lambda: 100)
+    assert "of memory are free" in mistake("embed", "e.txt")
+
+
+def test_a_bug_is_not_hidden(folder, monkeypatch):
+    Embedding(np.eye(3)).save("v.svec")
+
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Embedding, "cluster", broken)
+    with pytest.raises(ZeroDivisionError):
+        run(["communities", "v.svec"])
+
+
+def test_out_of_memory(folder, monkeypatch, capsys):
+    Embedding(np.eye(3)).save("v.svec")
+
+    def hungry(*_, **__):
+        raise MemoryError("cannot allocate 3 TiB")
+
+    monkeypatch.setattr(Embedding, "cluster", hungry)
+    assert run(["communities", "v.svec"]) == 1
+    assert "out of memory" in capsys.readouterr().err
+
+
+def test_closed_pipe_is_no_error(folder):
+    Embedding(np.random.default_rng(0).standard_normal((3000, 4)), [f"n{i}" for i in range(3000)]).save(
+        "v.svec"
+    )
+    command = f"{sys.executable} -m softvec convert v.svec - --to csv | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] in ("0", "1")
+    assert done.stderr == ""
+
+
+def _slow_job(folder):
+    """Start a fit that takes minutes; return once it has begun."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 20_000, (100_000, 2))
+    (folder / "big.txt").write_text("".join(f"{i} {j}\n" for i, j in rows))
+    (folder / "big.svec").write_bytes(b"old")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "softvec", "embed", "big.txt", "--epochs", "1000000"],
+        cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("graph: ")  # what was read; the fit comes next
+    time.sleep(2)
+    assert process.poll() is None
+    return process
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_leaves_nothing(tmp_path, number, code):
+    process = _slow_job(tmp_path)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert sorted(os.listdir(tmp_path)) == ["big.svec", "big.txt"]
+    assert (tmp_path / "big.svec").read_bytes() == b"old"
