@@ -314,11 +314,11 @@ def test_version_and_completion(call):
 def test_paper_lists_and_refuses(call, folder, monkeypatch):
     from softvec.cli import research
 
-    (folder / "experiments").mkdir()
+    (folder / "experiments" / "genes").mkdir(parents=True)
     (folder / "experiments" / "__main__.py").write_text(
         "import sys; sys.exit(5 if '--quick' in sys.argv else 0)"
     )
-    (folder / "experiments" / "genes.py").write_text("")
+    (folder / "experiments" / "genes" / "run.py").write_text("")
     monkeypatch.setattr(research, "_checkout", lambda: folder)
     assert call("paper") == "genes\n"
     call("paper", "genes")

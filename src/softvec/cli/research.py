@@ -33,7 +33,7 @@ def paper(
     from softvec.errors import InputError
 
     root = _checkout()
-    names = sorted(path.stem for path in (root / "experiments").glob("[!_]*.py"))
+    names = sorted(path.parent.name for path in (root / "experiments").glob("*/run.py"))
     if name is None:
         console().print("\n".join(names), markup=False)
         return

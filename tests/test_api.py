@@ -1,0 +1,186 @@
+"""softvec.embed on objects of every kind, what it records, and what it says about memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import softvec
+from softvec import api
+from softvec.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
+
+
+def ring(n=12):
+    A = sparse.diags_array([np.ones(n - 1), [1.0]], offsets=[1, n - 1], shape=(n, n))
+    return (A + A.T).tocsr()
+
+
+def test_graph_kinds_agree():
+    nx = pytest.importorskip("networkx")
+    pd = pytest.importorskip("pandas")
+    graph = nx.cycle_graph(12)
+    edges = [tuple(edge) for edge in graph.edges]
+    frame = pd.DataFrame(edges, columns=["from", "to"])
+    options = {"n_components": 4, "random_state": 0, "n_epochs": 5}
+    want = softvec.embed(graph, **options)
+    for data in (nx.to_scipy_sparse_array(graph), nx.to_numpy_array(graph)):
+        got = softvec.embed(data, **options)
+        np.testing.assert_array_equal(got.vectors, want.vectors)
+    for data in (edges, frame):
+        assert set(softvec.embed(data, **options)) == set(want)
+
+
+def test_two_sided_data():
+    emb = softvec.embed([("ann", "tea"), ("bob", "tea"), ("bob", "rum")], 3, kind="bipartite", random_state=0)
+    assert list(emb) == ["ann", "bob"]
+    assert list(emb.context) == ["tea", "rum"]
+    square = softvec.embed([("a", "x"), ("b", "y")], 3, kind="bipartite", random_state=0)
+    assert square.two_sided, "as many rows as columns are still two kinds of items"
+
+
+def test_texts():
+    emb = softvec.embed(["the cat sat", "the dog sat"] * 10, 3, min_count=1, random_state=0)
+    assert {"cat", "dog"} <= set(emb)
+    assert emb.sizes[emb.names.index("the")] == 20
+
+
+def test_features():
+    emb = softvec.embed(np.random.default_rng(0).random((30, 5)), 3, n_neighbors=4, random_state=0)
+    assert emb.shape == (30, 3)
+
+
+def test_file(tmp_path):
+    path = tmp_path / "e.txt"
+    path.write_text("a b\nb c\nc a\n")
+    emb = softvec.embed(path, 2, random_state=0)
+    assert emb.provenance["data"]["source"] == "e.txt"
+    assert emb.provenance["data"]["summary"] == "3 nodes, 3 edges, undirected, unweighted"
+    with pytest.raises(InputError, match="nothere"):
+        softvec.embed(tmp_path / "nothere.txt")
+
+
+def test_provenance_says_how():
+    emb = softvec.embed(ring(), 4, random_state=7, beta=2.0, n_epochs=3, walk_length=2)
+    record = emb.provenance
+    assert record["softvec"] == softvec.__version__
+    assert record["parameters"]["beta"] == 2.0
+    assert record["parameters"]["random_state"] == 7
+    assert record["data"]["options"]["length"] == 2
+    assert len(record["history"]["loss"]) == 3
+    np.testing.assert_array_equal(emb.sizes, np.full(12, 2.0))
+    norms = np.linalg.norm(emb.vectors, axis=1)
+    np.testing.assert_allclose(norms, 1, atol=1e-5)
+
+
+def test_walk_length_is_the_same_wherever_it_is_given():
+    here = softvec.embed(ring(), 4, random_state=0, walk_length=3)
+    there = softvec.embed(softvec.affinity.random_walk(ring(), 3), 4, random_state=0)
+    np.testing.assert_array_equal(here.vectors, there.vectors)
+    with pytest.raises(InputError, match="has one already"):
+        softvec.embed(softvec.affinity.random_walk(ring(), 3), 4, walk_length=2)
+    with pytest.raises(InputError, match="one kind of items"):
+        softvec.embed([("a", "x")], 4, kind="bipartite", walk_length=2)
+    for bad in (0, 1.5, "x"):
+        with pytest.raises(InputError, match="walk_length"):
+            softvec.embed(ring(), 4, walk_length=bad)
+
+
+def test_callbacks_stop_the_fit():
+    seen = []
+
+    def stop(epoch, loss, X):
+        seen.append((epoch, loss))
+        return len(seen) == 2
+
+    emb = softvec.embed(ring(), 4, callbacks=[stop], random_state=0)
+    assert len(seen) == 2
+    assert len(emb.provenance["history"]["loss"]) == 2
+
+
+def test_unknown_options_and_data():
+    with pytest.raises(InputError, match="nope"):
+        softvec.embed(ring(), nope=1)
+    with pytest.raises(InputError, match="kind is 'nope'"):
+        softvec.embed(ring(), kind="nope")
+    with pytest.raises(InputError, match="int"):
+        softvec.embed(3)
+
+
+def test_memory_estimate_is_refused_early(monkeypatch):
+    monkeypatch.setattr(api, "available_memory", lambda: 5000)
+    with pytest.raises(InputError, match="GiB"):
+        softvec.embed(ring(1000), 64)
+    assert len(softvec.embed(ring(100), 8, check_memory=False, n_epochs=1)) == 100
+    monkeypatch.setattr(api, "available_memory", lambda: None)
+    assert len(softvec.embed(ring(100), 8, n_epochs=1)) == 100
+
+
+def test_memory_advice_would_fit(monkeypatch):
+    affinity = softvec.affinity.random_walk(ring(5000))
+    need = api.needed_memory(affinity, 256, {})
+    monkeypatch.setattr(api, "available_memory", lambda: need // 2)
+    with pytest.raises(InputError, match=r"n_components of about \d+ would fit") as caught:
+        api.refuse_if_too_big(affinity, 256, {})
+    advised = int(str(caught.value).split("n_components of about ")[1].split()[0])
+    api.refuse_if_too_big(affinity, advised, {})
+
+
+@pytest.mark.parametrize(("n", "d"), [(200_000, 64)])
+def test_memory_estimate_is_near_the_truth(n, d):
+    code = f"""
+import numpy as np
+from scipy import sparse
+from softvec.affinity import random_walk
+from softvec import api
+rng = np.random.default_rng(0)
+i, j = rng.integers(0, {n}, (2, 5 * {n}))
+A = sparse.coo_array((np.ones(len(i), np.float32), (i, j)), shape=({n}, {n})).tocsr()
+A = A + A.T
+affinity = random_walk(A)
+def status(key):
+    return next(int(l.split()[1]) * 1024 for l in open('/proc/self/status') if l.startswith(key))
+api.embed_affinity(affinity, 2, n_epochs=2)  # loads and compiles what is needed, once
+open('/proc/self/clear_refs', 'w').write('5')  # the peak starts anew
+held = status('VmRSS')
+api.embed_affinity(affinity, {d}, n_epochs=2, random_state=0)
+print(api.needed_memory(affinity, {d}, {{}}), status('VmHWM') - held)
+"""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads /proc")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    estimate, used = map(int, out.split())
+    assert 0.5 * estimate < used < 1.2 * estimate, (estimate, used)
+
+
+def test_available_memory_is_plausible():
+    free = api.available_memory()
+    assert free is None or 2**20 < free < 2**50
+
+
+def test_control_group_limits(tmp_path):
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("400\n")
+    (tmp_path / "memory.stat").write_text("anon 300\ninactive_file 50\n")
+    assert api._cgroup(str(tmp_path), "memory.max", "memory.current", "inactive_file") == 650
+    (tmp_path / "memory.max").write_text("max\n")
+    assert api._cgroup(str(tmp_path), "memory.max", "memory.current", "inactive_file") is None
+
+
+def test_everything_promised_is_there():
+    for name in softvec.__all__:
+        assert getattr(softvec, name) is not None
+    assert set(dir(softvec)) == set(softvec.__all__)
+    with pytest.raises(AttributeError, match="nope"):
+        _ = softvec.nope
+
+
+def test_import_is_light():
+    code = "import sys, softvec; print(*sorted(m for m in sys.modules if '.' not in m))"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "scipy", "sklearn", "numba", "pyarrow", "typer"} & set(out)
