@@ -331,3 +331,15 @@ def test_paper_without_a_checkout(call, folder, monkeypatch):
 
     monkeypatch.setattr(softvec, "__file__", str(folder / "lib" / "python" / "softvec" / "__init__.py"))
     assert "not part of the installed package" in call("paper", "genes", code=2)
+
+
+def test_normalizer(call, vectors):
+    report = json.loads(call("normalizer", vectors, "--beta", 1, "--rows", 20, "--samples", 10, "--json"))
+    by_name = {one["method"]: one for one in report["methods"]}
+    assert report["rows"] == 20
+    assert by_name["GaussianMixture(n_clusters=1)"]["median"] < 0.1
+    assert by_name["ControlVariate"]["median"] < 0.1
+    lines = call("normalizer", vectors, "-m", "GaussianMixture", "--clusters", 2, "-q").splitlines()
+    assert lines[0].split("\t")[0] == "Exact"
+    assert len(lines) == 3
+    assert "there are" in call("normalizer", vectors, "-m", "Nope", code=2)

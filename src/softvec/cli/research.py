@@ -4,16 +4,139 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from softvec.cli.options import Vectors
-from softvec.cli.terminal import console
+from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
+from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
 
 
-def normalizer(vectors: Vectors) -> None:
-    """Compare estimates of the softmax normaliser on the vectors."""
+def normalizer(
+    vectors: Vectors,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Only this method; may be given several times.")
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option("--beta", help="Inverse temperature; by default that of the fit, or 1.")
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", help="Vectors to measure the error on.", min=1)] = 300,
+    samples: Annotated[
+        int | None, typer.Option("--samples", help="Samples or features of the methods that take any.", min=1)
+    ] = None,
+    clusters: Annotated[int, typer.Option("--clusters", help="Classes of the mixture.", min=1)] = 5,
+    seed: Seed = 0,
+    threads: Threads = None,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Compare estimates of the softmax normaliser on the vectors with the exact sum.
+
+    For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed exactly and estimated by each method.
+
+    [dim]Examples:[/dim]
+
+      softvec normalizer words.svec
+
+      softvec normalizer glove.txt --beta 1 -m GaussianMixture -m ControlVariate --json
+    """
+    import numpy as np
+
+    settings = Settings(quiet, json)
+    emb = load(vectors, format, settings)
+    if beta is None:
+        fitted = emb.provenance.get("parameters")
+        beta = float(fitted.get("beta", 1.0)) if isinstance(fitted, dict) else 1.0
+    V = np.array(emb.vectors)
+    Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
+    X = V[np.sort(np.random.default_rng(seed).choice(len(V), min(rows, len(V)), replace=False))]
+    methods = _methods(method, beta, samples, clusters, seed, threads, len(Y))
+    with working(settings, "summing exactly"):
+        exact, spent = _timed(_exact(beta, threads), Y, X)
+    found: list[dict[str, Any]] = [{"method": "Exact", "seconds": spent}]
+    for title, estimator in methods:
+        with working(settings, title):
+            log_z, spent = _timed(estimator, Y, X)
+        error = np.abs(log_z - exact)
+        found.append(
+            {
+                "method": title,
+                "seconds": spent,
+                "median": float(np.median(error)),
+                "p95": float(np.quantile(error, 0.95)),
+                "max": float(error.max()),
+            }
+        )
+    result = {"beta": beta, "vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X), "methods": found}
+    if json:
+        print_json(result)
+        return
+    say(settings, f"error of log Z on {len(X):,} of {len(V):,} vectors, {len(Y):,} items, beta {beta:g}")
+    table = [
+        (r["method"], r.get("median", 0.0), r.get("p95", 0.0), r.get("max", 0.0), r["seconds"]) for r in found
+    ]
+    print_table(("method", "median error", "95%", "max", "seconds"), table)
+
+
+def _exact(beta: float, threads: int | None) -> Any:
+    from softvec.normalizers import Exact
+
+    return Exact(beta=beta, n_jobs=threads)
+
+
+def _timed(estimator: Any, Y: Any, X: Any) -> tuple[Any, float]:
+    import time
+
+    started = time.perf_counter()
+    log_z = estimator.fit(Y).log_partition(X)
+    return log_z, time.perf_counter() - started
+
+
+def _methods(
+    wanted: list[str] | None,
+    beta: float,
+    samples: int | None,
+    clusters: int,
+    seed: int | None,
+    threads: int | None,
+    m: int,
+) -> list[tuple[str, Any]]:
+    """Return a title and an estimator for each method, those of softvec.normalizers."""
+    from dataclasses import fields
+
+    from softvec import normalizers
+    from softvec.errors import InputError
+
+    known = {name: getattr(normalizers, name) for name in dir(normalizers)}
+    known = {
+        name: kind
+        for name, kind in known.items()
+        if isinstance(kind, type) and hasattr(kind, "log_partition") and not _is_abstract(kind)
+    }
+    del known["Exact"]
+    unknown = set(wanted or []) - set(known)
+    if unknown:
+        raise InputError(f"--method {', '.join(sorted(unknown))} is unknown; there are {', '.join(known)}")
+    chosen = []
+    for name in wanted or known:
+        names = {field.name for field in fields(known[name])}
+        options: dict[str, Any] = {"beta": beta, "random_state": seed, "n_jobs": threads}
+        for key in ("n_samples", "n_features", "n_landmarks"):
+            if key in names and samples is not None:
+                options[key] = min(samples, m) if key != "n_features" else samples
+        if "n_clusters" in names:
+            for k in sorted({1, min(clusters, m)}):
+                chosen.append((f"{name}(n_clusters={k})", known[name](n_clusters=k, **options)))
+        else:
+            chosen.append((name, known[name](**options)))
+    return chosen
+
+
+def _is_abstract(kind: type) -> bool:
+    import inspect
+
+    return inspect.isabstract(kind)
 
 
 def paper(
