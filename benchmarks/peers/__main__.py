@@ -14,7 +14,9 @@ from .methods import METHODS, Method
 from .plots import draw_all
 from .report import overview, render
 
-QUICK_PROTOCOL = Protocol(splits=2, rounds=1, repeats=3, timing_budget=1.0, link_limit=5.0, timeout=60.0)
+QUICK_PROTOCOL = Protocol(
+    splits=2, small_splits=5, rounds=1, repeats=3, timing_budget=1.0, link_limit=5.0, timeout=60.0
+)
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:

@@ -217,9 +217,9 @@ def netmf() -> tuple[Prepare, Embed]:
 
 def softvec() -> tuple[Prepare, Embed]:
     """Use softvec; building the random-walk matrix counts as embedding time."""
-    from softvec.estimator import EDRep
+    import softvec as library
 
     def embed(A: Any, d: int, seed: int, params: dict[str, Any]) -> np.ndarray:
-        return EDRep(d, random_state=seed, n_jobs=THREADS, **params).fit_transform(A)
+        return library.embed(A, d, random_state=seed, n_jobs=THREADS, **params).vectors
 
     return (lambda A: A), embed

@@ -32,6 +32,8 @@ OURS = {
     "netmf": HERE / "netmf.py",
 }
 PUBLISHED = "published"
+SMALL = 2_000  # nodes: few to test on, so more splits
+LARGE = 1_000_000  # nodes times labels: many regressions, so fewer splits and no sweep
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Protocol:
     d: int = 128
     threads: int = 2
     splits: int = 5
+    small_splits: int = 20
+    large_splits: int = 3
     repeats: int = 5
     rounds: int = 2
     timing_budget: float = 3.0
@@ -78,8 +82,6 @@ class Campaign:
             key = method.environment or "softvec"
             self.data["environments"].setdefault(key, environments.installed(method.environment))
         for name in graphs:
-            if not list(self.missing(name, methods, sweep)):
-                continue
             with tempfile.TemporaryDirectory() as scratch:
                 Bench(self, load(name), Path(scratch)).run(methods, sweep=sweep)
 
@@ -87,24 +89,10 @@ class Campaign:
         """Return the cells of a graph, keyed by method and setting."""
         return self.data["cells"].setdefault(graph, {})
 
-    def missing(
-        self, graph: str, methods: list[Method], sweep: bool
-    ) -> Iterator[tuple[Method, str, dict[str, Any]]]:
-        """Yield the (method, setting name, parameters) that no valid cell answers."""
-        for method in methods:
-            for variant, params in variants(method, sweep):
-                cell = self.cells(graph).get(cell_key(method, variant))
-                if cell is None or cell["recipe"] != self.recipe(method, params):
-                    yield method, variant, params
 
-    def recipe(self, method: Method, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what a cell depends on; another recipe means another cell."""
-        recipe: dict[str, Any] = {"params": params, "d": self.protocol.d, "splits": self.protocol.splits}
-        if method.adapter in OURS:
-            recipe["sources"] = fingerprint(OURS[method.adapter])
-        else:
-            recipe["packages"] = list(environments.ENVIRONMENTS[str(method.environment)])
-        return recipe
+def dimension(n: int, d: int) -> int:
+    """Return the dimension for n nodes: a spectral method with d near n would hold the whole spectrum."""
+    return max(2, min(d, n // 4))
 
 
 def variants(method: Method, sweep: bool) -> list[tuple[str, dict[str, Any]]]:
@@ -130,19 +118,43 @@ class Bench:
         self.whole, self.rest = scratch / "graph.npz", scratch / "rest.npz"
         sp.save_npz(self.whole, sp.csr_matrix(graph.A, dtype=np.float32))
         sp.save_npz(self.rest, sp.csr_matrix(self.split.graph, dtype=np.float32))
+        n, k = graph.A.shape[0], graph.n_labels
+        self.d = dimension(n, self.protocol.d)
+        self.large = n * k > LARGE
+        self.splits = self.protocol.large_splits if self.large else self.protocol.splits
+        self.splits = self.protocol.small_splits if n < SMALL else self.splits
         campaign.data["graphs"][graph.name] = {
-            "nodes": graph.A.shape[0],
+            "nodes": n,
             "edges": graph.A.nnz // 2,
-            "labels": int(graph.labels.shape[1] if graph.multilabel else len(set(graph.labels) - {-1})),
+            "labels": k,
             "multilabel": graph.multilabel,
+            "d": self.d,
+            "splits": self.splits,
         }
 
     def run(self, methods: list[Method], *, sweep: bool) -> None:
         """Fill the missing cells: published settings in interleaved rounds, then the sweep."""
-        todo = list(self.campaign.missing(self.graph.name, methods, sweep))
+        todo = list(self.missing(methods, sweep))
         for published in (True, False):
             chosen = [job for job in todo if (job[1] == PUBLISHED) == published]
             self._fill([job for job in chosen if self._allowed(job[0], published)])
+
+    def missing(self, methods: list[Method], sweep: bool) -> Iterator[tuple[Method, str, dict[str, Any]]]:
+        """Yield the (method, setting name, parameters) that no valid cell answers."""
+        for method in methods:
+            for variant, params in variants(method, sweep):
+                cell = self.campaign.cells(self.graph.name).get(cell_key(method, variant))
+                if cell is None or cell["recipe"] != self.recipe(method, params):
+                    yield method, variant, params
+
+    def recipe(self, method: Method, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what a cell depends on; another recipe means another cell."""
+        recipe: dict[str, Any] = {"params": params, "d": self.d, "splits": self.splits}
+        if method.adapter in OURS:
+            recipe["sources"] = fingerprint(OURS[method.adapter])
+        else:
+            recipe["packages"] = list(environments.ENVIRONMENTS[str(method.environment)])
+        return recipe
 
     def _allowed(self, method: Method, published: bool) -> bool:
         n = self.graph.A.shape[0]
@@ -151,7 +163,8 @@ class Bench:
         if published:
             return True
         done = self.campaign.cells(self.graph.name).get(cell_key(method, PUBLISHED), {})
-        return n <= self.protocol.sweep_nodes and done.get("seconds", 1e9) <= self.protocol.sweep_limit
+        small = n <= self.protocol.sweep_nodes and not self.large
+        return small and done.get("seconds", 1e9) <= self.protocol.sweep_limit
 
     def _fill(self, jobs: list[tuple[Method, str, dict[str, Any]]]) -> None:
         extra: list[tuple[Method, str, dict[str, Any]]] = []
@@ -173,13 +186,13 @@ class Bench:
     def cell(self, method: Method, variant: str, params: dict[str, Any]) -> dict[str, Any]:
         """Embed, time and score one setting; failures are recorded, not raised."""
         start = time.perf_counter()
-        recipe = self.campaign.recipe(method, params)
+        recipe = self.recipe(method, params)
         cell: dict[str, Any] = {"method": method.name, "variant": variant, "recipe": recipe}
         report, X = self.child(method, params, self.whole, self.protocol.repeats)
         cell.update(report)
         if X is None:
             return cell
-        cell.update(scoring.classification(X, self.graph, repeats=self.protocol.splits))
+        cell.update(scoring.classification(X, self.graph, repeats=self.splits))
         if variant == PUBLISHED:
             cell.update(scoring.clustering(X, self.graph))
             if cell["seconds"] <= self.protocol.link_limit:
@@ -194,7 +207,7 @@ class Bench:
     ) -> tuple[dict[str, Any], np.ndarray | None]:
         """Run one embedding in the rival's environment; return its report and the vectors."""
         protocol = self.protocol
-        job = {"d": protocol.d, "seed": protocol.seed, "params": params}
+        job = {"d": self.d, "seed": protocol.seed, "params": params}
         job |= {"repeats": repeats, "budget": protocol.timing_budget}
         vectors, report = self.scratch / "vectors.npy", self.scratch / "report.json"
         command = [environments.python(method.environment), HERE / "runner.py", method.adapter]

@@ -47,6 +47,11 @@ class Graph:
         """Whether nodes carry several labels."""
         return sp.issparse(self.labels)
 
+    @property
+    def n_labels(self) -> int:
+        """Number of different labels."""
+        return int(self.labels.shape[1] if self.multilabel else len(set(self.labels.tolist()) - {-1}))
+
 
 def data_home() -> Path:
     """Return the directory of the data sets: `SOFTVEC_DATA`, or `../shared/data` beside the project."""

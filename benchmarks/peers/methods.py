@@ -46,6 +46,14 @@ METHODS = [
         "softvec",
         None,
         "softvec",
+        {},
+        (
+            {"n_epochs": 10},
+            {"walk_length": 3},
+            {"beta": 4.0},
+            {"beta": 4.0, "walk_length": 3},
+            {"gradient": "full", "beta": 4.0},
+        ),
         source="defaults",
     ),
     Method(
@@ -96,9 +104,9 @@ METHODS = [
         "FastRP",
         "fastrp",
         "fastrp",
-        {"weights": [1.0, 1.0, 7.81, 45.28]},
-        ({"weights": [0.0, 1.0, 1.0]}, {"weights": [0.0, 0.0, 1.0, 6.0]}),
-        source="FastRP authors' weights",
+        {"weights": [0.0, 0.0, 1.0, 6.0]},
+        ({"weights": [0.0, 1.0, 1.0]}, {"weights": [1.0, 1.0, 7.81, 45.28]}),
+        source="FastRP paper: four powers, the last weighing most",
     ),
     Method(
         "Spectral (scikit-network)",

@@ -1,0 +1,199 @@
+"""How fast files become matrices: edge lists against pandas and networkx, text against gensim.
+
+    python -m benchmarks.reading            # 10 million edges, 100 MB of text; about half an hour
+    python -m benchmarks.reading --quick    # a tenth of it
+
+Files are generated. Each run is a fresh process, rivals take turns, times are of the wall clock from
+after the imports; a first, untimed run of each compiles what is to be compiled. Peak memory is that of
+the process, interpreter and libraries included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import RESULTS, ROOT, peak_rss, pinned, provenance, summary, versions, write_json
+
+EDGE_RIVALS = ("softvec", "pandas", "networkx")
+TEXT_RIVALS = ("softvec", "gensim")
+
+
+def write_edges(path: Path, n_edges: int, prefix: str, seed: int = 0) -> None:
+    """Write pairs among n_edges / 10 nodes with uneven degrees, one a line."""
+    rng = np.random.default_rng(seed)
+    with open(path, "wb") as file:
+        for lo in range(0, n_edges, 1_000_000):
+            rows = min(1_000_000, n_edges - lo)
+            pairs = (n_edges / 10 * rng.random((rows, 2)) ** 2).astype(np.int64)
+            line = f"{prefix}%d\t{prefix}%d\n"
+            file.write("".join(line % (a, b) for a, b in pairs.tolist()).encode())
+
+
+def write_text(path: Path, megabytes: int, seed: int = 0) -> None:
+    """Write documents of Zipf-distributed words."""
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("etaoinshrdlucmfwypvbgk"))
+    vocabulary = np.array(["".join(rng.choice(letters, rng.integers(2, 9))) for _ in range(200_000)])
+    weights = 1.0 / (np.arange(len(vocabulary)) + 2.7)
+    cumulative = np.cumsum(weights / weights.sum())
+    written = 0
+    with open(path, "wb") as file:
+        while written < megabytes * 1_000_000:
+            words = vocabulary[np.searchsorted(cumulative, rng.random(200_000))]
+            lines = [" ".join(words[lo : lo + 400]) for lo in range(0, len(words), 400)]
+            written += file.write(("\n".join(lines) + "\n").encode())
+
+
+def one_edges(rival: str, path: str) -> dict[str, Any]:
+    """Read an edge list with one rival in this process."""
+    if rival == "softvec":
+        from softvec.io import read
+
+        def run() -> int:
+            return read(path).shape[0]
+
+    elif rival == "pandas":
+        import pandas as pd
+
+        def run() -> int:
+            frame = pd.read_csv(path, sep="\t", header=None)
+            codes, names = pd.factorize(pd.concat([frame[0], frame[1]], ignore_index=True))
+            return len(names) if len(codes) else 0
+
+    else:
+        import networkx as nx
+
+        def run() -> int:
+            return len(nx.read_edgelist(path))
+
+    return _timed(run)
+
+
+def one_text(rival: str, path: str) -> dict[str, Any]:
+    """Count a corpus with softvec, or scan it and train one word2vec epoch with gensim."""
+    if rival == "softvec":
+        from softvec.io import read_corpus
+
+        def run() -> int:
+            return read_corpus(path, window=5, min_count=5).shape[0]
+
+    else:
+        from gensim.models import Word2Vec
+
+        def run() -> int:
+            model = Word2Vec(
+                corpus_file=path, vector_size=100, window=5, min_count=5, sg=1, epochs=1, workers=2
+            )
+            return len(model.wv)
+
+    return _timed(run)
+
+
+def _timed(run: Any) -> dict[str, Any]:
+    before = peak_rss()
+    start, cpu = time.perf_counter(), time.process_time()
+    items = run()
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_bytes": peak_rss(),
+        "imports_bytes": before,
+        "items": items,
+    }
+
+
+def child(kind: str, rival: str, path: Path, threads: int) -> dict[str, Any]:
+    """Run one rival in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.reading", "--one", kind, rival, str(path)]
+    done = subprocess.run(command, cwd=ROOT, env=pinned(threads), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{rival} failed on {path.name}:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(kind: str, rivals: dict[str, int], path: Path, threads: int) -> dict[str, Any]:
+    """Run the rivals in turn, each as often as asked, after one run that is not counted."""
+    runs: dict[str, list[dict[str, Any]]] = {rival: [] for rival in rivals}
+    first = {rival: child(kind, rival, path, threads)["seconds"] for rival in rivals if rivals[rival] > 1}
+    for turn in range(max(rivals.values())):
+        for rival, repeats in rivals.items():
+            if turn < repeats:
+                runs[rival].append(child(kind, rival, path, threads))
+                print(path.name, rival, runs[rival][-1], flush=True)
+    size = path.stat().st_size
+    return {
+        "file_bytes": size,
+        "rivals": {
+            rival: {
+                "seconds": summary([run["seconds"] for run in found]),
+                "cpu_seconds": summary([run["cpu_seconds"] for run in found]),
+                "first_run_seconds": first.get(rival),
+                "peak_bytes": max(run["peak_bytes"] for run in found),
+                "peak_over_file": max(run["peak_bytes"] for run in found) / size,
+                "items": found[0]["items"],
+            }
+            for rival, found in runs.items()
+        },
+    }
+
+
+def ratios(result: dict[str, Any]) -> dict[str, float]:
+    """Return how many times longer than softvec each rival took, medians of wall and processor time."""
+    rivals = result["rivals"]
+    out = {}
+    for rival in rivals:
+        if rival != "softvec":
+            for clock in ("seconds", "cpu_seconds"):
+                out[f"{rival}_{clock}"] = rivals[rival][clock]["median"] / rivals["softvec"][clock]["median"]
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--one", nargs=3, metavar=("KIND", "RIVAL", "PATH"), help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", choices=("edges", "text"))
+    options = parser.parse_args()
+    if options.one:
+        kind, rival, path = options.one
+        print(json.dumps((one_edges if kind == "edges" else one_text)(rival, path)))
+        return
+    scale = 10 if options.quick else 1
+    out = RESULTS / ("reading-quick.json" if options.quick else "reading.json")
+    record: dict[str, Any] = provenance(options.threads)
+    record["versions"] |= versions(["pandas", "networkx", "gensim", "pyarrow"])
+    record["results"] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only != "text":
+            for name, prefix in (("integer ids", ""), ("string ids", "node")):
+                path = Path(folder) / f"{name.split()[0]}.txt"
+                write_edges(path, 10_000_000 // scale, prefix)
+                # networkx takes minutes and many times the memory: once will do
+                rivals = {"softvec": options.repeats, "pandas": options.repeats, "networkx": 1}
+                result = compare("edges", rivals, path, options.threads)
+                record["results"][f"edges, {name}"] = result | {"ratios": ratios(result)}
+                path.unlink()
+        if options.only != "edges":
+            path = Path(folder) / "text.txt"
+            write_text(path, 100 // scale)
+            rivals = {"softvec": options.repeats, "gensim": min(3, options.repeats)}
+            result = compare("text", rivals, path, options.threads)
+            record["results"]["text"] = result | {"ratios": ratios(result)}
+    write_json(out, record)
+    for name, result in record["results"].items():
+        print(name, {key: round(value, 2) for key, value in result["ratios"].items()})
+
+
+if __name__ == "__main__":
+    main()
