@@ -140,6 +140,16 @@ def test_pair_classification_brackets():
     assert len(fixed.values["auc"]) == 1
 
 
+def test_best_threshold_beats_a_misled_regression():
+    """One huge value drags the logistic cut; the best cut is at 1.5 and is found."""
+    x = np.r_[np.zeros(50), np.ones(50), np.full(50, 2.0), np.full(30, 500.0)]
+    y = np.r_[np.zeros(100), np.ones(80)]
+    rows = np.arange(180)
+    scores = pair_classification(x, y, train=rows, test=rows)
+    assert scores["threshold"] == 1
+    assert scores["accuracy"] < 1
+
+
 def test_pair_errors():
     with pytest.raises(InputError, match="0 or 1"):
         pair_classification(np.arange(4.0), [0, 1, 2, 1])

@@ -1,0 +1,153 @@
+"""What the experiments share: configuration, results that can be continued, data, figures.
+
+An experiment is a directory with `config.json` (the full size under "full", what differs in a small run under
+"quick"), `run.py` with `run(config, results)` and `plot(results, path)`, `results/full.json` and
+`figure.png`. A small run writes `results/quick.json` and `quick.png`, which are not kept in the repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import provenance, write_json
+
+ROOT = Path(__file__).resolve().parent
+COLORS = {
+    "softvec": "#0072B2",
+    "authors": "#E69F00",
+    "deepwalk": "#8C564B",
+    "spectral": "#009E73",
+    "other": "#CC79A7",
+    "grey": "#6E6E6E",
+}
+
+
+class Results:
+    """Records of an experiment, written after each one, so that a stopped run goes on where it was."""
+
+    def __init__(self, path: Path, config: dict[str, Any]):
+        self.path = path
+        self.config = config
+        old = json.loads(path.read_text()) if path.exists() else {}
+        same = old.get("config") == json.loads(json.dumps(config))
+        self.records: list[dict[str, Any]] = old.get("records", []) if same else []
+        self.summary: dict[str, Any] = {}
+
+    def has(self, **key: Any) -> bool:
+        """Whether there is a record with these values."""
+        return any(all(record.get(k) == v for k, v in key.items()) for record in self.records)
+
+    def add(self, **record: Any) -> None:
+        """Add a record and save."""
+        self.records.append(record)
+        self.save()
+
+    def select(self, **key: Any) -> list[dict[str, Any]]:
+        """Return the records with these values."""
+        return [record for record in self.records if all(record.get(k) == v for k, v in key.items())]
+
+    def save(self) -> None:
+        """Write everything, whole or not at all."""
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        content = {
+            "provenance": provenance(threads),
+            "config": self.config,
+            "summary": self.summary,
+            "records": self.records,
+        }
+        write_json(self.path, plain(content))
+
+
+def plain(value: Any) -> Any:
+    """Turn NumPy values into what JSON knows, floats to 6 digits."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        value = value.item()
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def mean_spread(values: list[float]) -> tuple[float, float]:
+    """Return the mean and the standard deviation."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def timed(function: Callable[[], Any]) -> tuple[Any, float]:
+    """Return a result and the seconds it took."""
+    start = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - start
+
+
+def use_data() -> None:
+    """Point SOFTVEC_DATA to `../shared/data` beside the repository where nothing else is set."""
+    beside = ROOT.parent.parent / "shared" / "data"
+    if "SOFTVEC_DATA" not in os.environ and beside.is_dir():
+        os.environ["SOFTVEC_DATA"] = str(beside)
+
+
+def style() -> Any:
+    """Return pyplot with the settings of all figures."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update(
+        {
+            "figure.dpi": 150,
+            "savefig.bbox": "tight",
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+        }
+    )
+    return plt
+
+
+def config_of(name: str, quick: bool) -> dict[str, Any]:
+    """Return the configuration of an experiment, with its changes for a small run."""
+    found = json.loads((ROOT / name / "config.json").read_text())
+    return {**found["full"], **(found["quick"] if quick else {})}
+
+
+def main(
+    name: str,
+    run: Callable[[dict[str, Any], Results], None],
+    plot: Callable[[dict[str, Any], Path], None],
+    arguments: list[str] | None = None,
+) -> None:
+    """Run an experiment from the command line: `--quick` small, `--plot` only draws what is there."""
+    parser = argparse.ArgumentParser(prog=f"experiments.{name}")
+    parser.add_argument("--quick", action="store_true", help="a small version, in a minute or two")
+    parser.add_argument("--plot", action="store_true", help="draw the figure from the results that are there")
+    parser.add_argument(
+        "--output", type=Path, help="directory for results and figure (default: the experiment's)"
+    )
+    options = parser.parse_args(arguments)
+    use_data()
+    size = "quick" if options.quick else "full"
+    home = options.output or ROOT / name
+    path = home / "results" / f"{size}.json"
+    if not options.plot:
+        results = Results(path, config_of(name, options.quick))
+        run(results.config, results)
+        results.save()
+    figure = home / ("quick.png" if options.quick else "figure.png")
+    plot(json.loads(path.read_text()), figure)
+    print(f"{name}: {path} and {figure}")
