@@ -17,7 +17,7 @@ from softvec.operators import Powers
 
 # The defaults of embed, in one place. What is not named here is EDRep's own default.
 N_COMPONENTS = 128
-WALK_LENGTH = {"graph": 1, "pairs": 1, "temporal": 1, "corpus": 1, "features": 1}  # by kind of data
+WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
     "constraint", "normalizer", "dtype", "tol",

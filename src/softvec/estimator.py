@@ -54,13 +54,13 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Passes over P.
     learning_rate : float, default=0.7
         Length of the first step on the unit sphere, in (0, 1]; falls linearly to 0.
-    beta : float, default=8.0
+    beta : float, default=6.0
         Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.
     gradient : {"row", "paper", "full"}, default="row"
         Which derivative a symmetric fit follows: each row's own cross-entropy with the others held fixed,
         the paper's, or the whole derivative of the approximated loss.
-    regularization : float, default=1.0
-        Weight of the term that centres the vectors.
+    regularization : float, default=0.0
+        Weight of the term that centres the vectors; the paper has 1, 0 measures better (docs/decisions.md).
     init : {"random", "power"} or array of shape (n, n_components), default="random"
         Where to start. A two-sided fit takes a pair of arrays.
     symmetric : bool or "auto", default="auto"
@@ -119,9 +119,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_clusters: int = 1,
         n_epochs: int = 30,
         learning_rate: float = 0.7,
-        beta: float = 8.0,
+        beta: float = 6.0,
         gradient: str = "row",
-        regularization: float = 1.0,
+        regularization: float = 0.0,
         init: Any = "random",
         symmetric: bool | str = "auto",
         constraint: str = "sphere",

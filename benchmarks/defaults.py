@@ -1,0 +1,134 @@
+"""The sweep behind softvec's defaults: one setting varied at a time.
+
+Chosen on some graphs, confirmed on others.
+
+    python -m benchmarks.defaults            # sweep, then confirmation; about half an hour on two cores
+    python -m benchmarks.defaults --confirm  # the second part alone
+
+Writes benchmarks/results/defaults.json and the tables of docs/decisions.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
+
+from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
+from benchmarks.peers.graphs import load
+from softvec import EDRep
+from softvec.generators import dcsbm
+from softvec.operators import Powers, row_normalize
+from softvec.tasks.classification import node_classification
+
+DEFAULT: dict[str, Any] = {"walk_length": 3}
+SWEEP: list[dict[str, Any]] = [
+    {},
+    *({"gradient": form} for form in ("paper", "full")),
+    *({"beta": beta} for beta in (1.0, 2.0, 4.0, 8.0, 12.0)),
+    *({"walk_length": length} for length in (1, 2, 5)),
+    *({"regularization": weight} for weight in (0.3, 1.0)),
+    *({"n_epochs": epochs} for epochs in (10, 15, 60)),
+    *({"learning_rate": rate} for rate in (0.3, 1.0)),
+    {"init": "power"},
+    {"n_clusters": 5},
+    {"gradient": "paper", "regularization": 1.0, "beta": 1.0},
+    {"gradient": "row", "regularization": 1.0, "beta": 1.0},
+]
+CHOSEN_ON = ("ppi", "cora", "polblogs", "dcsbm 10000 1.5", "dcsbm 10000 2")
+CONFIRM: list[dict[str, Any]] = [
+    {},
+    {"gradient": "full"},
+    {"regularization": 1.0},
+    {"beta": 4.0},
+    {"beta": 8.0},
+    {"walk_length": 1},
+]
+CONFIRMED_ON = (
+    "blogcatalog", "wikipedia_pos", "citeseer", "pubmed", "dcsbm 30000 1.5", "dcsbm 30000 2", "dblp_prone",
+)  # fmt: skip
+
+
+def graph(name: str) -> tuple[sparse.csr_array, Any]:
+    """Return adjacency and labels of a data set, or of a DCSBM written ``dcsbm n alpha``."""
+    if name.startswith("dcsbm"):
+        _, n, alpha = name.split()
+        made = dcsbm(int(n), 10, 4, alpha=float(alpha), random_state=1)
+        return made.adjacency, made.labels
+    found = load(name)
+    return found.A, found.labels
+
+
+def score(name: str, A: sparse.csr_array, X: np.ndarray, labels: Any, repeats: int) -> float:
+    """Return micro-F1 at half of the labels (C by cross-validation), or NMI of nodes that have an edge."""
+    if name.startswith("dcsbm"):
+        linked = np.diff(A.indptr) > 0
+        found = KMeans(4, n_init=5, random_state=0).fit_predict(X[linked])
+        return 100 * normalized_mutual_info_score(labels[linked], found)
+    found = node_classification(X, labels, ratios=(0.5,), repeats=repeats, C="cv", random_state=0)
+    return 100 * found[0.5]["micro_f1"]
+
+
+def measure(name: str, setting: dict[str, Any], seeds: tuple[int, ...], repeats: int) -> dict[str, Any]:
+    """Fit and score one setting on one graph."""
+    A, labels = graph(name)
+    options = {**DEFAULT, **setting}
+    P = Powers(row_normalize(A), options.pop("walk_length"))
+    scores, seconds = [], []
+    for seed in seeds:
+        model = EDRep(random_state=seed, **options)
+        begin = time.perf_counter()
+        X = model.fit_transform(P)
+        seconds.append(time.perf_counter() - begin)
+        scores.append(score(name, A, X, labels, repeats))
+    return {"scores": scores, "mean": float(np.mean(scores)), "seconds": float(np.median(seconds))}
+
+
+def describe(setting: dict[str, Any]) -> str:
+    """Return a setting as a short label."""
+    return ", ".join(f"{key} {value}" for key, value in setting.items()) or "the defaults"
+
+
+def table(results: dict[str, dict[str, Any]], names: tuple[str, ...]) -> str:
+    """Return one row per setting, one column per graph."""
+    lines = ["| setting | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    for label, row in results.items():
+        cells = [f"{row[name]['mean']:.1f}" if name in row else "" for name in names]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what is missing and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--confirm", action="store_true", help="only the confirmation")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    arguments = parser.parse_args()
+    path = RESULTS / "defaults.json"
+    data = {} if arguments.fresh else read_json(path, {})
+    jobs = [("confirm", CONFIRMED_ON, CONFIRM, (0,), 2)]
+    if not arguments.confirm:
+        jobs.insert(0, ("sweep", CHOSEN_ON, SWEEP, (0, 1), 4))
+    for part, names, settings, seeds, repeats in jobs:
+        results = data.setdefault(part, {})
+        for name in names:
+            for setting in settings:
+                row = results.setdefault(describe(setting), {})
+                if name in row:
+                    continue
+                row[name] = measure(name, setting, seeds, repeats)
+                print(part, name, describe(setting), f"{row[name]['mean']:.2f}", flush=True)
+                data.update(provenance(2))
+                write_json(path, data)
+    page = ROOT / "docs" / "decisions.md"
+    replace_section(page, "sweep", table(data.get("sweep", {}), CHOSEN_ON))
+    replace_section(page, "confirm", table(data.get("confirm", {}), CONFIRMED_ON))
+
+
+if __name__ == "__main__":
+    main()
