@@ -1,6 +1,6 @@
 """Ten words of the Moby Thesaurus through the command line; writes a JSON and a section of the documentation.
 
-    SOFTVEC_DATA=... python -m benchmarks.thesaurus [--page-only]
+SOFTVEC_DATA=... python -m benchmarks.thesaurus [--page-only]
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def page(result: dict[str, Any]) -> str:
     for word, found in result["neighbors"].items():
         lines.append(f"| {word} | {', '.join(row['name'] for row in found)} |")
     embed = result["embed"]
-    lines += ["", f"({embed['data']['summary']}; {embed['epochs']} epochs of {embed['dimensions']} dimensions.)"]
+    lines += [
+        "",
+        f"({embed['data']['summary']}; {embed['epochs']} epochs of {embed['dimensions']} dimensions.)",
+    ]
     return "\n".join(lines)
 
 

@@ -48,6 +48,32 @@ def test_texts():
     assert emb.sizes[emb.names.index("the")] == 20
 
 
+def test_text_defaults_equal_the_options_of_the_builder():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
+    default = api.to_affinity(texts)
+    built = softvec.affinity.cooccurrence(texts, subsample=api.SUBSAMPLE)
+    assert default.parameters["subsample"] == api.SUBSAMPLE
+    np.testing.assert_allclose(default.operator @ np.eye(8), built.operator @ np.eye(8), atol=1e-6)
+    plain = api.to_affinity(texts, subsample=None)
+    assert not np.allclose(plain.operator @ np.eye(8), built.operator @ np.eye(8))
+
+
+def test_base_measure():
+    emb = softvec.embed(ring(), 4, random_state=0, n_epochs=2, base_measure=0.75)
+    assert emb.provenance["parameters"]["base_measure"] == 0.75
+    np.testing.assert_array_equal(  # all nodes of a ring have one size: the measure changes nothing
+        emb.vectors, softvec.embed(ring(), 4, random_state=0, n_epochs=2, base_measure=0).vectors
+    )
+    star = [(0, i) for i in range(1, 9)]
+    a, b = (softvec.embed(star, 4, random_state=0, base_measure=p).vectors for p in (0.0, 1.0))
+    assert not np.allclose(a, b)
+    assert len(softvec.embed([("u", "x"), ("v", "x")], 2, kind="bipartite", base_measure=0.5)) == 2
+    for bad in (-1, "x"):
+        with pytest.raises(InputError, match="base_measure"):
+            softvec.embed(ring(), 4, base_measure=bad)
+
+
 def test_features():
     emb = softvec.embed(np.random.default_rng(0).random((30, 5)), 3, n_neighbors=4, random_state=0)
     assert emb.shape == (30, 3)

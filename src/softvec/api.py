@@ -9,18 +9,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softvec._version import __version__
 from softvec.affinity import Affinity, as_affinity
 from softvec.embedding import Embedding
 from softvec.errors import InputError
-from softvec.operators import Powers
+from softvec.operators import Powers, Sparse, row_normalize
 
 # The defaults of embed, in one place. What is not named here is EDRep's own default.
 N_COMPONENTS = 128
 WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
+# Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
+# word's weight in the softmax grows with its count as in word2vec's negative sampling.
+SUBSAMPLE = 1e-5
+BASE_MEASURE = {"corpus": 0.75}
+FIT_DEFAULTS: dict[str, dict[str, Any]] = {"corpus": {"regularization": 0.0, "beta": 12.0}}
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
-    "constraint", "normalizer", "dtype", "tol",
+    "constraint", "normalizer", "dtype", "tol", "base_measure",
 )  # fmt: skip
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 
@@ -65,9 +73,10 @@ def embed(
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``: see
-        :class:`softvec.EDRep`. Everything else goes to the builder of this kind of data, such as
-        ``window`` for text or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to
-        its reader: see :func:`softvec.io.read`.
+        :class:`softvec.EDRep`. ``base_measure`` is a power p: items of size s (degree, word count) weigh
+        s ** p in the softmax, 0 for all alike; 0.75 for text by default. Everything else goes to the
+        builder of this kind of data, such as ``window`` for text or ``directed`` for graphs: see
+        :mod:`softvec.affinity`; and, for a file, to its reader: see :func:`softvec.io.read`.
 
     Returns
     -------
@@ -109,17 +118,36 @@ def to_affinity(
         affinity = read(data, kind=kind, **options)
     else:
         affinity = as_affinity(data, kind=kind, **options)
+    if affinity.kind == "corpus" and "subsample" not in options and not isinstance(data, Affinity):
+        affinity = _subsampled(affinity)
     if walk_length is None and "length" not in options and not isinstance(data, Affinity):
         walk_length = WALK_LENGTH.get(affinity.kind)
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
     if not affinity.symmetric:
-        raise InputError("walk_length is for one kind of items, but the rows and columns here are of two kinds")
+        raise InputError(
+            "walk_length is for one kind of items, but the rows and columns here are of two kinds"
+        )
     if affinity.parameters.get("length", 1) != 1:
         raise InputError("walk_length is given for an affinity that has one already")
     operator = Powers(affinity.operator, check_length(walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
+
+
+def _subsampled(affinity: Affinity) -> Affinity:
+    """Let words above the frequency SUBSAMPLE count less as context, by sqrt(SUBSAMPLE / frequency).
+
+    The same as the option ``subsample`` of :func:`softvec.affinity.cooccurrence`: there the weights of rows
+    cancel in the normalisation, so those of columns are all there is to it.
+    """
+    if affinity.counts is None or affinity.parameters.get("length", 1) != 1:
+        return affinity
+    share = affinity.sizes / affinity.sizes.sum()
+    weight = np.minimum(1.0, np.sqrt(SUBSAMPLE / share))
+    dangling = str(affinity.parameters.get("dangling", "zero"))
+    operator = row_normalize(Sparse(affinity.counts, col_scale=weight), dangling)
+    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": SUBSAMPLE})
 
 
 def check_length(length: Any) -> int:
@@ -145,14 +173,15 @@ def embed_affinity(
     """Fit an affinity; the arguments are those of :func:`embed`."""
     from softvec.estimator import EDRep, diagnosis_dict
 
-    fit.setdefault("symmetric", affinity.symmetric)
+    fit = {"symmetric": affinity.symmetric, **FIT_DEFAULTS.get(affinity.kind, {}), **fit}
+    power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
     model = EDRep(
         n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
     )
     started = time.perf_counter()
-    model.fit(affinity)
+    model.fit(affinity, item_weight=_item_weight(affinity, power))
     spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
     parameters = {
         name: value if isinstance(value, str | int | float | bool | None) else type(value).__name__
@@ -179,13 +208,30 @@ def embed_affinity(
         provenance={
             "softvec": __version__,
             "data": data,
-            "parameters": parameters | {"random_state": random_state, "seed": model.seed_},
+            "parameters": parameters
+            | {"random_state": random_state, "seed": model.seed_, "base_measure": float(power)},
             "history": {key: values.tolist() for key, values in model.history_.items()},
             "diagnosis": diagnosis_dict(model.diagnosis_),
             "seconds": spent,
         },
         copy=False,
     )
+
+
+def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
+    """Return size ** power for each column, sizes of at least the smallest above 0."""
+    if not isinstance(power, int | float) or not 0 <= power <= 2:
+        raise InputError(f"base_measure is {power!r}; expected a power between 0 (all items alike) and 2")
+    if power == 0:
+        return None
+    if affinity.symmetric:
+        sizes = affinity.sizes
+    elif affinity.counts is not None:
+        sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
+    else:
+        raise InputError("base_measure needs the sizes of columns, which this affinity does not know")
+    known = sizes[sizes > 0]
+    return np.maximum(sizes, known.min() if len(known) else 1.0) ** power
 
 
 def _plain(value: Any) -> bool:

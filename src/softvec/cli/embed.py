@@ -83,7 +83,10 @@ def embed(
     more: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", rich_help_panel=_DATA, help="Any other option of the reader."
+            "--set",
+            metavar="NAME=VALUE",
+            rich_help_panel=_DATA,
+            help="Any other option of the reader or of the fit.",
         ),
     ] = None,
     epochs: Annotated[
@@ -128,6 +131,7 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
+    from softvec.api import FIT_OPTIONS
     from softvec.errors import InputError
     from softvec.io.vectors import format_of
 
@@ -150,6 +154,7 @@ def embed(
         "n_clusters": clusters, "symmetric": False if two_sided else None,
     }  # fmt: skip
     fit = {key: value for key, value in fit.items() if value is not None}
+    fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
