@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
@@ -138,6 +139,7 @@ class Corpus:
         if self._held > _IN_MEMORY:
             if self._spill is None:
                 self._spill = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the corpus
+                weakref.finalize(self, self._spill.close)
             for block in self._blocks:
                 self._spill.write(block.tobytes())
             self._blocks, self._held = [], 0

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec._parallel import row_blocks, workers
-from softvec.affinity._names import Codes, IntegerNames, ObjectNames, TokenNames, Tokens
+from softvec._parallel import workers
+from softvec.affinity._names import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
 from softvec.errors import InputError
 from softvec.labels import Labels
 
 _SMALL = 1_000_000  # edges below which SciPy takes less than compiling the kernels once would
 NEGATIVE = ("error", "drop", "abs")
+_NONE = np.empty((0, 2), np.int32)
 Block = Any  # Tokens, an integer array of shape (rows, columns), or a list of rows of names
 
 
@@ -51,8 +53,8 @@ class EdgeBuilder:
     two_sided: bool = False
     negative: str = "error"
     _names: list[Any] = field(default_factory=list)
-    _weights: list[NDArray[np.floating]] = field(default_factory=list)
-    _times: list[NDArray[Any]] = field(default_factory=list)
+    _weights: Segments = field(default_factory=Segments)
+    _times: Segments = field(default_factory=Segments)
     _dropped: int = 0
 
     def __post_init__(self) -> None:
@@ -80,10 +82,9 @@ class EdgeBuilder:
             if keep is not None:
                 sides = [_select(side, keep) for side in sides]
                 times = None if times is None else times[keep]
-            exact = weights.astype(np.float32)
-            self._weights.append(exact if np.array_equal(exact, weights) else weights)
+            self._weights.add(weights)
         if times is not None:
-            self._times.append(times)
+            self._times.add(times)
         for names, side in zip(self._names, sides):
             names.add(side)
 
@@ -101,16 +102,13 @@ class EdgeBuilder:
         done = [names.finish() for names in self._names] or [([], Labels.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
-            left, right = np.concatenate(left or [_NONE]), np.concatenate(right or [_NONE])
-            codes = [np.hstack([left, right])]
+            codes = [np.hstack(part) for part in zip(left, right)]
         else:
             codes, rows = done[0]
             columns = rows
         notes = (f"{self._dropped:,} negative weights dropped",) if self._dropped else ()
-        return Edges(codes, rows, columns, self._weights or None, self._times or None, notes)
-
-
-_NONE = np.empty((0, 1), np.int32)
+        weights, times = self._weights.finish() or None, self._times.finish() or None
+        return Edges(codes, rows, columns, weights, times, notes)
 
 
 def _encoder(side: Block) -> Any:
@@ -212,6 +210,17 @@ def _compress_small(
     return matrix, int(is_loop.sum()), entered - matrix.nnz - on, on
 
 
+def _equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+    """Cut rows into ranges of about equally many entries."""
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], parts + 1).astype(np.int64))
+    cuts[0], cuts[-1] = 0, len(indptr) - 1
+    return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
+
+
+def _exact_in_single(weights: NDArray[Any]) -> bool:
+    return all(np.array_equal(w, w.astype(np.float32)) for w in np.array_split(weights, 16))
+
+
 def _compress_large(
     edges: Edges, both: bool, valued: bool, self_loops: bool
 ) -> tuple[sparse.csr_array, int, int, int]:
@@ -220,30 +229,38 @@ def _compress_large(
     n, m = len(edges.rows), len(edges.columns)
     loops = -1 if edges.two_sided else int(self_loops)
     counts = np.zeros(n, dtype=np.int64)
+    exact = edges.weights is not None and all(map(_exact_in_single, edges.weights))
+    kind = np.float32 if exact else np.float64
+
     met = sum(graph.count_rows(codes, both, loops, counts) for codes in edges.codes)
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])
     nnz = int(indptr[-1])
-    kind = np.float32 if edges.weights and all(w.dtype == np.float32 for w in edges.weights) else np.float64
     indices = np.empty(nnz, dtype=np.int32)
     values = np.empty(nnz if valued else 0, dtype=kind)
-    cursor = indptr[:-1].copy()
+    cursor = indptr[:-1].astype(np.int32 if nnz < 2**31 else np.int64)
     for b in range(len(edges.codes)):
-        codes = edges.codes[b]
-        weights = edges.weights[b].astype(kind, copy=False) if edges.weights else np.ones(len(codes), kind)
-        graph.place(codes, weights if valued else values, both, loops, cursor, indices, values)
-        edges.codes[b] = codes[:0]  # release it: half of the peak
-    lengths = counts
-    blocks = row_blocks(n, max(1024, n // 64))
+        codes, edges.codes[b] = edges.codes[b], _NONE  # released one by one
+        if edges.weights:
+            weights = edges.weights[b].astype(kind, copy=False)
+        else:
+            weights = np.ones(len(codes) if valued else 0, dtype=kind)
+        graph.place(codes, weights, both, loops, cursor, indices[:, None], values)
+        del codes, weights
+
+    def merge(lo: int, hi: int) -> tuple[int, int]:
+        return graph.merge_rows(indptr, indices, values, lo, hi, counts)
+
     with workers() as pool:
-        merged = pool.map(lambda lo, hi: graph.merge_rows(indptr, indices, values, lo, hi, lengths), blocks)
+        merged = pool.map(merge, _equal_shares(indptr, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged))
     if off or on:
         closed = np.zeros(n + 1, dtype=np.int64)
-        np.cumsum(lengths, out=closed[1:])
+        np.cumsum(counts, out=closed[1:])  # now the lengths of the merged rows
         graph.close_gaps(indptr, closed, indices, values)
         indptr, nnz = closed, int(closed[-1])
-        indices, values = indices[:nnz].copy(), values[:nnz].copy()
+        indices.resize(nnz, refcheck=False)  # in place: a copy would be the peak
+        values.resize(nnz if valued else 0, refcheck=False)
     data = values if valued else np.ones(nnz, dtype=bool)
     wide = np.int32 if nnz < 2**31 else np.int64
     parts = (data, indices.astype(wide, copy=False), indptr.astype(wide))

@@ -31,15 +31,53 @@ class Tokens:
     hashes: NDArray[np.uint64]  # (rows, columns)
 
 
+class Segments:
+    """Rows collected in large pieces of equal length, so that freed blocks leave no holes between them.
+
+    Segments to which equally many rows were added are cut at the same rows.
+    """
+
+    ROWS = 1 << 22  # with 8 bytes a row, 32 MB: the allocator gives such pieces back to the system
+
+    def __init__(self) -> None:
+        self.parts: list[NDArray[Any]] = []
+        self._used = self.ROWS
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Append rows; a wider type than before widens the piece at hand."""
+        done = 0
+        while done < len(block):
+            if self._used == self.ROWS:
+                self.parts.append(np.empty((self.ROWS, *block.shape[1:]), block.dtype))
+                self._used = 0
+            wide = np.promote_types(self.parts[-1].dtype, block.dtype)
+            if wide != self.parts[-1].dtype:
+                grown = np.empty(self.parts[-1].shape, wide)
+                grown[: self._used] = self.parts[-1][: self._used]
+                self.parts[-1] = grown
+            size = min(len(block) - done, self.ROWS - self._used)
+            self.parts[-1][self._used : self._used + size] = block[done : done + size]
+            self._used += size
+            done += size
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Return the pieces; this object is spent."""
+        parts, self.parts = self.parts, []
+        if parts:
+            parts[-1] = parts[-1][: self._used]
+        self._used = self.ROWS
+        return parts
+
+
 class IntegerNames:
     """Integers; numbered at the end, when their range is known."""
 
     def __init__(self) -> None:
-        self._blocks: list[NDArray[np.integer]] = []
+        self._blocks = Segments()
         self._lowest, self._highest, self._total = 0, -1, 0
 
     def add(self, ids: NDArray[np.integer]) -> None:
-        """Add a block of shape (rows, columns); it is copied only to make it smaller."""
+        """Add a block of shape (rows, columns)."""
         if ids.size == 0:
             return
         low, high = int(ids.min()), int(ids.max())
@@ -47,10 +85,10 @@ class IntegerNames:
         self._highest = high if self._total == 0 else max(high, self._highest)
         self._total += ids.size
         fits = low >= -(2**31) and high < 2**31
-        self._blocks.append(ids.astype(np.int32 if fits else np.int64))
+        self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
 
     def finish(self) -> tuple[list[Codes], Labels]:
-        blocks, self._blocks = self._blocks, []
+        blocks = self._blocks.finish()
         if self._total <= _SMALL:
             return _number_small(blocks)
         span = self._highest - self._lowest + 1
@@ -98,21 +136,23 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Label
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
     codes = rank[inverse].reshape(-1, blocks[0].shape[1])
-    return [codes], Labels.from_integers(values[order])
+    return [
+        codes[lo : lo + Segments.ROWS] for lo in range(0, len(codes), Segments.ROWS)
+    ], Labels.from_integers(values[order])
 
 
 class TokenNames:
     """Tokens of UTF-8 text; each block is numbered as it comes."""
 
     def __init__(self) -> None:
-        self._codes: list[Codes] = []
+        self._codes = Segments()
         self._table = np.zeros((2**14, 1), dtype=np.uint64)
         self._names = np.empty(2**17, dtype=np.uint8)
         self._offsets = np.zeros(2**13 + 1, dtype=np.int64)
         self.count = 0
 
     def add(self, tokens: Tokens) -> None:
-        self._codes.append(self.encode(tokens))
+        self._codes.add(self.encode(tokens))
 
     def encode(self, tokens: Tokens) -> Codes:
         """Return the numbers of a block's names, growing the tables as needed."""
@@ -122,8 +162,8 @@ class TokenNames:
         done = 0
         while True:
             done, self.count = text.intern_tokens(
-                tokens.buf, tokens.starts, tokens.ends, tokens.hashes, done,
-                self._table, self._names, self._offsets, self.count, codes,
+                tokens.buf, tokens.starts, tokens.ends, tokens.hashes, done, self._table,
+                self._names[:, None], self._offsets[:, None], self.count, codes,
             )  # fmt: skip
             if done == len(codes):
                 return codes
@@ -148,14 +188,14 @@ class TokenNames:
         return Labels.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
     def finish(self) -> tuple[list[Codes], Labels]:
-        return self._codes, self.labels()
+        return self._codes.finish(), self.labels()
 
 
 class ObjectNames:
     """Any hashable Python objects."""
 
     def __init__(self) -> None:
-        self._codes: list[Codes] = []
+        self._codes = Segments()
         self._table: dict[Hashable, int] = {}
 
     def add(self, rows: Sequence[Sequence[Hashable]]) -> None:
@@ -167,7 +207,7 @@ class ObjectNames:
             flat = [table.setdefault(name, len(table)) for row in rows for name in row]
         except TypeError as error:
             raise InputError(f"a name is not hashable ({error}); use strings, numbers or tuples") from None
-        self._codes.append(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
+        self._codes.add(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
 
     def finish(self) -> tuple[list[Codes], Labels]:
-        return self._codes, Labels(self._table)
+        return self._codes.finish(), Labels(self._table)

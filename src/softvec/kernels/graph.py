@@ -1,7 +1,9 @@
 """Edges to compressed rows: a counting sort, then rows sorted and merged in place.
 
 The caller walks over blocks of edges twice (count, place) and never joins them, so the peak is the
-edges, the result and little else. ``scipy.sparse`` states the same in the tests.
+edges, the result and little else. Placing is bound by the memory, and one thread does it best (two that
+share the rows mispredict a branch for every edge: 1.2 s against 0.4 s of processor time for 10 million
+edges); sorting is shared by all. ``scipy.sparse`` states the same in the tests.
 """
 
 from __future__ import annotations
@@ -9,15 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Ciura's gaps, continued by 2.25
-_GAPS = np.array(
-    [1149070, 510698, 226977, 100879, 44835, 19927, 8858, 3937, 1750, 701, 301, 132, 57, 23, 10, 4, 1]
-)
+from softvec.kernels._intrinsics import prefetch
+
+_AHEAD = 16
+_INSERTION = 24  # entries below which insertion beats partition
 
 
 @njit(nogil=True, cache=True)
 def count_rows(codes, both, loops, counts):
-    """Add to ``counts`` the entries of each row; return the self loops met (``loops``: keep them)."""
+    """Add to ``counts`` the entries of each row; return the self loops met.
+
+    ``loops``: 1 keeps self loops, 0 drops them, -1 says that rows and columns have different names.
+    """
     met = 0
     for e in range(codes.shape[0]):
         i, j = codes[e, 0], codes[e, 1]
@@ -35,54 +40,88 @@ def count_rows(codes, both, loops, counts):
 def place(codes, weights, both, loops, cursor, indices, values):
     """Write each edge at the cursor of its row (and, if ``both``, of its column) and move it on.
 
-    ``loops``: 1 keeps self loops, 0 drops them, -1 says that rows and columns have different names.
+    ``indices`` has a second axis of size 1, for prefetching: the writes go all over it.
     """
     weighted = values.shape[0] > 0
+    last = codes.shape[0] - 1
     for e in range(codes.shape[0]):
+        ahead = min(e + _AHEAD, last)
+        prefetch(indices, np.int64(cursor[codes[ahead, 0]]))
+        if both:
+            prefetch(indices, np.int64(cursor[codes[ahead, 1]]))
         i, j = codes[e, 0], codes[e, 1]
         if i == j and loops == 0:
             continue
-        indices[cursor[i]] = j
+        at = cursor[i]
+        indices[at, 0] = j
         if weighted:
-            values[cursor[i]] = weights[e]
-        cursor[i] += 1
+            values[at] = weights[e]
+        cursor[i] = at + 1
         if both and i != j:
-            indices[cursor[j]] = i
+            at = cursor[j]
+            indices[at, 0] = i
             if weighted:
-                values[cursor[j]] = weights[e]
-            cursor[j] += 1
+                values[at] = weights[e]
+            cursor[j] = at + 1
+
+
+@njit(nogil=True, cache=True)
+def _sort(indices, values, weighted, start, stop, stack):
+    """Sort a row in place: quicksort, the smaller part first, insertion for short parts."""
+    depth = 0
+    stack[0, 0], stack[0, 1] = start, stop
+    while depth >= 0:
+        lo, hi = stack[depth, 0], stack[depth, 1]
+        depth -= 1
+        while hi - lo > _INSERTION:
+            mid = (lo + hi) >> 1
+            a, b, c = indices[lo], indices[mid], indices[hi - 1]
+            pivot = max(min(a, b), min(max(a, b), c))  # the median of three
+            p, q = lo, hi - 1
+            while p <= q:
+                while indices[p] < pivot:
+                    p += 1
+                while indices[q] > pivot:
+                    q -= 1
+                if p <= q:
+                    indices[p], indices[q] = indices[q], indices[p]
+                    if weighted:
+                        values[p], values[q] = values[q], values[p]
+                    p += 1
+                    q -= 1
+            depth += 1
+            if q + 1 - lo < hi - p:  # the larger part waits: the stack stays below log2 of the row
+                stack[depth, 0], stack[depth, 1] = p, hi
+                hi = q + 1
+            else:
+                stack[depth, 0], stack[depth, 1] = lo, q + 1
+                lo = p
+        for k in range(lo + 1, hi):
+            column = indices[k]
+            value = values[k] if weighted else values.dtype.type(0)
+            q = k
+            while q > lo and indices[q - 1] > column:
+                indices[q] = indices[q - 1]
+                if weighted:
+                    values[q] = values[q - 1]
+                q -= 1
+            indices[q] = column
+            if weighted:
+                values[q] = value
 
 
 @njit(nogil=True, cache=True)
 def merge_rows(indptr, indices, values, lo, hi, lengths):
-    """Sort each row and merge equal columns, adding their values.
+    """Sort the rows lo..hi-1 and merge equal columns, adding their values.
 
     Returns the entries merged away off the diagonal and on it.
     """
     weighted = values.shape[0] > 0
+    stack = np.empty((64, 2), dtype=np.int64)
     off, on = 0, 0
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
-        ordered = True
-        for k in range(start + 1, end):
-            ordered = ordered and indices[k - 1] < indices[k]
-        if ordered:
-            lengths[i] = end - start
-            continue
-        for g in range(_GAPS.shape[0]):  # Shell sort: in place, with values, and quick to compile
-            gap = _GAPS[g]
-            for k in range(start + gap, end):
-                column = indices[k]
-                value = values[k] if weighted else values.dtype.type(0)
-                q = k
-                while q >= start + gap and indices[q - gap] > column:
-                    indices[q] = indices[q - gap]
-                    if weighted:
-                        values[q] = values[q - gap]
-                    q -= gap
-                indices[q] = column
-                if weighted:
-                    values[q] = value
+        _sort(indices, values, weighted, start, end, stack)
         write = start
         for k in range(start + 1, end):
             if indices[k] == indices[write]:
@@ -97,7 +136,7 @@ def merge_rows(indptr, indices, values, lo, hi, lengths):
                 indices[write] = indices[k]
                 if weighted:
                     values[write] = values[k]
-        lengths[i] = write + 1 - start
+        lengths[i] = write + 1 - start if end > start else 0
     return off, on
 
 

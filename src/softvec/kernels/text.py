@@ -12,9 +12,9 @@ from numba import njit
 
 from softvec.kernels._intrinsics import prefetch
 
-OK, RAGGED, QUOTED = 0, 1, 2
+OK, RAGGED, QUOTED, ODD = 0, 1, 2, 3
 _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = 9, 10, 13, 32, 34
-_AHEAD = 16
+_AHEAD = 8
 _LARGEST = 2**63 - 1
 
 
@@ -72,6 +72,69 @@ def split_fields(buf, delimiter, comment, slots, n_fields, starts, ends):
         if (n_fields > 0 and field != n_fields) or field < wanted:
             return rows, RAGGED, line
         rows += 1
+    return rows, OK, size
+
+
+@njit(nogil=True, cache=True)
+def parse_pairs(buf, delimiter, comment, out, span):
+    """Parse lines of exactly two canonical integers: the two kernels below and above in one pass.
+
+    ``span`` receives the least and the greatest. Returns (rows, status, position); the status is
+    ``ODD`` where a line is anything else, to be looked at again by the others.
+    """
+    size = buf.shape[0]
+    rows = 0
+    p = 0
+    low, high = np.int64(_LARGEST), np.int64(-_LARGEST)
+    while p < size:
+        line = p
+        while p < size and (buf[p] == _SPACE or (buf[p] == _TAB and delimiter != _TAB)):
+            p += 1
+        if p >= size or buf[p] == _NEWLINE or buf[p] == _RETURN or comment[buf[p]]:
+            while p < size and buf[p] != _NEWLINE:
+                p += 1
+            p += 1
+            continue
+        for c in range(2):
+            negative = p < size and buf[p] == 45
+            if negative:
+                p += 1
+            start = p
+            value = np.int64(0)
+            while p < size:
+                digit = np.int64(buf[p]) - 48
+                if digit < 0 or digit > 9:
+                    break
+                value = value * 10 + digit
+                p += 1
+            length = p - start
+            if length < 1 or length > 18 or (buf[start] == 48 and (length > 1 or negative)):
+                return rows, ODD, line
+            value = -value if negative else value
+            out[rows, c] = value
+            low, high = min(low, value), max(high, value)
+            if c == 0:
+                between = p
+                if delimiter != 0:
+                    while p < size and buf[p] <= _SPACE and buf[p] != _NEWLINE and buf[p] != delimiter:
+                        p += 1
+                    if p >= size or buf[p] != delimiter:
+                        return rows, ODD, line
+                    p += 1
+                    while p < size and buf[p] == _SPACE:
+                        p += 1
+                else:
+                    while p < size and buf[p] <= _SPACE and buf[p] != _NEWLINE:
+                        p += 1
+                if p == between:
+                    return rows, ODD, line
+        while p < size and buf[p] <= _SPACE and buf[p] != _NEWLINE and buf[p] != delimiter:
+            p += 1
+        if p < size and buf[p] != _NEWLINE:
+            return rows, ODD, line
+        p += 1
+        rows += 1
+    span[0], span[1] = low, high
     return rows, OK, size
 
 
@@ -172,7 +235,8 @@ def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count
     """Give each token the number of its first appearance; stop where a table is full.
 
     ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
-    New names are appended to ``names`` and ``offsets``. Returns (next row, number of names).
+    New names are appended to ``names`` (bytes x 1) and ``offsets`` (x 1). A look-up misses the cache
+    three times (slot, offset, name), so each is asked for ahead. Returns (next row, number of names).
     """
     columns = codes.shape[1]
     mask = np.uint64(table.shape[0] - 1)
@@ -183,7 +247,11 @@ def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count
         if count > limit:
             return row, count
         for c in range(columns):
-            prefetch(table, np.int64(hashes[min(row + _AHEAD, last), c] & mask))
+            prefetch(table, np.int64(hashes[min(row + 3 * _AHEAD, last), c] & mask))
+            entry = table[np.int64(hashes[min(row + 2 * _AHEAD, last), c] & mask), 0]
+            prefetch(offsets, np.int64(entry & low))
+            entry = table[np.int64(hashes[min(row + _AHEAD, last), c] & mask), 0]
+            prefetch(names, offsets[max(np.int64(entry & low) - 1, 0), 0])
             h = hashes[row, c]
             high = h & ~low
             start, length = starts[row, c], ends[row, c] - starts[row, c]
@@ -191,23 +259,23 @@ def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count
             while True:
                 entry = table[np.int64(slot), 0]
                 if entry == 0:
-                    at = offsets[count]
+                    at = offsets[count, 0]
                     if at + length > names.shape[0]:
                         return row, count
                     for k in range(length):
-                        names[at + k] = buf[start + k]
+                        names[at + k, 0] = buf[start + k]
                     count += 1
-                    offsets[count] = at + length
+                    offsets[count, 0] = at + length
                     table[np.int64(slot), 0] = high | np.uint64(count)
                     codes[row, c] = count - 1
                     break
                 if (entry & ~low) == high:
                     code = np.int64(entry & low) - 1
-                    at = offsets[code]
-                    same = offsets[code + 1] - at == length
+                    at = offsets[code, 0]
+                    same = offsets[code + 1, 0] - at == length
                     k = 0
                     while same and k < length:
-                        same = names[at + k] == buf[start + k]
+                        same = names[at + k, 0] == buf[start + k]
                         k += 1
                     if same:
                         codes[row, c] = code
