@@ -255,6 +255,11 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"by EDRep: {name} is empty"
             )
         check_nonnegative(operator, name)
+        if not reset and operator.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {operator.shape[1]} features, but EDRep is expecting {self.n_features_in_} features as "
+                "input: new rows of P must relate to the columns of the fit"
+            )
         known = P if hasattr(P, "columns") or isinstance(P, np.ndarray) else _Shaped(operator.shape)
         if reset or hasattr(known, "columns") or isinstance(known, np.ndarray):
             validate_data(self, known, reset=reset, skip_check_array=True)
@@ -366,12 +371,6 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "embedding_")
         operator = self._operator(P, "P", reset=False)
-        m = len(self.context_embedding_)
-        if operator.shape[1] != m:
-            raise InputError(
-                f"X has {operator.shape[1]} features, but EDRep is expecting {m} features as input: new rows "
-                "of P must relate to the columns of the fit"
-            )
         with workers(self.n_jobs) as pool:
             return fold_in(
                 operator, self.context_embedding_, self.labels_, float(self.beta), self.constraint, pool
