@@ -65,10 +65,10 @@ def aggregate(
     directed : bool
         Keep (i, j) and (j, i) apart.
     """
-    if edges.times is None:
-        raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     if not len(edges):
         raise InputError("there are no contacts")
+    if edges.times is None:
+        raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
     if times.dtype.kind == "f" and not np.isfinite(times).all():
         raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has a time that is not finite")
