@@ -28,6 +28,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-sweep", action="store_true", help="published settings only")
     parser.add_argument("--output", type=Path, help="result file (default: benchmarks/results)")
     parser.add_argument("--report", action="store_true", help="tables, plots and checks of what is there")
+    parser.add_argument("--retime", action="store_true", help="time the finished cells anew, keep the scores")
     parser.add_argument("--fresh", action="store_true", help="forget the cells that are there")
     return parser.parse_args(words)
 
@@ -55,7 +56,8 @@ def main(words: list[str] | None = None) -> int:
     if not options.report:
         campaign = Campaign(path, QUICK_PROTOCOL if options.quick else Protocol())
         sweep = not (options.no_sweep or options.quick)
-        campaign.run(names, chosen_methods(options.methods, options.quick), sweep=sweep)
+        chosen = chosen_methods(options.methods, options.quick)
+        campaign.run(names, chosen, sweep=sweep, retime=options.retime)
     data = read_json(path)
     if not data or not data["cells"]:
         raise SystemExit(f"{path} holds no results; run without --report first")

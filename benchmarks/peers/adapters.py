@@ -203,14 +203,14 @@ def umap_layout() -> tuple[Prepare, Embed]:
 
 def prone() -> tuple[Prepare, Embed]:
     """Use this directory's ProNE."""
-    import prone as module
+    from benchmarks.peers import prone as module
 
     return (lambda A: A), (lambda A, d, seed, params: module.embed(A, d, seed=seed, **params))
 
 
 def netmf() -> tuple[Prepare, Embed]:
     """Use this directory's NetMF."""
-    import netmf as module
+    from benchmarks.peers import netmf as module
 
     return (lambda A: A), (lambda A, d, seed, params: module.embed(A, d, seed=seed, **params))
 

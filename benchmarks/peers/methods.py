@@ -149,9 +149,9 @@ METHODS = [
         None,
         "netmf",
         {"window": 10, "rank": 256},
-        ({"window": 10}, {"window": 3}),
+        ({"window": 5, "rank": 256}, {"window": 3, "rank": 256}),
         max_nodes=20_000,
-        source="NetMF paper: T = 10, b = 1, 256 eigenpairs",
+        source="NetMF paper: T = 10, b = 1, 256 eigenpairs on dense graphs",
     ),
     Method(
         "NetMF T=1",

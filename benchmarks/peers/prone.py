@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr, svd
+from scipy.linalg import eigh, lu, qr
 from scipy.special import iv
 
 
+def thin_svd(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the left singular vectors and singular values of a tall matrix, by its Gram matrix."""
+    gram = (X.T @ X).astype(np.float64)  # (d, d)
+    value, V = eigh(gram, check_finite=False)
+    s = np.sqrt(np.maximum(value[::-1], 0))
+    floor = max(float(s[0]), 1e-30) * 1e-6
+    return X @ (V[:, ::-1] / np.maximum(s, floor)).astype(X.dtype), s.astype(X.dtype)
+
+
 def randomized_svd(
-    M: sp.csr_array, rank: int, rng: np.random.Generator, *, power: int = 4, extra: int = 16
+    M: Any, rank: int, rng: np.random.Generator, *, symmetric: bool = False, power: int = 4, extra: int = 16
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the leading left singular vectors and singular values of a sparse matrix."""
-    size = min(rank + extra, min(M.shape))
-    MT = M.T.tocsr()
+    """Return the leading left singular vectors and singular values of a sparse or dense matrix."""
+    size = min(rank + extra, *M.shape)
+    MT = M if symmetric else M.T.tocsr() if sp.issparse(M) else M.T
     Q = rng.standard_normal((M.shape[1], size)).astype(M.dtype)
-    for _ in range(power):
-        Q, _ = qr(M @ Q, mode="economic", check_finite=False)
-        Q, _ = qr(MT @ Q, mode="economic", check_finite=False)
+    for _ in range(power):  # LU keeps the columns apart at a third of the cost of QR
+        Q, _ = lu(M @ Q, permute_l=True, check_finite=False)
+        Q, _ = lu(MT @ Q, permute_l=True, check_finite=False)
     Q, _ = qr(M @ Q, mode="economic", check_finite=False)
-    small = (MT @ Q).T  # (size, m)
-    U, s, _ = svd(small, full_matrices=False, check_finite=False)
-    return (Q @ U)[:, :rank], s[:rank]
+    B = MT @ Q  # (m, size) = V s W'
+    V, s = thin_svd(B)
+    W = (B.T @ V) / np.maximum(s, 1e-30)
+    return (Q @ W)[:, :rank], s[:rank]
 
 
 def factorize(
@@ -75,5 +87,5 @@ def embed(
     rng = np.random.default_rng(seed)
     R = factorize(sp.csr_array(A, dtype=np.float64), d, rng)
     X = propagate(A, R.astype(np.float32), order=order, mu=mu, theta=theta)
-    U, s, _ = svd(X, full_matrices=False, check_finite=False)
+    U, s = thin_svd(X)
     return unit(U * np.sqrt(s)).astype(np.float32)

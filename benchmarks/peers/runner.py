@@ -9,9 +9,11 @@ imports and just-in-time compilation stay out of the time.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,9 +43,11 @@ def peak_rss() -> int:
 def main() -> None:
     """Run the adapter named on the command line."""
     name, graph, vectors, report, options = sys.argv[1:]
+    load = os.getloadavg()[0]  # a busy machine shows in the result file
     job = json.loads(options)
     start = time.perf_counter()
-    import adapters
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+    from benchmarks.peers import adapters
 
     prepare, embed = getattr(adapters, name)()
     imported = time.perf_counter() - start
@@ -71,6 +75,7 @@ def main() -> None:
     X[~finite] = 0
     np.save(vectors, X)
     result = {
+        "load": load,
         "seconds": float(np.median(seconds)),
         "all_seconds": seconds,
         "cpu_seconds": float(np.median(cpu)),
