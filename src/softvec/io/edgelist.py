@@ -68,8 +68,13 @@ def first_block(source: Source, options: TextOptions) -> tuple[bytes, int, Itera
     return block, line, blocks
 
 
-def find_layout(source: Source, options: TextOptions) -> tuple[Table, list[bytes]]:
-    """Return the layout of a table and the lines it was found from."""
+def find_layout(
+    source: Source, options: TextOptions, *, keep_time: bool = False
+) -> tuple[Table, list[bytes]]:
+    """Return the layout of a table and the lines it was found from.
+
+    A time column is kept only where temporal edges are read, or with ``keep_time``.
+    """
     block, _, _ = first_block(source, options)
     head = block[:65_536]
     sample = lines.sample_lines(head, len(head) == len(block), options.comments)
@@ -78,6 +83,8 @@ def find_layout(source: Source, options: TextOptions) -> tuple[Table, list[bytes
         sample, delimiter=options.delimiter, header=options.header, comments=options.comments,
         columns=_timed(columns) if options.timed else columns, name=source.name,
     )  # fmt: skip
+    if keep_time and not options.timed:
+        return table, sample
     return _with_roles(table, options, source.name), sample
 
 
@@ -194,6 +201,8 @@ def _add(builder: EdgeBuilder, parsed: _Parsed, options: TextOptions) -> None:
 
 
 def _parse_small(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> _Parsed:
+    if lines.has_quotes(text, table.delimiter):
+        raise _Quoted
     rows, numbers = lines.parse(text, table, name, line)
     s, t = table.roles["source"], table.roles["target"]
     for row, number in zip(rows, numbers):

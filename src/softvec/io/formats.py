@@ -95,7 +95,7 @@ def _is_features(sample: Sequence[bytes], table: Table) -> bool:
     if table.n_fields < 4 or not all(table.numeric[1:]):
         return False
     rows = [lines.split(line, table.delimiter) for line in sample[1:200] or sample]
-    fields = [field.strip(b'"') for row in rows for field in row[1:] if len(row) == table.n_fields]
+    fields = [field for row in rows for field in row[1:] if len(row) == table.n_fields]
     whole = sum(bool(lines.INTEGER.fullmatch(field)) for field in fields)
     numbers = sum(bool(NUMBER.fullmatch(field)) for field in fields)
     return len(fields) > 0 and numbers == len(fields) and whole < 0.5 * len(fields)

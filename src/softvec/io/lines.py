@@ -5,6 +5,7 @@ Small files are read this way; large ones by :mod:`softvec.kernels.text`, which 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -64,7 +65,18 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
     if delimiter == 0:
         return line.translate(_BLANKS).split()
     line = line.lstrip(b" " if delimiter == 9 else b" \t")
+    if has_quotes(line, delimiter):
+        text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
+        fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
+        return [field.encode("utf-8", "surrogateescape") for field in fields]
     return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
+
+
+def has_quotes(text: bytes, delimiter: int) -> bool:
+    """Whether a field somewhere in a text starts with a quote."""
+    if delimiter == 0 or b'"' not in text:
+        return False
+    return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
 
 
 def is_data(line: bytes, comments: bytes) -> bool:
@@ -127,8 +139,8 @@ def find_table(
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines[1:] or lines, byte)
-    quoted = byte != 0 and any(field.startswith(b'"') for row in rows for field in row)
-    first = [field.strip(b'"').decode("utf-8", "replace") for field in rows[0]]
+    quoted = any(has_quotes(line, byte) for line in lines)
+    first = [field.decode("utf-8", "replace") for field in rows[0]]
     has_header = _is_header(rows, n_fields) if header is None else header
     body = rows[1:] if has_header else rows
     if has_header and len(first) != n_fields:
@@ -139,9 +151,7 @@ def find_table(
     if has_header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
     full = [row for row in body if len(row) == n_fields]
-    numeric = tuple(
-        all(NUMBER.fullmatch(row[c].strip(b'"')) or not row[c] for row in full) for c in range(n_fields)
-    )
+    numeric = tuple(all(NUMBER.fullmatch(row[c]) or not row[c] for row in full) for c in range(n_fields))
     roles = find_columns(first if has_header else None, n_fields, numeric, columns, name)
     return Table(byte, comments, tuple(first) if has_header else None, n_fields, roles, quoted, numeric)
 
@@ -158,13 +168,13 @@ def delimiter_byte(delimiter: str) -> int:
 
 
 def _is_header(rows: list[list[bytes]], n_fields: int) -> bool:
-    first = [field.strip(b'"') for field in rows[0]]
+    first = rows[0]
     if any(NUMBER.fullmatch(field) for field in first):
         return False
     below = [row for row in rows[1:] if len(row) == n_fields]
     if len(first) == n_fields and below:
         for c in range(n_fields):
-            if all(NUMBER.fullmatch(row[c].strip(b'"')) for row in below):
+            if all(NUMBER.fullmatch(row[c]) for row in below):
                 return True  # words above numbers
     words = [field.decode("utf-8", "replace") for field in first]
     known = known_names([word for word in words if len(word) > 1])

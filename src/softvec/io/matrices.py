@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from typing import Any
 
@@ -16,18 +17,24 @@ from softvec.labels import Labels
 
 def read_matrix_market(source: Source) -> Graph:
     """Read a Matrix Market file; its header says whether it is symmetric."""
-    from scipy.io import mminfo, mmread
+    from scipy.io import mmread
 
-    with source.seekable() as stream:
-        try:
-            *_, symmetry = mminfo(stream)
-            stream.seek(0)
-            matrix = mmread(stream, spmatrix=False)
-        except (ValueError, OverflowError, TypeError) as error:
-            raise InputError(f"{source.name} is not a readable Matrix Market file: {error}") from None
+    words = source.head(200).splitlines()[0].decode("ascii", "replace").lower().split()
+    if len(words) != 5 or words[1] != "matrix":
+        raise InputError(
+            f"{source.name}, line 1: {' '.join(words)!r} is not the header of a Matrix Market file"
+        )
+    try:
+        if source.path is not None and source.compression is None:
+            matrix = mmread(source.path, spmatrix=False)
+        else:
+            with source.open() as stream:
+                matrix = mmread(io.BytesIO(stream.read()), spmatrix=False)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise InputError(f"{source.name} is not a readable Matrix Market file: {error}") from None
     if np.iscomplexobj(matrix):
         raise InputError(f"{source.name} holds complex numbers; affinities are real and >= 0")
-    directed = False if symmetry == "symmetric" else None
+    directed = False if words[4] == "symmetric" else None
     return Graph(sparse.csr_array(matrix), directed=directed)
 
 
@@ -139,8 +146,20 @@ def read_network(source: Source, format: str) -> Graph:
 
     with source.seekable() as stream:
         try:
-            graph = nx.read_graphml(stream) if format == "graphml" else nx.read_gml(stream, destringizer=None)
+            graph = nx.read_graphml(stream) if format == "graphml" else _read_gml(stream)
         except (nx.NetworkXError, ElementTree.ParseError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{source.name} is not a readable {format} file: {error}") from None
     weighted = any("weight" in data for _, _, data in graph.edges(data=True))
     return from_networkx(graph, "weight" if weighted else None)
+
+
+def _read_gml(stream: Any) -> Any:
+    import networkx as nx
+
+    try:
+        return nx.read_gml(stream)
+    except nx.NetworkXError as error:
+        if "no 'label' attribute" not in str(error):
+            raise
+    stream.seek(0)
+    return nx.read_gml(stream, label="id")

@@ -111,7 +111,7 @@ def _guess_kind(source: Source, options: dict[str, Any]) -> str:
 
 def _sample(source: Source, options: TextOptions) -> tuple[list[bytes], lines.Table | None]:
     try:
-        table, sample = find_layout(source, options)
+        table, sample = find_layout(source, options, keep_time=True)
     except InputError:
         block, _ = next(text_blocks(source, encoding=options.encoding, whole_lines=False), (b"", 1))
         sample = lines.sample_lines(block[:65_536], len(block) <= 65_536, options.comments)
@@ -366,10 +366,9 @@ def _text_matrix(source: Source, options: TextOptions) -> tuple[np.ndarray, Any]
     for block, line in text_blocks(source, encoding=options.encoding):
         parsed, numbers = lines.parse(block, table, source.name, line)
         for row, number in zip(parsed[skip:], numbers[skip:]):
-            clean = [field.strip(b'"') for field in row]
             if named:
-                labels.append(clean[0].decode("utf-8"))
-            rows.append([lines.number_of(f, "entry", source.name, number) for f in clean[named:]])
+                labels.append(row[0].decode("utf-8"))
+            rows.append([lines.number_of(f, "entry", source.name, number) for f in row[named:]])
         skip = False
     return np.array(rows), labels or None
 

@@ -152,11 +152,10 @@ def open_source(where: Any) -> Source:
 
 def _spool(stream: Any, name: str) -> Source:
     copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
-    if isinstance(stream, IO) and "b" not in getattr(stream, "mode", "b"):
-        raise InputError(f"{name} is open as text; open it as binary")
     try:
         shutil.copyfileobj(stream, copy, BLOCK)
     except TypeError:
+        copy.close()
         raise InputError(f"{name} is open as text; open it as binary ('rb')") from None
     copy.seek(0)
     source = Source(name, "", _compression(copy.read(6)), None, copy)
