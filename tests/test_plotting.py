@@ -36,7 +36,7 @@ def boxes(axes):
 
 
 def test_map_draws_every_point_once(emb):
-    axes = plotting.plot_map(emb, np.arange(60) % 3)
+    axes = plotting.plot_map(emb, np.arange(60) % 3, method="pca")
     assert sum(len(c.get_offsets()) for c in axes.collections) == 60
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["0", "1", "2"]
     Z = emb.project("pca")
@@ -83,6 +83,22 @@ def test_labels_of_every_kind(emb):
     assert [label for label, _ in groups_of(emb, ["g10"] * 30 + ["g9"] * 30)] == ["g9", "g10"]
     with pytest.raises(InputError, match="2 labels for 60"):
         plotting.plot_map(emb, [1, 2])
+
+
+def test_layout_by_size(monkeypatch):
+    from softvec.plotting import map as module
+
+    used = []
+
+    def project(self, method, **_):
+        used.append(method)
+        return np.zeros((len(self), 2))
+
+    monkeypatch.setattr(Embedding, "project", project)
+    monkeypatch.setattr(module, "_AUTO_TSNE", 50)
+    for n in (50, 51):
+        plotting.plot_map(Embedding(np.eye(n)))
+    assert used == ["tsne", "pca"]
 
 
 def test_given_coordinates(emb):

@@ -74,8 +74,10 @@ def evaluate(
     ratio: Annotated[
         list[float] | None, typer.Option("--ratio", help="Share of labelled items to train on.")
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 10,
-    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv.")] = "cv",
+    repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
+    c: Annotated[
+        str, typer.Option("--C", help="Inverse regularisation; cv chooses it, which takes 20 times as long.")
+    ] = "1",
     seed: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -134,7 +136,9 @@ def plot(
         str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg. Default: VECTORS.png.")
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
-    method: Annotated[str, typer.Option("--method", help="Layout of a map: pca, tsne or umap.")] = "pca",
+    method: Annotated[
+        str, typer.Option("--method", help="Layout of a map: auto, pca, tsne or umap.")
+    ] = "auto",
     labels: Annotated[
         str | None, typer.Option("--labels", help="File of labels for colours, or: clusters.")
     ] = None,

@@ -200,6 +200,8 @@ def _read(
     from softvec.api import available_memory, to_affinity
     from softvec.errors import InputError
 
+    if source.endswith(".svec"):
+        raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
     free = available_memory()
     if not force and free is not None and os.path.isfile(source) and os.path.getsize(source) > free:
         raise InputError(

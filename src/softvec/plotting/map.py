@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.errors import InputError
+from softvec.labels import Labels
 from softvec.plotting.names import write_names
 from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, pyplot
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
+_AUTO_TSNE = 2000
+
 
 def plot_map(
     embedding: Embedding,
     labels: Any = None,
     *,
-    method: str = "pca",
+    method: str = "auto",
     coordinates: NDArray[np.floating] | None = None,
     n_names: int | None = None,
     sizes: Any = None,
@@ -38,12 +41,13 @@ def plot_map(
     embedding : Embedding
     labels : sequence of n labels, mapping of names to labels, or "clusters", optional
         Colours. ``"clusters"`` colours groups found by :meth:`Embedding.cluster`. None or -1 is grey.
-    method : {"pca", "tsne", "umap"}
+    method : {"auto", "pca", "tsne", "umap"}
+        How to lay out; "auto" is t-SNE for up to 2,000 vectors (seconds), else PCA.
     coordinates : array of shape (n, 2), optional
         A layout made before, instead of ``method``.
     n_names : int, optional
         Names to write at most, those of the largest items first, where there is room. By default all
-        of up to 40 items, else 25 if sizes are known and none if not.
+        of up to 40 items, else 25 if there are names and sizes, and none if not.
     sizes : array of shape (n,), optional
         Areas of the points; by default the ``sizes`` of the embedding.
     options
@@ -53,6 +57,8 @@ def plot_map(
     -------
     matplotlib Axes
     """
+    if method == "auto":
+        method = "tsne" if len(embedding) <= _AUTO_TSNE else "pca"
     Z = embedding.project(method, random_state=random_state, **options) if coordinates is None else None
     Z = np.asarray(coordinates if Z is None else Z, dtype=float)
     if Z.shape != (len(embedding), 2):
@@ -75,7 +81,8 @@ def plot_map(
         if legend and shown > 1:
             _legend(axes, shown)
         if n_names is None:
-            n_names = 40 if len(Z) <= 40 else 25 if weight is not None else 0
+            numbers = embedding.names == Labels.range(len(Z))  # row numbers say nothing on a map
+            n_names = 40 if len(Z) <= 40 else 25 if weight is not None and not numbers else 0
         if n_names:
             order = np.argsort(-(weight if weight is not None else np.zeros(len(Z))), kind="stable")
             write_names(axes, Z, area, embedding, order, n_names)
