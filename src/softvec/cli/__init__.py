@@ -11,7 +11,6 @@ import signal
 import sys
 import warnings
 from types import FrameType
-from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,38 +21,43 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except BrokenPipeError:  # the reader, such as head, has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _failed(error)
+
+
+def _run(arguments: list[str] | None) -> int:
     from softvec.cli.app import app
-    from softvec.cli.terminal import complain, note
+    from softvec.cli.terminal import note
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = lambda message, *_, **__: note(str(message))
-        try:
-            code = app(arguments, prog_name="softvec", standalone_mode=False)
-            sys.stdout.flush()
-            return code if isinstance(code, int) else 0
-        except KeyboardInterrupt:
-            return _interrupted()
-        except BrokenPipeError:  # the reader, such as head, has what it wanted
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        except Exception as error:
-            return _failed(error, complain)
+        code = app(arguments, prog_name="softvec", standalone_mode=False)
+        sys.stdout.flush()
+        if code == 130:  # how typer reports Ctrl-C
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
 
 
 def _interrupted() -> int:
-    from softvec.cli.terminal import complain
-
-    complain("interrupted")
+    sys.stderr.write("softvec: interrupted\n")
     return 130
 
 
-def _failed(error: Exception, complain: Any) -> int:
+def _failed(error: Exception) -> int:
     """Print one line for a mistake of the user; let anything else show where it broke."""
+    from softvec.cli.terminal import complain
     from softvec.errors import InputError
 
-    if type(error).__name__ == "Abort":  # how some versions of typer report Ctrl-C
+    if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
         context = getattr(error, "ctx", None)
