@@ -26,7 +26,7 @@ test-slow: $(STAMP)
 	$(PY) -m pytest -m slow
 
 bench: $(STAMP)
-	$(PY) benchmarks/core.py
+	$(PY) -m benchmarks.core
 
 bench-peers: $(STAMP)
 	$(PY) -m benchmarks.peers

@@ -111,9 +111,9 @@ def main() -> None:
     arguments = parser.parse_args()
     path = RESULTS / "defaults.json"
     data = {} if arguments.fresh else read_json(path, {})
-    jobs = [("confirm", CONFIRMED_ON, CONFIRM, (0,), 2)]
+    jobs = [("confirm", CONFIRMED_ON, CONFIRM, (0,), 1)]
     if not arguments.confirm:
-        jobs.insert(0, ("sweep", CHOSEN_ON, SWEEP, (0, 1), 4))
+        jobs.insert(0, ("sweep", CHOSEN_ON, SWEEP, (0, 1), 1))
     for part, names, settings, seeds, repeats in jobs:
         results = data.setdefault(part, {})
         for name in names:

@@ -30,8 +30,8 @@ def fit(P, n_components=4, **options):
 # --- scikit-learn -------------------------------------------------------------------------------------------
 
 SKIPPED = {
-    "check_transformer_general": "transform embeds rows as new ones against the fitted context, so it differs "
-    "from fit_transform, as in other embeddings that are not functions of a row",
+    "check_transformer_general": "transform embeds rows as new ones against the fitted context, so it "
+    "differs from fit_transform, as in other embeddings that are not functions of a row",
     "check_transformer_data_not_an_array": "the same comparison of transform with fit_transform",
     "check_array_api_input": "array libraries other than NumPy are not an affinity input",
 }
@@ -332,7 +332,7 @@ def test_bad_fit_arguments():
         EDRep(4).fit(karate(), labels=[0, 1])
     with pytest.raises(InputError, match="item_weight must be"):
         EDRep(4).fit(karate(), item_weight=np.zeros(34))
-    with pytest.raises(InputError, match="Negative values.*dissimilarity"):
+    with pytest.raises(InputError, match=r"Negative values.*dissimilarity"):
         EDRep(4).fit(karate(), dissimilarity=-np.eye(34))
     with pytest.raises(InputError, match="34 features"):
         fit(karate()).transform(np.ones((2, 5)))

@@ -257,8 +257,8 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_nonnegative(operator, name)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(
-                f"X has {operator.shape[1]} features, but EDRep is expecting {self.n_features_in_} features as "
-                "input: new rows of P must relate to the columns of the fit"
+                f"X has {operator.shape[1]} features, but EDRep is expecting {self.n_features_in_} features "
+                "as input: new rows of P must relate to the columns of the fit"
             )
         known = P if hasattr(P, "columns") or isinstance(P, np.ndarray) else _Shaped(operator.shape)
         if reset or hasattr(known, "columns") or isinstance(known, np.ndarray):

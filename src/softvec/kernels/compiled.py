@@ -20,39 +20,54 @@ _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
+def _add_neighbours(indices, p, end, X, acc):
+    # four neighbours a pass: a quarter of the loads and stores of acc
+    d, last = X.shape[1], indices.shape[0] - 1
+    while p + 4 <= end:
+        for q in range(4):
+            prefetch(X, indices[min(p + q + _AHEAD, last)])
+        x0, x1 = X[np.uint64(indices[p])], X[np.uint64(indices[p + 1])]
+        x2, x3 = X[np.uint64(indices[p + 2])], X[np.uint64(indices[p + 3])]
+        for j in range(d):
+            acc[j] += (load(x0[j]) + load(x1[j])) + (load(x2[j]) + load(x3[j]))
+        p += 4
+    while p < end:
+        prefetch(X, indices[min(p + _AHEAD, last)])
+        x0 = X[np.uint64(indices[p])]
+        for j in range(d):
+            acc[j] += load(x0[j])
+        p += 1
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _add_weighted(indices, values, col_scale, p, end, X, acc):
+    last = indices.shape[0] - 1
+    while p < end:
+        prefetch(X, indices[min(p + _AHEAD, last)])
+        w = acc.dtype.type(1)
+        if values.shape[0] > 0:
+            w = acc.dtype.type(values[p])
+        if col_scale.shape[0] > 0:
+            w *= col_scale[indices[p]]
+        x0 = X[np.uint64(indices[p])]
+        for j in range(X.shape[1]):
+            acc[j] += w * load(x0[j])
+        p += 1
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
 def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
     d = X.shape[1]
-    last = indices.shape[0] - 1
-    weighted = values.shape[0] > 0
-    scaled = col_scale.shape[0] > 0
-    one = row_scale.dtype.type(1)
+    plain = values.shape[0] == 0 and col_scale.shape[0] == 0
     acc = np.empty(d, dtype=row_scale.dtype)
-    w = np.empty(4, dtype=row_scale.dtype)
     for i in range(lo, hi):
         for j in range(d):
             acc[j] = 0
-        p, end = indptr[i], indptr[i + 1]
-        while p < end:
-            count = min(end - p, 4)
-            for q in range(count):
-                prefetch(X, indices[min(p + q + _AHEAD, last)])
-                w[q] = values[p + q] if weighted else one
-                if scaled:
-                    w[q] *= col_scale[indices[p + q]]
-            if count == 4:
-                # four neighbours a pass: a quarter of the loads and stores of acc
-                x0, x1 = X[np.uint64(indices[p])], X[np.uint64(indices[p + 1])]
-                x2, x3 = X[np.uint64(indices[p + 2])], X[np.uint64(indices[p + 3])]
-                w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
-                for j in range(d):
-                    acc[j] += (w0 * load(x0[j]) + w1 * load(x1[j])) + (w2 * load(x2[j]) + w3 * load(x3[j]))
-            else:
-                for q in range(count):
-                    x0, w0 = X[np.uint64(indices[p + q])], w[q]
-                    for j in range(d):
-                        acc[j] += w0 * load(x0[j])
-            p += count
-        s = row_scale[i] if row_scale.shape[0] > 0 else one
+        if plain:
+            _add_neighbours(indices, indptr[i], indptr[i + 1], X, acc)
+        else:
+            _add_weighted(indices, values, col_scale, indptr[i], indptr[i + 1], X, acc)
+        s = row_scale[i] if row_scale.shape[0] > 0 else row_scale.dtype.type(1)
         if add.shape[0] > 0:
             for j in range(d):
                 store(out, i - lo, j, s * acc[j] + load(add[i - lo, j]))
@@ -159,27 +174,55 @@ def ball_step(X, g, eta, copy):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
+def _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho, beta, g, stats):
+    # log Z, attraction and gradient of a row in one pass: half of the time of a step at d = 32
+    as_x = x.dtype.type
+    rho_x, rho_beta = as_x(rho), as_x(rho * beta)
+    mean, quadratic, pull = as_x(0), as_x(0), as_x(0)
+    for j in range(x.shape[0]):
+        h, m, G_j = H[0, i, j], anchors[0, j], G[i, j]
+        mean += x[j] * m
+        quadratic += x[j] * h
+        pull += x[j] * G_j
+        g[j] = rho_x * (anchors[1, j] + m) + rho_beta * h + anchors[2, j] - G_j
+    if C.shape[0] > 0:
+        for j in range(x.shape[0]):
+            g[j] += C[i, j]
+    stats[i, 0] = log_pi[0] + beta * mean + 0.5 * beta * beta * quadratic
+    stats[i, 1] = pull
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _gradient(x, i, G, H, C, anchors, log_pi, rho, beta, r, g, stats):
+    d, k = x.shape[0], log_pi.shape[0]
+    as_x = x.dtype.type
+    stats[i, 0] = _responsibilities(x, i, H, anchors, log_pi, beta, r)
+    pull, rho_x = as_x(0), as_x(rho)
+    for j in range(d):
+        pull += x[j] * G[i, j]
+        g[j] = rho_x * anchors[k, j] + anchors[k + 1, j] - G[i, j]
+    stats[i, 1] = pull
+    for c in range(k):  # Eq. grad, third term
+        w, wb = as_x(rho * r[c]), as_x(rho * r[c] * beta)
+        for j in range(d):
+            g[j] += w * anchors[c, j] + wb * H[c, i, j]
+    if C.shape[0] > 0:
+        for j in range(d):
+            g[j] += C[i, j]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
 def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
     d, k = X.shape[1], log_pi.shape[0]
-    as_x = X.dtype.type
     beta, eta = params[0], params[1]
     g = np.empty(d, dtype=X.dtype)
     r = np.empty(k, dtype=np.float64)
     for i in range(X.shape[0]):
         x = X[i]
-        stats[i, 0] = _responsibilities(x, i, H, anchors, log_pi, beta, r)
-        pull, rho_i = as_x(0), as_x(rho[i])
-        for j in range(d):
-            pull += x[j] * G[i, j]
-            g[j] = rho_i * anchors[k, j] + anchors[k + 1, j] - G[i, j]
-        stats[i, 1] = pull
-        for c in range(k):  # Eq. grad, third term
-            w, wb = as_x(rho[i] * r[c]), as_x(rho[i] * r[c] * beta)
-            for j in range(d):
-                g[j] += w * anchors[c, j] + wb * H[c, i, j]
-        if C.shape[0] > 0:
-            for j in range(d):
-                g[j] += C[i, j]
+        if k == 1:
+            _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho[i], beta, g, stats)
+        else:
+            _gradient(x, i, G, H, C, anchors, log_pi, rho[i], beta, r, g, stats)
         norm = _tangent(x, g)
         stats[i, 2] = norm
         _move(x, g, norm, eta)

@@ -66,7 +66,9 @@ def diagnose(
     chosen = np.sort(np.random.default_rng([seed, 77]).choice(n, min(n_rows, n), replace=False))
     x, beta = X[chosen], problem.beta
     runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
-    rows = problem.P.plan(Y, runtime)
+    source = np.empty(Y.shape, np.uint16 if Y.dtype == np.float32 else Y.dtype)
+    runtime.kernels.to_half(Y, source)  # the precision, and the compiled code, of the fit
+    rows = problem.P.plan(source, runtime)
     G = np.empty_like(x)
     for i, row in enumerate(chosen):
         rows(int(row), int(row) + 1, G[i : i + 1], x[:0])

@@ -7,6 +7,7 @@ next epoch.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ class Buffers(threading.local):
         self._flat: dict[str, Array] = {}
 
     def get(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         flat = self._flat.get(name)
         if flat is None or flat.size < size or flat.dtype != dtype:
             flat = self._flat[name] = np.empty(size, dtype)
@@ -95,7 +96,9 @@ class Engine:
         self.problem = problem
         self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = max(256, min(4096, 65536 // d))  # rows of a block stay in the second-level cache
+        self.block = max(
+            256, min(8192, 131072 // d)
+        )  # 512 KiB of vectors: a block stays in the second-level cache
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
@@ -134,7 +137,10 @@ class Engine:
         X, Y = self.rows.X, self.columns.X
         n = len(X)
         mom = moments(self.sums)
-        sum_y, sum_x = self.total(Y), self.total(X, self.rho)
+        # only the regulariser needs the sums of all vectors
+        needed = problem.regularization > 0
+        zero = np.zeros(X.shape[1])
+        sum_y, sum_x = (self.total(Y), self.total(X, self.rho)) if needed else (zero, zero)
         plans = [self.A.plan(self.columns.source, self.runtime, ("A",))]
         if problem.both_ways:
             assert self.AT is not None
