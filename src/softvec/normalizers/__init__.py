@@ -1,0 +1,31 @@
+"""Normalisers of the softmax: log Z_i = log sum_a exp(beta x_i.y_a) for queries x_i and items y_a.
+
+All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, ``log_softmax(X, pairs)``,
+``std_error(X)`` where the method has one, ``estimate(X)`` and ``cost``.
+"""
+
+from softvec.normalizers.adaptive_sampling import AdaptiveSampling
+from softvec.normalizers.base import Cost, Estimate, Normalizer
+from softvec.normalizers.control_variate import ControlVariate
+from softvec.normalizers.exact import Exact
+from softvec.normalizers.gaussian_mixture import GaussianMixture
+from softvec.normalizers.nystrom import Nystrom
+from softvec.normalizers.positive_random_features import PositiveRandomFeatures
+from softvec.normalizers.random_features import RandomFeatures
+from softvec.normalizers.sampling import Sampling
+from softvec.normalizers.top_k import TopK
+
+__all__ = [
+    "AdaptiveSampling",
+    "ControlVariate",
+    "Cost",
+    "Estimate",
+    "Exact",
+    "GaussianMixture",
+    "Normalizer",
+    "Nystrom",
+    "PositiveRandomFeatures",
+    "RandomFeatures",
+    "Sampling",
+    "TopK",
+]
