@@ -37,8 +37,7 @@ class Results:
         self.path = path
         self.config = config
         old = json.loads(path.read_text()) if path.exists() else {}
-        same = old.get("config") == json.loads(json.dumps(config))
-        self.records: list[dict[str, Any]] = old.get("records", []) if same else []
+        self.records: list[dict[str, Any]] = _still_valid(old, json.loads(json.dumps(config)))
         self.summary: dict[str, Any] = {}
 
     def has(self, **key: Any) -> bool:
@@ -66,6 +65,16 @@ class Results:
         write_json(self.path, plain(content))
 
 
+def _still_valid(old: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the old records of methods that have not changed, if nothing else has."""
+    before = old.get("config", {})
+    rest = [{k: v for k, v in c.items() if k != "methods"} for c in (before, config)]
+    if rest[0] != rest[1]:
+        return []
+    same = {name for name, m in config["methods"].items() if before["methods"].get(name) == m}
+    return [r for r in old["records"] if r.get("kind") == "baseline" or r["method"] in same]
+
+
 def plain(value: Any) -> Any:
     """Turn NumPy values into what JSON knows, floats to 6 digits."""
     if isinstance(value, dict):
@@ -84,11 +93,16 @@ def mean_spread(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return a result and the seconds it took."""
-    start = time.perf_counter()
+def timed(function: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Return a result, and the seconds it took: by the clock, and of all cores together."""
+    start, used = time.perf_counter(), time.process_time()
     result = function()
-    return result, time.perf_counter() - start
+    return result, {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - used}
+
+
+def median_times(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the medians of both kinds of seconds."""
+    return {key: float(np.median([row[key] for row in rows])) for key in ("seconds", "cpu_seconds")}
 
 
 def use_data() -> None:
@@ -136,6 +150,8 @@ def main(
     parser = argparse.ArgumentParser(prog=f"experiments.{name}")
     parser.add_argument("--quick", action="store_true", help="a small version, in a minute or two")
     parser.add_argument("--plot", action="store_true", help="draw the figure from the results that are there")
+    parser.add_argument("--redo", action="append", default=[], metavar="METHOD", help="forget its records")
+    parser.add_argument("--redo-times", action="store_true", help="forget the timings first")
     parser.add_argument(
         "--output", type=Path, help="directory for results and figure (default: the experiment's)"
     )
@@ -146,6 +162,15 @@ def main(
     path = home / "results" / f"{size}.json"
     if not options.plot:
         results = Results(path, config_of(name, options.quick))
+        unknown = set(options.redo) - set(results.config["methods"])
+        if unknown:
+            parser.error(f"no method {', '.join(unknown)}; there are {', '.join(results.config['methods'])}")
+        results.records = [
+            record
+            for record in results.records
+            if record["method"] not in options.redo
+            and not (options.redo_times and record.get("part") == "time")
+        ]
         run(results.config, results)
         results.save()
     figure = home / ("quick.png" if options.quick else "figure.png")

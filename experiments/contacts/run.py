@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
-from experiments.common import COLORS, Results, mean_spread, style, timed
+from experiments.common import COLORS, Results, mean_spread, median_times, style, timed
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, deepwalk
 from softvec import datasets
@@ -79,7 +79,7 @@ class Problem:
         raise RuntimeError("too few epidemics spread; lower least_peak")
 
 
-def embed(problem: Problem, method: dict[str, Any], d: int, seed: int) -> tuple[np.ndarray, float]:
+def embed(problem: Problem, method: dict[str, Any], d: int, seed: int) -> tuple[np.ndarray, dict[str, float]]:
     """Return vectors of the (person, window) pairs and the seconds they took."""
     options = method["options"]
     if method["function"] == "softvec":
@@ -111,11 +111,11 @@ def run(config: dict[str, Any], results: Results) -> None:
                     key = {"data": name, "method": method_name, "d": d, "seed": seed}
                     if results.has(**key):
                         continue
-                    X, seconds = embed(problem, method, d, seed)
+                    X, times = embed(problem, method, d, seed)
                     scores = reconstruct(problem, X, config, curves=seed == 0)
-                    results.add(**key, rows=len(X), seconds=seconds, **scores)
+                    results.add(**key, rows=len(X), **times, **scores)
                     print(
-                        f"{name} d {d} seed {seed} {method_name}: {scores['mae']:.2f}, {seconds:.2f} s",
+                        f"{name}, d {d}, seed {seed}, {method_name}: error {scores['mae']:.2f}",
                         flush=True,
                     )
     results.summary = summarize(config, results)
@@ -170,12 +170,12 @@ def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
                     "mae_states": float(np.mean([row["mae_states"] for row in rows])),
                     "standard_error": mean_spread(by_epidemic.tolist())[1] / np.sqrt(len(by_epidemic)),
                     "accuracy": float(np.mean([row["accuracy"] for row in rows])),
-                    "median_seconds": float(np.median([row["seconds"] for row in rows])),
+                    **median_times(rows),
                 }
                 table.setdefault(name, {}).setdefault(str(d), {})[method] = entry
     ratios = {
         name: {
-            d: rows["DyANE"]["median_seconds"] / rows["softvec"]["median_seconds"]
+            d: {key: rows["DyANE"][key] / rows["softvec"][key] for key in ("seconds", "cpu_seconds")}
             for d, rows in by_d.items()
             if "DyANE" in rows and "softvec" in rows
         }

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
-from experiments.common import COLORS, Results, mean_spread, style, timed
+from experiments.common import COLORS, Results, mean_spread, median_times, style, timed
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, skipgram_pairs
 from softvec import datasets
@@ -72,7 +72,9 @@ def counts(pairs: np.ndarray, n: int) -> sp.csr_array:
     return A
 
 
-def embed(method: dict[str, Any], built: np.ndarray, n: int, d: int, seed: int) -> tuple[np.ndarray, float]:
+def embed(
+    method: dict[str, Any], built: np.ndarray, n: int, d: int, seed: int
+) -> tuple[np.ndarray, dict[str, float]]:
     """Return vectors of all genes and the seconds they took; building P from the pairs counts."""
     options = method["options"]
     if method["function"] == "softvec":
@@ -83,10 +85,10 @@ def embed(method: dict[str, Any], built: np.ndarray, n: int, d: int, seed: int) 
     known = np.flatnonzero(np.diff(A.indptr))  # the package needs rows that sum to 1
     part = A[known][:, known]
     P = sp.diags_array(1.0 / np.asarray(part.sum(axis=1)).ravel()) @ part
-    found, seconds = authors_edrep(P, d, seed=seed, **options)
+    found, times = authors_edrep(P, d, seed=seed, **options)
     X = np.zeros((n, d), dtype=np.float32)
     X[known] = found
-    return X, seconds
+    return X, times
 
 
 def run(config: dict[str, Any], results: Results) -> None:
@@ -107,14 +109,14 @@ def run(config: dict[str, Any], results: Results) -> None:
                     continue
                 if results.has(protocol=name, split=split, kind="method", method=method_name):
                     continue
-                X, seconds = embed(method, pairs[built], n, config["d"], split)
+                X, times = embed(method, pairs[built], n, config["d"], split)
                 cosines = pair_cosines(X, pairs)
                 scores = pair_classification(cosines, labels, train=train, test=test).mean
                 histograms = histogram(cosines[test], labels[test]) if split == 0 else {}
                 key = {"protocol": name, "split": split, "kind": "method", "method": method_name}
-                results.add(**key, seconds=seconds, **scores, **histograms)
+                results.add(**key, **times, **scores, **histograms)
                 print(
-                    f"{name}, split {split}, {method_name}: {scores['accuracy']:.4f}, {seconds:.2f} s",
+                    f"{name}, split {split}, {method_name}: accuracy {scores['accuracy']:.4f}",
                     flush=True,
                 )
     time_methods(config, results, counts_input=pairs[group == 0], n=n)
@@ -125,9 +127,9 @@ def time_methods(config: dict[str, Any], results: Results, counts_input: np.ndar
     """Time the methods in turn on the paper's P, so that a slow moment falls on all alike."""
     for repeat in range(config["timing_repeats"]):
         for name, method in config["methods"].items():
-            if not results.has(kind="time", method=name, repeat=repeat):
-                _, seconds = embed(method, counts_input, n, config["d"], repeat)
-                results.add(kind="time", method=name, repeat=repeat, seconds=seconds)
+            if not results.has(part="time", method=name, repeat=repeat):
+                _, times = embed(method, counts_input, n, config["d"], repeat)
+                results.add(part="time", method=name, repeat=repeat, **times)
 
 
 def histogram(cosines: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
@@ -153,16 +155,16 @@ def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
                 for metric in ("accuracy", "threshold", "auc"):
                     entry[metric], entry[f"{metric}_spread"] = mean_spread([row[metric] for row in found])
                 table.setdefault(name, {})[method] = entry
-    seconds = {
-        name: float(np.median([row["seconds"] for row in results.select(kind="time", method=name)]))
-        for name in config["methods"]
-    }
+    times = {name: median_times(results.select(part="time", method=name)) for name in config["methods"]}
     ratios = {
-        name: {other: seconds[other] / seconds[name] for other in seconds if other != name}
+        name: {
+            key: {other: times[other][key] / times[name][key] for other in times if other != name}
+            for key in ("seconds", "cpu_seconds")
+        }
         for name, method in config["methods"].items()
         if method["function"] == "softvec"
     }
-    return {"accuracy": table, "median_seconds": seconds, "faster_than": ratios}
+    return {"accuracy": table, "times": times, "faster_than": ratios}
 
 
 def plot(content: dict[str, Any], path: Path) -> None:
