@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 
 from softvec.embedding import Embedding
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 from softvec.io.vectors import EXTENSIONS, format_of
 from softvec.io.vectors_word2vec import parse_names
 

@@ -1,10 +1,15 @@
-"""EDRep: the scikit-learn shell over the optimiser."""
+"""EDRep: the scikit-learn shell over the optimiser.
+
+Longer than 400 lines because a third of it is the documentation of one public class.
+"""
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +33,7 @@ from softvec.optimize import (
     power_start,
     random_start,
 )
+from softvec.optimize.checkpoint import Checkpoint, fingerprint
 from softvec.optimize.diagnose import Diagnosis, diagnose
 from softvec.optimize.fold_in import fold_in
 
@@ -83,6 +89,11 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.
     warm_start : bool, default=False
         Start from the vectors of the last fit.
+    checkpoint : path-like or None, default=None
+        A file that is written every ``checkpoint_every`` epochs and removed at the end. If it exists, the
+        fit goes on from it, to the bits of an uninterrupted one.
+    checkpoint_every : int, default=5
+        Epochs between two writes.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -133,6 +144,8 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tol: float | None = None,
         callbacks: Sequence[Callback] | None = None,
         warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 5,
         verbose: int = 0,
     ):
         self.n_components = n_components
@@ -153,6 +166,8 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.tol = tol
         self.callbacks = callbacks
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(
@@ -195,24 +210,40 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         problem = self._problem(operator, dissimilarity, item_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         schedule = Schedule(self.n_epochs, self.learning_rate, self.tol)
+        saved = self._checkpoint(operator)
         with workers(self.n_jobs) as pool:
-            state = self._start(problem, seed, pool)
-            if labels is not None:
+            found = None if saved is None else saved.load()
+            state, seed = (self._start(problem, seed, pool), seed) if found is None else found
+            if found is not None:
+                pass
+            elif labels is not None:
                 state.labels = _check_labels(labels, operator.shape[1])
             elif self.warm_start and self.n_clusters > 1 and hasattr(self, "embedding_"):
                 context = state.X if state.Y is None else state.Y
                 state.labels = find_classes(context, self.n_clusters, seed, pool)
-            with _Progress(self.verbose, schedule.n_epochs) as progress:
+            with _Progress(self.verbose, schedule.n_epochs, state.epoch) as progress:
+
+                def after_epoch(state: State) -> None:
+                    progress.update(state)
+                    if (
+                        saved is not None
+                        and state.epoch % saved.every == 0
+                        and state.epoch < schedule.n_epochs
+                    ):
+                        saved.save(state, seed)
+
                 optimize(
                     problem,
                     state,
                     schedule,
                     pool,
-                    n_clusters=self.n_clusters,
+                    n_clusters=self.n_clusters if labels is None else 1,
                     seed=seed,
                     callbacks=self.callbacks or (),
-                    on_epoch=progress.update,
+                    on_epoch=after_epoch,
                 )
+            if saved is not None:
+                saved.remove()
             self._store(problem, state, seed)
             self.diagnosis_ = None
             n, m = operator.shape
@@ -221,8 +252,16 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if problem.normalizer == "mixture" and rows * m * self.n_components <= max(_CHEAP * work, 1e7):
                 self.diagnosis_ = self._diagnose(rows, pool)
 
+    def _checkpoint(self, operator: Operator) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        skipped = ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "verbose", "init")
+        settings = {name: value for name, value in self.get_params().items() if name not in skipped}
+        settings["init"] = self.init if isinstance(self.init, str) else "given"
+        return Checkpoint(Path(self.checkpoint), self.checkpoint_every, fingerprint(operator, settings))
+
     def _check_parameters(self) -> None:
-        for name, least in (("n_components", 1), ("n_clusters", 1), ("n_epochs", 0)):
+        for name, least in (("n_components", 1), ("n_clusters", 1), ("n_epochs", 0), ("checkpoint_every", 1)):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
                 raise InputError(f"{name} is {value!r}; expected an integer")
@@ -402,12 +441,12 @@ class _Shaped:
 class _Progress:
     """A tqdm bar with the loss; nothing when not verbose."""
 
-    def __init__(self, verbose: int, n_epochs: int):
+    def __init__(self, verbose: int, n_epochs: int, done: int):
         self._bar: Any = None
         if verbose:
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=n_epochs, desc="EDRep", unit="epoch")
+            self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
 
     def __enter__(self) -> _Progress:
         return self

@@ -45,7 +45,7 @@ def communities(
     sizes = np.bincount(found).tolist()
     names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
     if output != "-":
-        from softvec.io.atomic import atomic_write
+        from softvec._atomic import atomic_write
 
         with atomic_write(output, "w", encoding="utf-8") as file:
             file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))

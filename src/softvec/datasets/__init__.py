@@ -19,7 +19,7 @@ from softvec.datasets.convert import CONVERTERS, LARGEST
 from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
 from softvec.datasets.registry import REGISTRY, Dataset, info
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 
 __all__ = [
     "REGISTRY",

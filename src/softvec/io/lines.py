@@ -96,7 +96,7 @@ def sample_lines(head: bytes, whole: bool, comments: bytes) -> list[bytes]:
 def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
     """Return the most frequent number of fields and the share of lines that have it."""
     counts = Counter(len(split(line, delimiter)) for line in lines)
-    number, times = max(counts.items(), key=lambda item: (item[1], item[0]))
+    number, times = counts.most_common(1)[0]
     return number, times / len(lines)
 
 
@@ -138,7 +138,7 @@ def find_table(
         raise InputError(f"{name} is empty: there are no edges in it")
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
     rows = [split(line, byte) for line in lines]
-    n_fields, _ = modal_fields(lines[1:] or lines, byte)
+    n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
     first = [field.decode("utf-8", "replace") for field in rows[0]]
     has_header = _is_header(rows, n_fields) if header is None else header
@@ -151,7 +151,10 @@ def find_table(
     if has_header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
     full = [row for row in body if len(row) == n_fields]
-    numeric = tuple(all(NUMBER.fullmatch(row[c]) or not row[c] for row in full) for c in range(n_fields))
+    # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
+    numeric = tuple(
+        sum(bool(NUMBER.fullmatch(row[c])) for row in full) >= 0.8 * len(full) for c in range(n_fields)
+    )
     roles = find_columns(first if has_header else None, n_fields, numeric, columns, name)
     return Table(byte, comments, tuple(first) if has_header else None, n_fields, roles, quoted, numeric)
 

@@ -53,24 +53,35 @@ def csv_batches(source: Source, table: Table, encoding: str | None, text: set[in
         reader = csv.open_csv(
             stream,
             read_options=csv.ReadOptions(
-                column_names=names, skip_rows_after_names=int(table.header is not None), block_size=4 << 20
+                column_names=names,
+                skip_rows_after_names=int(table.header is not None),
+                block_size=4 << 20,
+                use_threads=False,
             ),
             parse_options=csv.ParseOptions(delimiter=chr(table.delimiter), newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                column_types={names[c]: pa.string() for c in text}, strings_can_be_null=False
+                column_types={names[c]: pa.string() for c in text},
+                strings_can_be_null=False,
+                null_values=[""],
             ),
         )
         yield from reader
     except pa.ArrowInvalid as error:
-        raise InputError(f"{source.name}: {_explain(str(error))}") from None
+        raise InputError(f"{source.name}{_explain(str(error), source, encoding)}") from None
 
 
-def _explain(message: str) -> str:
-    found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", message, re.S)
-    if found:
-        row, expected, got, text = found.groups()
-        return f"row {row}: {got} columns where other lines have {expected}: {text[:60]!r}"
-    return message.replace("\n", " ")
+def _explain(message: str, source: Source, encoding: str | None) -> str:
+    """Say where and what: Arrow counts rows, so the line is found by its text."""
+    found = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
+    if not found:
+        return ": " + message.replace("\n", " ")
+    expected, got, text = found.groups()
+    wanted = text.split("\n")[0].rstrip("\r").encode()
+    for block, line in text_blocks(source, encoding=encoding):
+        for number, raw in enumerate(block.split(b"\n"), start=line):
+            if raw.rstrip(b"\r") == wanted:
+                return f", line {number}: {got} columns where other lines have {expected}: {text[:60]!r}"
+    return f": {got} columns where other lines have {expected}: {text[:60]!r}"
 
 
 class _NotIntegers(Exception):

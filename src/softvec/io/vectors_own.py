@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from softvec._version import __version__
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 from softvec.io.vectors import VectorTable, open_source, title
 from softvec.labels import Labels
 

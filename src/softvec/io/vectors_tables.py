@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 from softvec.io.vectors import VectorTable, open_source, title
 from softvec.io.vectors_word2vec import atomic_maybe_gzip, parse_names, text_names
 from softvec.labels import Labels

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 from softvec.io.vectors import VectorTable, open_source, title
 from softvec.labels import Labels
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from softvec.affinity import Affinity
 from softvec.affinity._graphs import canonical, is_symmetric, isolated_nodes
 from softvec.errors import InputError
-from softvec.io.atomic import atomic_write
+from softvec._atomic import atomic_write
 from softvec.io.lines import COMMENTS
 from softvec.io.streams import SUFFIXES
 from softvec.labels import Labels
@@ -83,7 +83,6 @@ def write_names(names: Any, path: str | os.PathLike[str]) -> None:
             raise InputError(
                 f"the name {name!r} of row {i} has a line end in it; it cannot stand on one line"
             )
-    _, compression = _format_of(Path(path).with_suffix(".txt"), "txt")
     compression = SUFFIXES.get(Path(path).suffix.lower())
     with _opened(path, compression) as stream:
         for name in labels:
@@ -122,6 +121,23 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> tuple[str, s
     return chosen, compression
 
 
+class _Unclosed:
+    """A stream to write to, which its user may not close."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream = stream
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        return self._stream.write(data)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str], compression: str | None) -> Iterator[IO[bytes]]:
     with atomic_write(path, "wb") as stream:
@@ -130,7 +146,7 @@ def _opened(path: str | os.PathLike[str], compression: str | None) -> Iterator[I
         else:
             import pyarrow as pa
 
-            with pa.CompressedOutputStream(pa.PythonFile(stream, mode="w"), compression) as packed:
+            with pa.CompressedOutputStream(pa.PythonFile(_Unclosed(stream), mode="w"), compression) as packed:
                 yield packed  # type: ignore[misc]
 
 
@@ -225,7 +241,7 @@ def _arrow_names(labels: Labels) -> Any:
         return pa.array(names)
     data, offsets = labels.to_strings()
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
-    return pa.LargeStringArray.from_buffers(pa.large_string(), len(labels), buffers)
+    return pa.Array.from_buffers(pa.large_string(), len(labels), buffers)
 
 
 def _write_npz(stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels) -> None:

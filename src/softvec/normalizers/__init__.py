@@ -1,7 +1,7 @@
 """Normalisers of the softmax: log Z_i = log sum_a exp(beta x_i.y_a) for queries x_i and items y_a.
 
 All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, ``log_softmax(X, pairs)``,
-``std_error(X)`` where the method has one, ``estimate(X)`` and ``cost``.
+``std_error(X)`` where the method has one, ``estimate(X)`` and ``cost``. :func:`select` measures and chooses.
 """
 
 from softvec.normalizers.adaptive_sampling import AdaptiveSampling
@@ -12,7 +12,9 @@ from softvec.normalizers.gaussian_mixture import GaussianMixture
 from softvec.normalizers.nystrom import Nystrom
 from softvec.normalizers.positive_random_features import PositiveRandomFeatures
 from softvec.normalizers.random_features import RandomFeatures
+from softvec.normalizers.report import report, rescale
 from softvec.normalizers.sampling import Sampling
+from softvec.normalizers.selection import Measurement, Selection, select
 from softvec.normalizers.top_k import TopK
 
 __all__ = [
@@ -22,10 +24,15 @@ __all__ = [
     "Estimate",
     "Exact",
     "GaussianMixture",
+    "Measurement",
     "Normalizer",
     "Nystrom",
     "PositiveRandomFeatures",
     "RandomFeatures",
     "Sampling",
+    "Selection",
     "TopK",
+    "report",
+    "rescale",
+    "select",
 ]

@@ -47,8 +47,8 @@ def optimize(
     Parameters
     ----------
     n_clusters : int
-        Classes of the context vectors. With more than one and no labels given, k-means finds them at a
-        quarter, half and three quarters of the run.
+        Classes of the context vectors. With more than one, k-means finds them anew at a quarter, half and
+        three quarters of the run; with 1, classes in ``state.labels`` stay.
     callbacks : sequence of callable
         Each is called as ``callback(epoch, loss, X)`` after an epoch; a true return value stops the fit.
     on_epoch : callable, optional
@@ -59,8 +59,7 @@ def optimize(
     )
     if state.labels is not None:
         engine.set_labels(state.labels)
-    given = state.labels is not None and state.epoch == 0
-    cluster_at = set() if given or n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
+    cluster_at = set() if n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
     watched = state.X.view()
     watched.flags.writeable = False
     while state.epoch < schedule.n_epochs:

@@ -50,7 +50,7 @@ def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
     """Write the figure of ``ax`` atomically; the extension tells the format (png, pdf, svg, ...)."""
-    from softvec.io.atomic import atomic_write
+    from softvec._atomic import atomic_write
 
     plt = pyplot()
     figure = ax.get_figure()
