@@ -334,10 +334,12 @@ class Powers(Operator):
         return Product([Sparse(diagonal, symmetric=True), self])
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        # (1/w) A (X + A (X + A X)): each inner sum goes to one of two scratch matrices in turn
+        # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn; the last to one of its own,
+        # the one before it to one that all powers share
         inner = X
         for i in range(self._length - 1):
-            Y = runtime.scratch((*slot, "powers", i % 2), X.shape, X.dtype)
+            own = (self._length - i) % 2 == 0
+            Y = runtime.scratch((*slot, "powers") if own else ("shared",), X.shape, X.dtype)
             runtime.fill(self._base.plan(inner, runtime, (*slot, "base")), Y, X)
             inner = Y
         return self._last.plan(inner, runtime, (*slot, "last"))
