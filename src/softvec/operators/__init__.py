@@ -1,0 +1,26 @@
+"""Matrices that are only ever multiplied: sparse, scaled, products, sums and means of powers.
+
+Nothing is materialised. Each operator has an exact transpose, and every product ends in one sparse gather
+whose rows can be asked for block by block (:meth:`Operator.plan`), so that the optimiser fuses it with the
+rest of its step.
+"""
+
+from softvec.operators.base import Operator, Rows, Runtime
+from softvec.operators.compose import Foreign, Powers, Product, Sum, as_operator
+from softvec.operators.normalize import DANGLING, check_nonnegative, row_normalize
+from softvec.operators.sparse import Sparse
+
+__all__ = [
+    "DANGLING",
+    "Foreign",
+    "Operator",
+    "Powers",
+    "Product",
+    "Rows",
+    "Runtime",
+    "Sparse",
+    "Sum",
+    "as_operator",
+    "check_nonnegative",
+    "row_normalize",
+]

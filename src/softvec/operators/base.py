@@ -1,0 +1,93 @@
+"""What every operator can do, and what a product runs on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec import kernels
+from softvec._parallel import Workers, row_blocks, workers
+from softvec.errors import InputError
+
+Array = NDArray[Any]
+Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
+
+
+@dataclass
+class Runtime:
+    """What a product runs on: kernels, threads, block size, and scratch matrices that live across epochs."""
+
+    kernels: ModuleType
+    workers: Workers
+    block: int = 4096
+    _scratch: dict[tuple, Array] = field(default_factory=dict)
+
+    def scratch(self, key: tuple, shape: tuple[int, int], dtype: np.dtype) -> Array:
+        """Return a matrix to overwrite; the same key gets the same memory again."""
+        found = self._scratch.get((*key, shape, dtype))
+        if found is None:
+            found = self._scratch[(*key, shape, dtype)] = np.empty(shape, dtype)
+        return found
+
+    def fill(self, rows: Rows, out: Array, add: Array) -> None:
+        """Compute all rows of a planned product into ``out``."""
+        none = add[:0]
+
+        def one(lo: int, hi: int) -> None:
+            rows(lo, hi, out[lo:hi], add[lo:hi] if len(add) else none)
+
+        self.workers.map(one, row_blocks(len(out), self.block))
+
+
+class Operator(ABC):
+    """A real matrix known by its products; immutable."""
+
+    shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def T(self) -> Operator:
+        """The exact transpose, sharing memory where it can."""
+
+    @property
+    @abstractmethod
+    def nnz(self) -> int:
+        """Stored entries read by one product."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes held."""
+
+    @abstractmethod
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        """Do all of ``self @ X`` but its last gather; return the function that computes rows of it."""
+
+    @abstractmethod
+    def scale_rows(self, scale: float | Array) -> Operator:
+        """Return ``diag(scale) @ self``."""
+
+    def row_sums(self) -> NDArray[np.float64]:
+        """Return ``self @ 1`` as float64."""
+        return self @ np.ones(self.shape[1])
+
+    def __matmul__(self, X: Array) -> Array:
+        X = np.asarray(X)
+        if X.ndim not in (1, 2) or X.shape[0] != self.shape[1]:
+            raise InputError(f"cannot multiply {self!r} with an array of shape {X.shape}")
+        single = X.dtype == np.float32
+        columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
+        out = np.empty((self.shape[0], columns.shape[1]), columns.dtype)
+        with workers() as pool:
+            runtime = Runtime(kernels.select(self.nnz * columns.shape[1]), pool)
+            runtime.fill(self.plan(columns, runtime), out, columns[:0])
+        return out.reshape(-1) if X.ndim == 1 else out
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.shape[0]:,} x {self.shape[1]:,}, {self.nnz:,} stored entries>"

@@ -1,0 +1,210 @@
+"""Products, sums, powers and foreign operators, and the way in for any matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.errors import InputError, InputTypeError
+from softvec.operators.base import Array, Operator, Rows, Runtime
+from softvec.operators.sparse import Sparse
+
+
+class Product(Operator):
+    """The product of a list of operators, applied right to left."""
+
+    def __init__(self, factors: Sequence[Any]):
+        self._factors = tuple(as_operator(factor) for factor in factors)
+        if not self._factors:
+            raise InputError("a product needs at least one factor")
+        for left, right in zip(self._factors, self._factors[1:]):
+            if left.shape[1] != right.shape[0]:
+                raise InputError(f"factors of shapes {left.shape} and {right.shape} cannot be multiplied")
+        self.shape = (self._factors[0].shape[0], self._factors[-1].shape[1])
+
+    @property
+    def T(self) -> Product:
+        return Product([factor.T for factor in reversed(self._factors)])
+
+    @property
+    def nnz(self) -> int:
+        return sum(factor.nnz for factor in self._factors)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(factor.nbytes for factor in self._factors)
+
+    def scale_rows(self, scale: float | Array) -> Product:
+        return Product([self._factors[0].scale_rows(scale), *self._factors[1:]])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        for i, factor in enumerate(reversed(self._factors[1:])):
+            key = (*slot, "product", i % 2)  # two scratch matrices in turn
+            Y = runtime.scratch(key, (factor.shape[0], X.shape[1]), X.dtype)
+            runtime.fill(factor.plan(X, runtime, (*slot, i)), Y, X[:0])
+            X = Y
+        return self._factors[0].plan(X, runtime, (*slot, "first"))
+
+
+class Sum(Operator):
+    """A weighted sum of operators of one shape."""
+
+    def __init__(self, operators: Sequence[Any], weights: Sequence[float] | None = None):
+        parts = [as_operator(operator) for operator in operators]
+        if not parts:
+            raise InputError("a sum needs at least one operator")
+        if any(part.shape != parts[0].shape for part in parts):
+            raise InputError(f"operators of shapes {[part.shape for part in parts]} cannot be added")
+        if weights is not None:
+            if len(weights) != len(parts):
+                raise InputError(f"{len(weights)} weights for {len(parts)} operators")
+            parts = [part.scale_rows(float(weight)) for part, weight in zip(parts, weights)]
+        self._parts = tuple(parts)
+        self.shape = parts[0].shape
+
+    @property
+    def T(self) -> Sum:
+        return Sum([part.T for part in self._parts])
+
+    @property
+    def nnz(self) -> int:
+        return sum(part.nnz for part in self._parts)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
+
+    def scale_rows(self, scale: float | Array) -> Sum:
+        return Sum([part.scale_rows(scale) for part in self._parts])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self._parts)]
+
+        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+            for one in plans:
+                one(lo, hi, out, add)
+                add = out
+
+        return rows
+
+
+class Powers(Operator):
+    """The mean of the powers 1..length of a square operator, by Horner's rule: ``length`` products."""
+
+    def __init__(self, operator: Any, length: int):
+        self._base = as_operator(operator)
+        if self._base.shape[0] != self._base.shape[1]:
+            raise InputError(f"powers need a square operator, not one of shape {self._base.shape}")
+        if length < 1:
+            raise InputError(f"length is {length}; the mean of powers needs at least 1")
+        self._length = int(length)
+        self._last = self._base.scale_rows(1.0 / length)
+        self.shape = self._base.shape
+
+    @property
+    def T(self) -> Powers:
+        return Powers(self._base.T, self._length)
+
+    @property
+    def nnz(self) -> int:
+        return self._length * self._base.nnz
+
+    @property
+    def nbytes(self) -> int:
+        return self._base.nbytes
+
+    def scale_rows(self, scale: float | Array) -> Operator:
+        diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
+        return Product([Sparse(diagonal, symmetric=True), self])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn; the last to one of its own,
+        # the one before it to one that all powers share
+        inner = X
+        for i in range(self._length - 1):
+            own = (self._length - i) % 2 == 0
+            Y = runtime.scratch((*slot, "powers") if own else ("shared", len(slot)), X.shape, X.dtype)
+            runtime.fill(self._base.plan(inner, runtime, (*slot, "base")), Y, X)
+            inner = Y
+        return self._last.plan(inner, runtime, (*slot, "last"))
+
+
+class Foreign(Operator):
+    """A SciPy ``LinearOperator`` (or anything with ``shape``, ``matmat`` and ``T``)."""
+
+    def __init__(self, operator: Any):
+        self._operator = operator
+        self.shape = (int(operator.shape[0]), int(operator.shape[1]))
+
+    @property
+    def T(self) -> Foreign:
+        return Foreign(self._operator.T)
+
+    @property
+    def nnz(self) -> int:
+        return self.shape[0] + self.shape[1]  # unknown; enough to rank it above an empty matrix
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def scale_rows(self, scale: float | Array) -> Operator:
+        diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
+        return Product([Sparse(diagonal, symmetric=True), self])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        real = X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X
+        Y = np.ascontiguousarray(self._operator.matmat(real), dtype=real.dtype)
+
+        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+            part = Y[lo:hi]
+            if len(add):
+                part = part + (add.view(np.float16) if add.dtype == np.uint16 else add)
+            out[...] = part.astype(np.float16).view(np.uint16) if out.dtype == np.uint16 else part
+
+        return rows
+
+
+def as_operator(P: Any) -> Operator:
+    """Return P as an :class:`Operator`.
+
+    Parameters
+    ----------
+    P : Operator, SciPy sparse matrix or array, LinearOperator, or dense array of shape (n, m)
+
+    Examples
+    --------
+    >>> as_operator([[0.0, 1.0], [1.0, 0.0]])
+    <Sparse 2 x 2, 2 stored entries>
+    """
+    if isinstance(P, Operator):
+        return P
+    if sparse.issparse(P):
+        return Sparse(P)
+    if hasattr(P, "matmat") and hasattr(P, "shape"):
+        return Foreign(P)
+    try:
+        dense = np.asarray(P)
+    except ValueError as error:  # ragged nested lists
+        raise InputError(f"P is not a matrix: {error}") from error
+    if dense.ndim != 2:
+        raise InputError(
+            f"P has shape {dense.shape}; expected a matrix of two dimensions. Reshape your data, "
+            "or pass a list of pairs to softvec.affinity.pairs"
+        )
+    if dense.dtype.kind not in "fiub":
+        dense = _numeric(dense)
+    return Sparse(sparse.csr_array(dense))
+
+
+def _numeric(dense: Array) -> Array:
+    if dense.dtype.kind == "c":
+        raise InputError("Complex data not supported: P holds complex numbers; pass real, non-negative ones")
+    try:
+        return dense.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"P holds entries that are not numbers ({error}); convert it to float") from error

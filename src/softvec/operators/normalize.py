@@ -1,0 +1,86 @@
+"""Checks of entries, and rows that sum to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.errors import InputError
+from softvec.operators.base import Array, Operator
+from softvec.operators.compose import Powers, Product, Sum, as_operator
+from softvec.operators.sparse import Sparse
+
+DANGLING = ("zero", "self", "error")
+
+
+def check_nonnegative(P: Operator, name: str = "P") -> None:
+    """Raise :class:`InputError` where a stored entry of ``P`` is negative, NaN or infinite."""
+    parts: list[Operator] = [P]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Sparse):
+            for values in (part._values, part._row_scale, part._col_scale):
+                _check_values(values, part, name)
+        elif isinstance(part, Product):
+            parts += part._factors
+        elif isinstance(part, Sum):
+            parts += part._parts
+        elif isinstance(part, Powers):
+            parts.append(part._base)
+
+
+def _check_values(values: Array, part: Sparse, name: str) -> None:
+    if not len(values) or (values.min() >= 0 and np.isfinite(values.sum(dtype=np.float64))):
+        return
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if not len(bad):
+        return
+    where = f"position {bad[0]}"
+    if values is part._values:
+        row = int(np.searchsorted(part._indptr, bad[0], side="right")) - 1
+        where = f"row {row}, column {part._indices[bad[0]]}"
+    value = values[bad[0]]
+    kind = "Negative values" if value < 0 else "NaN or infinite values"
+    raise InputError(
+        f"{kind} in data: {name} has {len(bad):,} such entries (first: {value} at {where}); "
+        "affinities must be finite and >= 0"
+    )
+
+
+def row_normalize(P: Any, dangling: str = "zero") -> Operator:
+    """Divide each row by its sum, without a copy of the matrix.
+
+    Parameters
+    ----------
+    P : anything :func:`as_operator` takes
+    dangling : {"zero", "self", "error"}
+        What becomes of a row that sums to 0: it stays zero and has no weight in the loss, it points to
+        itself (square P only), or it is an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row_normalize(np.array([[1.0, 3.0], [0.0, 0.0]]), dangling="self").row_sums()
+    array([1., 1.])
+    """
+    if dangling not in DANGLING:
+        raise InputError(f"dangling is {dangling!r}; expected one of {', '.join(DANGLING)}")
+    operator = as_operator(P)
+    check_nonnegative(operator)
+    sums = operator.row_sums()
+    empty = sums <= 0
+    if dangling == "error" and empty.any():
+        raise InputError(
+            f"P has {empty.sum():,} rows that sum to 0 (first: row {int(np.argmax(empty))}); "
+            'pass dangling="self" or dangling="zero", or drop them'
+        )
+    normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))
+    if dangling == "self" and empty.any():
+        if operator.shape[0] != operator.shape[1]:
+            raise InputError('dangling="self" needs a square P; use "zero" for a two-sided one')
+        loops = sparse.diags_array(empty.astype(np.float64), format="csr")
+        loops.eliminate_zeros()
+        return Sum([normal, Sparse(loops, symmetric=True)])
+    return normal

@@ -1,0 +1,139 @@
+"""A scaled sparse matrix that shares the memory of the one it was made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.errors import InputError
+from softvec.operators.base import Array, Operator, Rows, Runtime
+
+_NO_SCALE = np.empty(0, np.float64)
+
+
+class Sparse(Operator):
+    """``diag(row_scale) A diag(col_scale)`` for a sparse A; shares A's memory.
+
+    Parameters
+    ----------
+    A : SciPy sparse matrix or array, of any format
+        Values are not stored when all of them are 1.
+    row_scale, col_scale : array_like, optional
+        Diagonal scalings, applied on the fly.
+    symmetric : bool, optional
+        Whether ``A`` equals its transpose, if known; otherwise found out when the transpose is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = Sparse(sp.csr_array(np.array([[0.0, 2.0], [1.0, 3.0]])))
+    >>> A @ np.array([1.0, 1.0])
+    array([2., 4.])
+    >>> A.T @ np.array([1.0, 1.0])
+    array([1., 5.])
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        row_scale: Array | None = None,
+        col_scale: Array | None = None,
+        symmetric: bool | None = None,
+    ):
+        A = A.tocsr() if sparse.issparse(A) else sparse.csr_array(np.asarray(A))
+        if A.dtype.kind not in "fiub":
+            raise InputError(f"a matrix of dtype {A.dtype} is not numeric; convert it to float")
+        self.shape = (int(A.shape[0]), int(A.shape[1]))
+        self._indptr = A.indptr.astype(np.int64, copy=False)
+        self._indices = A.indices
+        if A.nnz and A.data.dtype != bool and not np.all(A.data == 1):
+            exact = A.data.dtype in (np.float32, np.float64)
+            self._values = A.data if exact else A.data.astype(np.float64)
+        else:
+            self._values = _NO_SCALE
+        self._row_scale = _scale("row_scale", row_scale, self.shape[0])
+        self._col_scale = _scale("col_scale", col_scale, self.shape[1])
+        self._symmetric = symmetric
+
+    def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
+        other = object.__new__(Sparse)
+        other.__dict__.update(self.__dict__)
+        other.__dict__.pop("T", None)
+        other._row_scale, other._col_scale = row_scale, col_scale
+        return other
+
+    def scale_rows(self, scale: float | Array) -> Sparse:
+        old = self._row_scale if len(self._row_scale) else np.ones(self.shape[0])
+        return self._with(old * scale, self._col_scale)
+
+    @cached_property
+    def T(self) -> Sparse:  # type: ignore[override]
+        if self._symmetric is None and self.shape[0] == self.shape[1]:
+            flipped = self.unscaled().T.tocsr()
+            self._symmetric = (
+                np.array_equal(flipped.indptr, self._indptr)
+                and np.array_equal(flipped.indices, self._indices)
+                and (not len(self._values) or np.array_equal(flipped.data, self._values))
+            )
+        elif not self._symmetric:
+            flipped = self.unscaled().T.tocsr()
+        if self._symmetric:
+            return self._with(self._col_scale, self._row_scale)
+        other = Sparse(flipped, symmetric=False)
+        return other._with(self._col_scale, self._row_scale)
+
+    def unscaled(self) -> sparse.csr_array:
+        """Return A as a SciPy array that shares its memory (a value-free A gets int8 ones)."""
+        data = self._values if len(self._values) else np.ones(len(self._indices), np.int8)
+        return sparse.csr_array((data, self._indices, self._indptr), shape=self.shape)
+
+    def tocsr(self) -> sparse.csr_array:
+        """Return the scaled matrix as a SciPy array, with its own values."""
+        A = self.unscaled()
+        values = A.data.astype(np.float64)
+        if len(self._col_scale):
+            values *= self._col_scale[self._indices]
+        if len(self._row_scale):
+            values *= np.repeat(self._row_scale, np.diff(self._indptr))
+        return sparse.csr_array((values, self._indices, self._indptr), shape=self.shape)
+
+    @property
+    def nnz(self) -> int:
+        return len(self._indices)
+
+    @property
+    def nbytes(self) -> int:
+        parts = (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
+        return sum(part.nbytes for part in parts)
+
+    def row_sums(self) -> NDArray[np.float64]:
+        if len(self._values) or len(self._col_scale):
+            return super().row_sums()
+        degrees = np.diff(self._indptr).astype(np.float64)
+        return degrees * self._row_scale if len(self._row_scale) else degrees
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        real = np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
+        row_scale, col_scale = self._row_scale.astype(real), self._col_scale.astype(real)
+        call = runtime.kernels.gather
+
+        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+            call(
+                self._indptr, self._indices, self._values, col_scale, row_scale, X, add, out, lo, hi
+            )  # fmt: skip
+
+        return rows
+
+
+def _scale(name: str, scale: Array | None, size: int) -> NDArray[np.float64]:
+    if scale is None:
+        return _NO_SCALE
+    scale = np.asarray(scale, np.float64)
+    if scale.shape != (size,):
+        raise InputError(f"{name} has shape {scale.shape}; expected ({size},)")
+    return scale
