@@ -121,7 +121,7 @@ class Powers(Operator):
         return Product([Sparse(diagonal, symmetric=True), self])
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn; the last to one of its own,
+        # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn, the last to its own,
         # the one before it to one that all powers share
         inner = X
         for i in range(self._length - 1):
