@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.common import RESULTS, ROOT, read_json, replace_section
@@ -26,6 +27,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--graphs", nargs="+", metavar="NAME", help=f"of {', '.join(graphs.NAMES)}")
     parser.add_argument("--methods", nargs="+", metavar="TEXT", help="parts of the names of the methods")
     parser.add_argument("--no-sweep", action="store_true", help="published settings only")
+    parser.add_argument("--threads", type=int, default=2, help="for every method alike (default: 2)")
     parser.add_argument("--output", type=Path, help="result file (default: benchmarks/results)")
     parser.add_argument("--report", action="store_true", help="tables, plots and checks of what is there")
     parser.add_argument("--retime", action="store_true", help="time the finished cells anew, keep the scores")
@@ -54,7 +56,8 @@ def main(words: list[str] | None = None) -> int:
     if options.fresh:
         path.unlink(missing_ok=True)
     if not options.report:
-        campaign = Campaign(path, QUICK_PROTOCOL if options.quick else Protocol())
+        protocol = QUICK_PROTOCOL if options.quick else Protocol()
+        campaign = Campaign(path, replace(protocol, threads=options.threads))
         sweep = not (options.no_sweep or options.quick)
         chosen = chosen_methods(options.methods, options.quick)
         campaign.run(names, chosen, sweep=sweep, retime=options.retime)

@@ -7,13 +7,14 @@ the rival itself may be imported here, and the rival only inside its adapter.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-THREADS = 2
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))  # pinned by the parent process
 Prepare = Callable[[Any], Any]
 Embed = Callable[[Any, int, int, dict[str, Any]], np.ndarray]
 
