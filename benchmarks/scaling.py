@@ -207,8 +207,8 @@ def table(data: dict[str, Any]) -> str:
     if "file" in data:
         one = data["file"]
         lines.append(
-            f"From a text file of {one['edges']:,} edges ({one['file_bytes'] / 2**30:.1f} GiB) to {one['n']:,} "
-            f"vectors with {one['epochs']} epochs: {one['seconds'] / 60:.1f} minutes, peak "
+            f"From a text file of {one['edges']:,} edges ({one['file_bytes'] / 2**30:.1f} GiB) to "
+            f"{one['n']:,} vectors with {one['epochs']} epochs: {one['seconds'] / 60:.1f} minutes, peak "
             f"{one['peak_rss'] / 2**30:.1f} GiB."
         )
     return "\n".join(lines)
