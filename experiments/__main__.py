@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
 from pathlib import Path
 
+from benchmarks.common import replace_section
+
 ROOT = Path(__file__).resolve().parent
+_INTRODUCTION = """The paper's experiments, repeated. Each section is written from
+`experiments/<name>/results/full.json` by `python -m experiments --report`; `make paper` runs them all,
+`softvec paper NAME` one of them. Times are of two shared cores: the ratios hold, the seconds do not."""
 
 
 def names() -> list[str]:
     """Return the names of all experiments."""
     return sorted(path.parent.name for path in ROOT.glob("*/run.py"))
+
+
+def write_report(chosen: list[str]) -> None:
+    """Put what each experiment found into its section of docs/results.md."""
+    page = ROOT.parent / "docs" / "results.md"
+    if not page.exists():
+        page.write_text(f"# Results\n\n{_INTRODUCTION}\n")
+    for name in chosen:
+        module = importlib.import_module(f"experiments.{name}.run")
+        path = ROOT / name / "results" / "full.json"
+        if path.exists() and hasattr(module, "report"):
+            replace_section(page, name, module.report(json.loads(path.read_text())))
+    print(page)
 
 
 def main() -> int:
@@ -23,10 +42,14 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names())}")
     parser.add_argument("--quick", action="store_true", help="a small version of each, in minutes")
     parser.add_argument("--plot", action="store_true", help="only draw the figures again")
+    parser.add_argument("--report", action="store_true", help="only write docs/results.md from the results")
     options = parser.parse_args()
     unknown = set(options.name) - set(names())
     if unknown:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+    if options.report:
+        write_report(options.name or names())
+        return 0
     flags = ["--quick"] * options.quick + ["--plot"] * options.plot
     failed = 0
     for name in options.name or names():

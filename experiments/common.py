@@ -112,6 +112,12 @@ def use_data() -> None:
         os.environ["SOFTVEC_DATA"] = str(beside)
 
 
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def style() -> Any:
     """Return pyplot with the settings of all figures."""
     import matplotlib
