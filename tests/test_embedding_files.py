@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from softvec._atomic import atomic_write
 from softvec.embedding import Embedding
 from softvec.errors import InputError
-from softvec._atomic import atomic_write
 from softvec.io.vectors import EXTENSIONS, format_of
 from softvec.io.vectors_word2vec import parse_names
 

@@ -29,9 +29,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec._atomic import atomic_write
 from softvec._version import __version__
 from softvec.errors import InputError
-from softvec._atomic import atomic_write
 from softvec.io.vectors import VectorTable, open_source, title
 from softvec.labels import Labels
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.errors import InputError
 from softvec._atomic import atomic_write
+from softvec.errors import InputError
 from softvec.io.vectors import VectorTable, open_source, title
-from softvec.io.vectors_word2vec import atomic_maybe_gzip, parse_names, text_names
+from softvec.io.vectors_word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
 from softvec.labels import Labels
 
 _KEY = b"softvec"
@@ -280,11 +280,10 @@ def _write_tsv(table: VectorTable, path: str | os.PathLike[str], format: str) ->
         raise InputError("the tsv format is two files and cannot go to standard output; try csv")
     names = text_names(table.names, spaces=True)
     V = np.asarray(table.vectors, dtype=np.float32)
-    template = "\t".join(["%.9g"] * V.shape[1]) + "\n"
     beside = metadata_path(path)
     with atomic_write(path, "wb") as file, atomic_write(beside, "wb") as meta:
         for lo in range(0, len(V), 4096):
-            file.write("".join(template % tuple(row) for row in V[lo : lo + 4096].tolist()).encode())
+            file.write(b"".join(line + b"\n" for line in number_lines(V[lo : lo + 4096], "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
             meta.write(lines.encode("utf-8", "surrogatepass"))
     return _written(path, beside)
