@@ -1,7 +1,10 @@
-"""LLVM instructions that Numba does not expose: cache prefetch and half-precision conversion.
+"""LLVM instructions that Numba does not expose: half-precision conversion, and sums of rows in registers.
 
 Half-precision numbers travel as ``uint16`` (Numba has no CPU float16). The conversions become one vector
 instruction on x86 with F16C and on ARM, and LLVM vectorises them inside ordinary loops.
+
+The sum of the neighbours' rows is written in LLVM's own vectors: Numba's loop keeps the sums in memory and
+checks for overlap in every row, which takes twice as long at d = 32 (2.3 ms against 1.2 for 300,000 rows).
 """
 
 from llvmlite import ir
@@ -9,10 +12,34 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+_LANES = 8  # float32 in a 256-bit register; LLVM splits or joins them on other machines
+_TILE = 4  # registers of sums held at a time
+_I64 = ir.IntType(64)
+
+
+def _const(value):
+    return ir.Constant(_I64, value)
+
+
+def _to_i64(builder, value):
+    return value if value.type == _I64 else builder.sext(value, _I64)
+
+
+def _prefetch(builder, address, size):
+    """Ask for the cache lines of ``size`` bytes at ``address``; never faults."""
+    i8, i32 = ir.IntType(8), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [i8.as_pointer(), i32, i32, i32])
+    hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    lines = builder.udiv(builder.add(size, _const(63)), _const(64))
+    with cgutils.for_range(builder, lines, intp=_I64) as loop:
+        line = builder.add(address, builder.mul(loop.index, _const(64)))
+        flags = [ir.Constant(i32, value) for value in (0, 3, 1)]  # read, high locality, data cache
+        builder.call(hint, [builder.inttoptr(line, i8.as_pointer()), *flags])
+
 
 @intrinsic
 def prefetch(typingctx, array, row):
-    """Ask for the cache lines of ``array[row, :]`` (C-contiguous); never faults, returns nothing."""
+    """Ask for the cache lines of ``array[row, :]`` (C-contiguous); returns nothing."""
     if not (isinstance(array, types.Array) and array.ndim == 2):
         return None
     itemsize = array.dtype.bitwidth // 8
@@ -20,22 +47,149 @@ def prefetch(typingctx, array, row):
     def codegen(context, builder, signature, args):
         struct = context.make_array(array)(context, builder, args[0])
         columns = cgutils.unpack_tuple(builder, struct.shape)[1]
-        i8, i32, i64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-        base = builder.ptrtoint(struct.data, i64)
-        row_bytes = builder.mul(columns, ir.Constant(i64, itemsize))
-        index = args[1] if args[1].type == i64 else builder.sext(args[1], i64)
-        base = builder.add(base, builder.mul(index, row_bytes))
-        kind = ir.FunctionType(ir.VoidType(), [i8.as_pointer(), i32, i32, i32])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        lines = builder.udiv(builder.add(row_bytes, ir.Constant(i64, 63)), ir.Constant(i64, 64))
-        with cgutils.for_range(builder, lines, intp=i64) as loop:
-            address = builder.add(base, builder.mul(loop.index, ir.Constant(i64, 64)))
-            pointer = builder.inttoptr(address, i8.as_pointer())
-            # read, high locality, data cache
-            builder.call(hint, [pointer, ir.Constant(i32, 0), ir.Constant(i32, 3), ir.Constant(i32, 1)])
+        row_bytes = builder.mul(columns, _const(itemsize))
+        start = builder.mul(_to_i64(builder, args[1]), row_bytes)
+        _prefetch(builder, builder.add(builder.ptrtoint(struct.data, _I64), start), row_bytes)
         return context.get_dummy_value()
 
     return types.void(array, row), codegen
+
+
+class _RowSum:
+    """Writes the code of a sum of rows of X; ``weights`` is None or a function of (place, row number)."""
+
+    def __init__(self, context, builder, signature, args):
+        X, indices, _, _, _, acc = signature.args[:6]
+        self.context, self.builder = context, builder
+        self.summed = ir.FloatType() if acc.dtype == types.float32 else ir.DoubleType()
+        self.stored = ir.HalfType() if X.dtype == types.uint16 else self.summed
+        self.x_bytes, self.acc_bytes = X.dtype.bitwidth // 8, acc.dtype.bitwidth // 8
+        self.index_bits = indices.dtype.bitwidth
+        self.x_data, (_, self.d) = self.array(args[0], X)
+        self.index_data, (self.total,) = self.array(args[1], indices)
+        self.first, self.last, self.ahead = (_to_i64(builder, value) for value in args[2:5])
+        self.acc_data, _ = self.array(args[5], acc)
+        self.row_bytes = builder.mul(self.d, _const(self.x_bytes))
+
+    def array(self, value, kind):
+        struct = self.context.make_array(kind)(self.context, self.builder, value)
+        return self.builder.ptrtoint(struct.data, _I64), cgutils.unpack_tuple(self.builder, struct.shape)
+
+    def load(self, base, place, kind, size):
+        at = self.builder.add(base, self.builder.mul(place, _const(size)))
+        return self.builder.load(self.builder.inttoptr(at, kind.as_pointer()), align=size)
+
+    def row_number(self, place):
+        kind = ir.IntType(self.index_bits)
+        return _to_i64(self.builder, self.load(self.index_data, place, kind, self.index_bits // 8))
+
+    def row_address(self, number):
+        return self.builder.add(self.x_data, self.builder.mul(number, self.row_bytes))
+
+    def hint(self, place, column):
+        """In the first pass over the rows, prefetch the one that comes ``ahead`` places later."""
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("==", column, _const(0))):
+            later = builder.add(place, self.ahead)
+            inside = builder.icmp_signed("<", later, self.total)
+            number = self.row_number(builder.select(inside, later, place))
+            _prefetch(builder, self.row_address(number), self.row_bytes)
+
+    def columns(self, column, lanes, count, weight):
+        """Sum ``count`` vectors of ``lanes`` columns, from ``column`` on, over all rows."""
+        builder = self.builder
+        wide = ir.VectorType(self.summed, lanes) if lanes > 1 else self.summed
+        narrow = ir.VectorType(self.stored, lanes) if lanes > 1 else self.stored
+        sums = [cgutils.alloca_once(builder, wide) for _ in range(count)]
+        for one in sums:
+            builder.store(ir.Constant(wide, None), one)
+        offset = builder.mul(column, _const(self.x_bytes))
+        with cgutils.for_range_slice(builder, self.first, self.last, _const(1), _I64) as (place, _):
+            self.hint(place, column)
+            number = self.row_number(place)
+            factor = None if weight is None else _splat(builder, weight(place, number), wide)
+            base = builder.add(self.row_address(number), offset)
+            for u, one in enumerate(sums):
+                at = builder.add(base, _const(u * lanes * self.x_bytes))
+                value = builder.load(builder.inttoptr(at, narrow.as_pointer()), align=self.x_bytes)
+                value = value if narrow == wide else builder.fpext(value, wide)
+                if factor is not None:
+                    value = builder.fmul(value, factor)
+                builder.store(builder.fadd(builder.load(one), value), one)
+        for u, one in enumerate(sums):
+            place = builder.mul(builder.add(column, _const(u * lanes)), _const(self.acc_bytes))
+            pointer = builder.inttoptr(builder.add(self.acc_data, place), wide.as_pointer())
+            builder.store(builder.load(one), pointer, align=self.acc_bytes)
+
+    def emit(self, weight=None):
+        """Write the whole sum: 32 columns at a time, then 8, then one."""
+        done = _const(0)
+        for lanes, count in ((_LANES, _TILE), (_LANES, 1), (1, 1)):
+            width = lanes * count
+            left = self.builder.sub(self.d, done)
+            end = self.builder.add(
+                done, self.builder.mul(self.builder.sdiv(left, _const(width)), _const(width))
+            )
+            with cgutils.for_range_slice(self.builder, done, end, _const(width), _I64) as (column, _):
+                self.columns(column, lanes, count, weight)
+            done = end
+        return self.context.get_dummy_value()
+
+
+def _splat(builder, value, kind):
+    if not isinstance(kind, ir.VectorType):
+        return value
+    i32 = ir.IntType(32)
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(i32, 0))
+    zeros = ir.Constant(ir.VectorType(i32, kind.count), [0] * kind.count)
+    return builder.shuffle_vector(one, one, zeros)
+
+
+@intrinsic
+def add_rows(typingctx, X, indices, start, stop, ahead, acc):
+    """Write to ``acc`` the sum of the rows ``indices[start:stop]`` of X (half precision where uint16).
+
+    Rows that come ``ahead`` places later are prefetched.
+    """
+    if X.dtype != types.uint16 and X.dtype != acc.dtype:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _RowSum(context, builder, signature, args).emit()
+
+    return types.void(X, indices, start, stop, ahead, acc), codegen
+
+
+@intrinsic
+def add_weighted_rows(typingctx, X, indices, start, stop, ahead, acc, values, step, scale, scale_step):
+    """Do :func:`add_rows` with row ``j = indices[p]`` times ``values[p * step] * scale[j * scale_step]``.
+
+    A step of 0 reads the first entry for all: how a caller says that there are no values, or no scale.
+    """
+    if X.dtype != types.uint16 and X.dtype != acc.dtype:
+        return None
+
+    def codegen(context, builder, signature, args):
+        rows = _RowSum(context, builder, signature, args)
+        steps = [_to_i64(builder, args[7]), _to_i64(builder, args[9])]
+        data = [rows.array(args[6], values)[0], rows.array(args[8], scale)[0]]
+        kinds = [
+            ir.FloatType() if kind.dtype == types.float32 else ir.DoubleType() for kind in (values, scale)
+        ]
+
+        def weight(place, number):
+            factors = []
+            for base, step, where, kind in zip(data, steps, (place, number), kinds):
+                size = 4 if kind == ir.FloatType() else 8
+                factor = rows.load(base, builder.mul(where, step), kind, size)
+                if kind != rows.summed:
+                    factor = (builder.fptrunc if size == 8 else builder.fpext)(factor, rows.summed)
+                factors.append(factor)
+            return builder.fmul(*factors)
+
+        return rows.emit(weight)
+
+    return types.void(X, indices, start, stop, ahead, acc, values, step, scale, scale_step), codegen
 
 
 @intrinsic

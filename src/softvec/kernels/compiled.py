@@ -13,60 +13,26 @@ import math
 import numpy as np
 from numba import njit
 
-from softvec.kernels._intrinsics import load, prefetch, store
+from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, store
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _add_neighbours(indices, p, end, X, acc):
-    # four neighbours a pass: a quarter of the loads and stores of acc
-    d, last = X.shape[1], indices.shape[0] - 1
-    while p + 4 <= end:
-        for q in range(4):
-            prefetch(X, indices[min(p + q + _AHEAD, last)])
-        x0, x1 = X[np.uint64(indices[p])], X[np.uint64(indices[p + 1])]
-        x2, x3 = X[np.uint64(indices[p + 2])], X[np.uint64(indices[p + 3])]
-        for j in range(d):
-            acc[j] += (load(x0[j]) + load(x1[j])) + (load(x2[j]) + load(x3[j]))
-        p += 4
-    while p < end:
-        prefetch(X, indices[min(p + _AHEAD, last)])
-        x0 = X[np.uint64(indices[p])]
-        for j in range(d):
-            acc[j] += load(x0[j])
-        p += 1
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def _add_weighted(indices, values, col_scale, p, end, X, acc):
-    last = indices.shape[0] - 1
-    while p < end:
-        prefetch(X, indices[min(p + _AHEAD, last)])
-        w = acc.dtype.type(1)
-        if values.shape[0] > 0:
-            w = acc.dtype.type(values[p])
-        if col_scale.shape[0] > 0:
-            w *= col_scale[indices[p]]
-        x0 = X[np.uint64(indices[p])]
-        for j in range(X.shape[1]):
-            acc[j] += w * load(x0[j])
-        p += 1
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
 def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
     d = X.shape[1]
     plain = values.shape[0] == 0 and col_scale.shape[0] == 0
+    # a step of 0 reads the one entry of a stand-in for all
+    step, scale_step = min(values.shape[0], 1), min(col_scale.shape[0], 1)
+    w = values if step else np.ones(1, dtype=values.dtype)
+    c = col_scale if scale_step else np.ones(1, dtype=col_scale.dtype)
     acc = np.empty(d, dtype=row_scale.dtype)
     for i in range(lo, hi):
-        for j in range(d):
-            acc[j] = 0
         if plain:
-            _add_neighbours(indices, indptr[i], indptr[i + 1], X, acc)
+            add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc)
         else:
-            _add_weighted(indices, values, col_scale, indptr[i], indptr[i + 1], X, acc)
+            add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step)
         s = row_scale[i] if row_scale.shape[0] > 0 else row_scale.dtype.type(1)
         if add.shape[0] > 0:
             for j in range(d):
