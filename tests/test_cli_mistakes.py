@@ -180,3 +180,27 @@ def test_interrupt_leaves_nothing(tmp_path, number, code):
     assert "Traceback" not in err
     assert sorted(os.listdir(tmp_path)) == ["big.svec", "big.txt"]
     assert (tmp_path / "big.svec").read_bytes() == b"old"
+
+
+def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
+    from softvec.optimize.engine import Engine
+
+    (folder / "e.txt").write_text("".join(f"{i} {(3 * i + 1) % 50}\n" for i in range(50)))
+    words = ["embed", "e.txt", "--seed", "1", "-d", "4", "--epochs", "30", "-q"]
+    assert run([*words, "-o", "whole.npy"]) == 0
+    original, calls = Engine.epoch, []
+
+    def interrupted(self, eta):
+        calls.append(eta)
+        if len(calls) == 13:
+            raise KeyboardInterrupt
+        return original(self, eta)
+
+    monkeypatch.setattr(Engine, "epoch", interrupted)
+    assert run([*words, "--checkpoint", "c.npz", "-o", "parts.npy"]) == 130
+    assert (folder / "c.npz").exists()
+    assert not (folder / "parts.npy").exists()
+    assert run([*words, "--checkpoint", "c.npz", "-o", "parts.npy"]) == 0
+    assert len(calls) == 13 + 20, "ten epochs were saved"
+    assert not (folder / "c.npz").exists()
+    assert (folder / "parts.npy").read_bytes() == (folder / "whole.npy").read_bytes()

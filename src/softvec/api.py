@@ -29,6 +29,7 @@ FIT_DEFAULTS: dict[str, dict[str, Any]] = {"corpus": {"regularization": 0.0, "be
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
     "constraint", "normalizer", "dtype", "tol", "base_measure",
+    "checkpoint", "checkpoint_every",
 )  # fmt: skip
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 
@@ -72,11 +73,12 @@ def embed(
         Refuse a job that cannot fit in the memory that is free; see :func:`estimate_memory`.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
-        ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``: see
-        :class:`softvec.EDRep`. ``base_measure`` is a power p: items of size s (degree, word count) weigh
-        s ** p in the softmax, 0 for all alike; 0.75 for text by default. Everything else goes to the
-        builder of this kind of data, such as ``window`` for text or ``directed`` for graphs: see
-        :mod:`softvec.affinity`; and, for a file, to its reader: see :func:`softvec.io.read`.
+        ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
+        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. ``base_measure`` is a power p:
+        items of size s (degree, word count) weigh s ** p in the softmax, 0 for all alike; 0.75 for text
+        by default. Everything else goes to the builder of this kind of data, such as ``window`` for text
+        or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
+        :func:`softvec.io.read`.
 
     Returns
     -------
@@ -186,7 +188,7 @@ def embed_affinity(
     parameters = {
         name: value if isinstance(value, str | int | float | bool | None) else type(value).__name__
         for name, value in model.get_params().items()
-        if name not in ("callbacks", "verbose", "n_jobs", "warm_start")
+        if name not in ("callbacks", "verbose", "n_jobs", "warm_start", "checkpoint", "checkpoint_every")
     }
     n, m = affinity.shape
     data = {

@@ -105,6 +105,15 @@ def embed(
     two_sided: Annotated[
         bool, typer.Option("--two-sided", rich_help_panel=_FIT, help="Separate vectors for columns.")
     ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            rich_help_panel=_FIT,
+            help="Save progress here every few epochs; the same command goes on from it.",
+        ),
+    ] = None,
     seed: Seed = None,
     threads: Threads = None,
     format: Annotated[str | None, typer.Option("--format", help="Format of the output.")] = None,
@@ -152,6 +161,7 @@ def embed(
     fit = {
         "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
         "n_clusters": clusters, "symmetric": False if two_sided else None,
+        "checkpoint": checkpoint,
     }  # fmt: skip
     fit = {key: value for key, value in fit.items() if value is not None}
     fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
