@@ -41,8 +41,9 @@ def demo(
 ) -> None:
     """Embed small data sets, score the vectors against known labels, and draw maps.
 
-    The data comes with scikit-learn and networkx: handwritten digits linked to their nearest neighbours,
-    the karate club that split in two, and the characters of Les Misérables.
+    The data comes with scikit-learn and networkx: handwritten digits linked to
+    their nearest neighbours, the karate club that split in two, and the
+    characters of Les Misérables.
 
     [dim]Example:[/dim]
 

@@ -123,8 +123,9 @@ def embed(
 ) -> None:
     """Turn a file of data into a file of vectors.
 
-    The input may be an edge list (text, gz, zst), a matrix (.mtx, .npz, .npy, .mat), a graph (.graphml,
-    .gml), a table (.csv, .parquet), text (one document a line, or a folder), contacts (t i j), or features.
+    The input may be an edge list (text, gz, zst), a matrix (.mtx, .npz, .npy,
+    .mat), a graph (.graphml, .gml), a table (.csv, .parquet), text (one
+    document a line, or a folder), contacts (t i j), or features.
 
     [dim]Examples:[/dim]
 
@@ -132,11 +133,11 @@ def embed(
 
       softvec embed moby.npz --names moby_words.txt -o moby.svec
 
-      softvec embed novels.txt.gz --kind corpus --window 5 --min-count 5 -o words.bin
+      softvec embed novels.txt.gz -k corpus --window 5 -o words.bin
 
-      softvec embed sales.csv --kind bipartite --columns user,item -o sales.parquet
+      softvec embed sales.csv -k bipartite --columns user,item
 
-      softvec embed contacts.dat --kind temporal --window 900
+      softvec embed contacts.dat -k temporal --window 900
 
       zcat edges.gz | softvec embed - -o - | head -1
     """

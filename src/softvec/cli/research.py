@@ -33,13 +33,14 @@ def normalizer(
 ) -> None:
     """Compare estimates of the softmax normaliser on the vectors with the exact sum.
 
-    For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed exactly and estimated by each method.
+    For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
+    exactly, and estimated by each method.
 
     [dim]Examples:[/dim]
 
       softvec normalizer words.svec
 
-      softvec normalizer glove.txt --beta 1 -m GaussianMixture -m ControlVariate --json
+      softvec normalizer glove.txt --beta 1 -m GaussianMixture --json
     """
     import numpy as np
 
