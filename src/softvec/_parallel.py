@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -45,9 +46,37 @@ class Workers:
 
     def map(self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]]) -> list[T]:
         """Call ``function(*block)`` for each block; results in the order of ``blocks``."""
-        if self._pool is None or len(blocks) == 1:
-            return [function(*block) for block in blocks]
         results: list[Any] = [None] * len(blocks)
+
+        def keep(i: int, result: T) -> None:
+            results[i] = result
+
+        self._share(function, blocks, keep)
+        return results
+
+    def fold(
+        self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
+    ) -> T:
+        """Add up ``function(*block)`` over the blocks, in their order, holding few results at a time."""
+        lock, waiting = Lock(), dict[int, T]()
+        total: list[T] = []
+        done = [0]
+
+        def merge(i: int, result: T) -> None:
+            with lock:
+                waiting[i] = result
+                while done[0] in waiting:
+                    part = waiting.pop(done[0])
+                    total[:] = [add(total[0], part) if total else part]
+                    done[0] += 1
+
+        self._share(function, blocks, merge)
+        return total[0]
+
+    def _share(
+        self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], take: Callable[[int, T], None]
+    ) -> None:
+        """Let all threads work through the blocks; each result goes to ``take`` with its place."""
         queue = deque(enumerate(blocks))
 
         def drain() -> None:
@@ -56,8 +85,11 @@ class Workers:
                     i, block = queue.popleft()
                 except IndexError:
                     return
-                results[i] = function(*block)
+                take(i, function(*block))
 
+        if self._pool is None or len(blocks) == 1:
+            drain()
+            return
         others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
         try:
             drain()
@@ -67,7 +99,6 @@ class Workers:
         finally:
             for other in others:
                 other.result()
-        return results
 
 
 @contextmanager

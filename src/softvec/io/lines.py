@@ -64,7 +64,7 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
     """
     if delimiter == 0:
         return line.translate(_BLANKS).split()
-    line = line.lstrip(b" " if delimiter == 9 else b" \t")
+    line = line.lstrip(b" " if delimiter == 9 else _CONTROL)
     if has_quotes(line, delimiter):
         text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
         fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
@@ -81,7 +81,7 @@ def has_quotes(text: bytes, delimiter: int) -> bool:
 
 def is_data(line: bytes, comments: bytes) -> bool:
     """Whether a line is neither empty nor a comment."""
-    stripped = line.lstrip(b" \t").rstrip(b"\r")
+    stripped = line.lstrip(_CONTROL)
     return bool(stripped) and stripped[0] not in comments
 
 

@@ -13,7 +13,7 @@ from numba import njit
 from softvec.kernels._intrinsics import prefetch
 
 OK, RAGGED, QUOTED, ODD = 0, 1, 2, 3
-_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = 9, 10, 13, 32, 34
+_TAB, _NEWLINE, _SPACE, _QUOTE = 9, 10, 32, 34
 _AHEAD = 8
 _LARGEST = 2**63 - 1
 
@@ -33,13 +33,17 @@ def split_fields(buf, delimiter, comment, slots, n_fields, starts, ends):
     p = 0
     while p < size:
         line = p
-        while p < size and (buf[p] == _SPACE or (buf[p] == _TAB and delimiter != _TAB)):
+        while p < size and buf[p] <= _SPACE and buf[p] != _NEWLINE:
             p += 1
-        if p >= size or buf[p] == _NEWLINE or buf[p] == _RETURN or comment[buf[p]]:
+        if p >= size or buf[p] == _NEWLINE or comment[buf[p]]:
             while p < size and buf[p] != _NEWLINE:
                 p += 1
             p += 1
             continue
+        if delimiter == _TAB:  # a tab before the first field is an empty field
+            p = line
+            while buf[p] == _SPACE:
+                p += 1
         field = 0
         more = True
         while more:
@@ -88,13 +92,17 @@ def parse_pairs(buf, delimiter, comment, out, span):
     low, high = np.int64(_LARGEST), np.int64(-_LARGEST)
     while p < size:
         line = p
-        while p < size and (buf[p] == _SPACE or (buf[p] == _TAB and delimiter != _TAB)):
+        while p < size and buf[p] <= _SPACE and buf[p] != _NEWLINE:
             p += 1
-        if p >= size or buf[p] == _NEWLINE or buf[p] == _RETURN or comment[buf[p]]:
+        if p >= size or buf[p] == _NEWLINE or comment[buf[p]]:
             while p < size and buf[p] != _NEWLINE:
                 p += 1
             p += 1
             continue
+        if delimiter == _TAB:  # a tab before the first field is an empty field
+            p = line
+            while buf[p] == _SPACE:
+                p += 1
         for c in range(2):
             negative = p < size and buf[p] == 45
             if negative:

@@ -32,19 +32,22 @@ class TopK(Normalizer):
         ``auto`` takes usearch where it is installed.
     expansion : int, default=128
         Candidates that the index keeps while it builds and searches.
+    index : usearch.index.Index, optional
+        The ``index_`` of a fit to the same items, whatever its beta, to save building it again.
     """
 
     n_neighbors: int = 25
     n_samples: int = 25
     search: str = "auto"
     expansion: int = 128
+    index: Any = None
 
     @property
     def cost(self) -> Cost:
         """Multiply-adds; an index is counted as ``16 * expansion`` scalar products per walk."""
         d, m = self.n_features_, self.n_items_
-        walk = m * d if self._index is None else 16 * self.expansion * d
-        build = 0 if self._index is None else m * walk
+        walk = m * d if self.index_ is None else 16 * self.expansion * d
+        build = 0 if self.index_ is None else m * walk
         return Cost(build, walk + (self.n_neighbors + self.n_samples) * d)
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
@@ -53,7 +56,7 @@ class TopK(Normalizer):
         g = check_count("n_samples", self.n_samples, m)
         if k + g > m:
             raise InputError(f"n_neighbors + n_samples is {k + g}, but there are only {m} items; pass less")
-        self._index = self._build(Y)
+        self.index_ = self._build(Y)
         self._chosen = np.sort(rng.choice(m, g, replace=False))
 
     def _build(self, Y: Array) -> Any:
@@ -61,6 +64,10 @@ class TopK(Normalizer):
             raise InputError(f"search is {self.search!r}; pass 'auto', 'usearch' or 'exact'")
         if self.search == "exact":
             return None
+        if self.index is not None:
+            if len(self.index) != len(Y):
+                raise InputError(f"index holds {len(self.index)} items, Y has {len(Y)}; build it from Y")
+            return self.index
         try:
             from usearch.index import Index
         except ImportError:
@@ -79,10 +86,10 @@ class TopK(Normalizer):
     def _neighbors(self, X: Array) -> Array:
         """Return the numbers of the nearest items, (rows, n_neighbors); -1 where the index found fewer."""
         k = self.n_neighbors
-        if self._index is None:
+        if self.index_ is None:
             scores = X @ self._items.T
             return np.argpartition(-scores, k - 1, axis=1)[:, :k]
-        matches = self._index.search(X.astype(np.float32, copy=False), k, threads=1)
+        matches = self.index_.search(X.astype(np.float32, copy=False), k, threads=1)
         keys = np.asarray(matches.keys).reshape(len(X), -1).astype(np.int64)
         if keys.shape[1] < k:
             keys = np.pad(keys, ((0, 0), (0, k - keys.shape[1])), constant_values=-1)
@@ -113,6 +120,6 @@ class TopK(Normalizer):
             value[lo:hi] = np.exp(near_scores - top[:, None]).sum(axis=1) + rest * mean
             error[lo:hi] = rest * np.sqrt(square / np.maximum(count, 1) * (1 - count / rest))
 
-        rows = _ROWS if self._index is not None else int(np.clip(2**25 // m, 1, _ROWS))
+        rows = _ROWS if self.index_ is not None else int(np.clip(2**25 // m, 1, _ROWS))
         pool.map(one, row_blocks(len(X), rows))
         return Estimate(log_scale, value, error)

@@ -76,7 +76,12 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
             f"P has {empty.sum():,} rows that sum to 0 (first: row {int(np.argmax(empty))}); "
             'pass dangling="self" or dangling="zero", or drop them'
         )
-    normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))
+    if np.all(empty | (np.abs(sums - 1) < 1e-9)):
+        normal = (
+            operator  # a product or mean of stochastic matrices: a scaling would cost a pass and a matrix
+        )
+    else:
+        normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))
     if dangling == "self" and empty.any():
         if operator.shape[0] != operator.shape[1]:
             raise InputError('dangling="self" needs a square P; use "zero" for a two-sided one')

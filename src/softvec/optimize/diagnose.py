@@ -40,7 +40,7 @@ def estimate_log_z(
         inside = None if labels is None else labels[lo:hi]
         return block_sums(Y[lo:hi], inside, k, None if weight is None else weight[lo:hi].astype(Y.dtype))
 
-    mom = moments(add_sums(pool.map(one, row_blocks(len(Y), 4096))))
+    mom = moments(pool.fold(one, row_blocks(len(Y), 4096), add_sums))
     X = X.astype(np.float64)
     quadratic = np.stack([np.einsum("ij,ij->i", X @ omega, X) for omega in mom.omega], axis=1)
     return logsumexp(mom.log_weight + beta * X @ mom.mu.T + 0.5 * beta**2 * quadratic, axis=1)

@@ -116,10 +116,8 @@ class Engine:
         self.k = 1 if labels is None else int(labels.max()) + 1
         self.labels = None if self.k == 1 else labels
         Y = self.columns.X
-        self.sums = add_sums(
-            self.runtime.workers.map(
-                lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block)
-            )
+        self.sums = self.runtime.workers.fold(
+            lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block), add_sums
         )
 
     def _sums(self, X: Array, lo: int, hi: int, labels: Array | None) -> Sums:
@@ -154,18 +152,18 @@ class Engine:
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
-            parts = pool.map(step.run, row_blocks(n, self.block))
+            pull, log_z, _ = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
             column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
-            self.sums = add_sums(pool.map(column.run, row_blocks(len(Y), self.block)))
+            self.sums = pool.fold(column.run, row_blocks(len(Y), self.block), add_sums)
             self.columns.swap()
         else:
-            parts = pool.map(step.run, row_blocks(n, self.block))
-            self.sums = add_sums([part[2] for part in parts if part[2] is not None])
+            pull, log_z, sums = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            assert sums is not None
+            self.sums = sums
         self.rows.swap()
-        pull = sum(part[0] for part in parts) / len(plans)
         return Loss(
-            -problem.beta * pull / n,
-            sum(part[1] for part in parts) / n,
+            -problem.beta * pull / len(plans) / n,
+            log_z / n,
             problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2,
         )
 
@@ -219,7 +217,7 @@ class Engine:
                     second[c] += part.second[0]
             return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
 
-        return add_sums(self.runtime.workers.map(one, row_blocks(len(X), self.block)))
+        return self.runtime.workers.fold(one, row_blocks(len(X), self.block), add_sums)
 
     def products(self, x: Array, omega: Array) -> Array:
         """Return ``x @ omega[c]`` for every class, in this thread's scratch."""
@@ -238,6 +236,14 @@ class Engine:
             V2, log_z2, E2 = exact_term(X, Y, self.rho_n, problem.item_weight, problem.beta, pool, -1.0)
             V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
         return V, total, E
+
+
+Part = tuple[float, float, Sums | None]  # attraction, rho log Z, and sums of the new vectors of a block
+
+
+def _add_parts(total: Part, part: Part) -> Part:
+    sums = None if total[2] is None or part[2] is None else add_sums(total[2], part[2])
+    return total[0] + part[0], total[1] + part[1], sums
 
 
 class _Step:
@@ -263,7 +269,7 @@ class _Step:
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
 
-    def run(self, lo: int, hi: int) -> tuple[float, float, Sums | None]:
+    def run(self, lo: int, hi: int) -> Part:
         engine, problem = self.engine, self.engine.problem
         x, copy = engine.rows.X[lo:hi], engine.rows.spare[lo:hi]
         none = x[:0]

@@ -32,11 +32,12 @@ def fold_in(
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if labels is None else int(labels.max()) + 1
-    sums = pool.map(
+    sums = pool.fold(
         lambda lo, hi: block_sums(Y[lo:hi], None if labels is None else labels[lo:hi], k),
         row_blocks(len(Y), 4096),
+        add_sums,
     )
-    mom = moments(add_sums(sums))
+    mom = moments(sums)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     rows, rho = P.plan(np.ascontiguousarray(Y), runtime), P.row_sums()

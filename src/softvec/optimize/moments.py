@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,17 +63,15 @@ def block_sums(X: Array, labels: Array | None, k: int, weights: Array | None = N
     return Sums(weight, count, first, second)
 
 
-def add_sums(parts: Sequence[Sums]) -> Sums:
-    """Add up blocks in their order."""
-    weight, count, first, second = (
-        getattr(parts[0], name).copy() for name in ("weight", "count", "first", "second")
-    )
-    for part in parts[1:]:
-        weight += part.weight
-        count += part.count
-        first += part.first
-        second += part.second
-    return Sums(weight, count, first, second)
+def _arrays(sums: Sums) -> tuple[Array, ...]:
+    return sums.weight, sums.count, sums.first, sums.second
+
+
+def add_sums(total: Sums, part: Sums) -> Sums:
+    """Add a part to a total, in place: totals are made by one block and used by one sum."""
+    for into, what in zip(_arrays(total), _arrays(part)):
+        into += what
+    return total
 
 
 def moments(sums: Sums) -> Moments:
