@@ -248,7 +248,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.diagnosis_ = None
             n, m = operator.shape
             work = max(1, state.epoch) * (operator.nnz + n * self.n_components) * self.n_components
-            rows = min(n, 200)
+            rows = min(n, 50)
             if problem.normalizer == "mixture" and rows * m * self.n_components <= max(_CHEAP * work, 1e7):
                 self.diagnosis_ = self._diagnose(rows, pool)
 

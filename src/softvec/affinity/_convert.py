@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,12 @@ def random_walk(
             "a graph is square; for two kinds of items use bipartite"
         )
     directed = source.directed if directed is None else directed
-    return from_matrix(
+    made = from_matrix(
         source.matrix, directed=directed, names=source.names if names is None else names, **common
     )
+    if isinstance(graph, Affinity) and made.shape == graph.shape:  # what is known of its items stays true
+        return replace(made, kind=graph.kind, details={**graph.details, **made.details})
+    return made
 
 
 def pairs(

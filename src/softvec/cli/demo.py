@@ -70,11 +70,11 @@ def demo(
 def _digits() -> Example:
     from sklearn.datasets import load_digits
 
-    from softvec.affinity import neighbors
+    from softvec.api import to_affinity
 
     digits = load_digits()
     names = [f"{label}#{i}" for i, label in enumerate(digits.target.tolist())]
-    affinity = neighbors(digits.data, n_neighbors=10, names=names)
+    affinity = to_affinity(digits.data, kind="features", n_neighbors=10, names=names)
     return Example("digits", "Handwritten digits", affinity, digits.target, 32, "tsne", 0)
 
 
@@ -84,15 +84,13 @@ def _graphs() -> list[Example]:
     except ImportError:
         note("the examples of graphs need networkx: pip install 'softvec[graphs]'")
         return []
-    from softvec.affinity import random_walk
+    from softvec.api import to_affinity
 
     karate = nx.karate_club_graph()
     clubs = [karate.nodes[node]["club"] for node in karate]
     return [
-        Example("karate", "Zachary's karate club", random_walk(karate, 2), clubs, 8, "pca", 34),
-        Example(
-            "miserables", "Les Misérables", random_walk(nx.les_miserables_graph(), 2), None, 16, "tsne", 30
-        ),
+        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8, "pca", 34),
+        Example("miserables", "Les Misérables", to_affinity(nx.les_miserables_graph()), None, 16, "tsne", 30),
     ]
 
 

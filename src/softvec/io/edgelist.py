@@ -244,14 +244,11 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     opens[list(table.comments)] = True
     room = text.count(b"\n") + 1
     if integers and table.n_fields == 2 and table.roles == {"source": 0, "target": 1}:
-        pairs: Any = np.empty((room, 2), dtype=np.int64)
-        span = np.empty(2, dtype=np.int64)
-        n, status, _ = kernels.parse_pairs(buf, table.delimiter, opens, pairs, span)
-        if status == kernels.OK:
-            small = n > 0 and span[0] >= -(2**31) and span[1] < 2**31
-            return _Parsed(pairs[:n].astype(np.int32) if small else pairs[:n])
-    slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
+        found = _parse_pairs(buf, opens, room, table)
+        if found is not None:
+            return _Parsed(found)
     order = [role for role in ("source", "target", "weight", "time") if role in table.roles]
+    slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
     for slot, role in enumerate(order):
         slots[table.roles[role]] = slot
     starts, ends = np.empty((room, len(order)), np.int32), np.empty((room, len(order)), np.int32)
@@ -259,64 +256,96 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     if status == kernels.QUOTED:
         raise _Quoted
     if status == kernels.RAGGED:
-        raw = text[at : text.find(b"\n", at) if b"\n" in text[at:] else len(text)]
+        raw = text[at:].split(b"\n", 1)[0]
         number = line + text.count(b"\n", 0, at)
         raise InputError(lines.ragged(raw, lines.split(raw, table.delimiter), table, name, number))
-    starts, ends = starts[:n], ends[:n]
-
-    def line_number(row: int) -> int:
-        return line + text.count(b"\n", 0, int(starts[row, 0]))
-
-    empty = ends[:, :2] <= starts[:, :2]
-    if empty.any():
-        row = int(np.argmax(empty.any(axis=1)))
-        raise lines.field_error("source" if empty[row, 0] else "target", b"", name, line_number(row))
-    columns = {role: slot for slot, role in enumerate(order)}
-    weights = times = None
-    if "weight" in columns:
-        weights = _decimals(text, buf, starts, ends, columns["weight"], "weight", name, line_number)
-    if "time" in columns:
-        times = _times(text, buf, starts, ends, columns["time"], name, line_number)
-    if integers:
-        pairs = np.empty((n, 2), dtype=np.int64)
-        bad = kernels.parse_integers(buf, starts, ends, 2, pairs)
-        if bad >= 0:
-            if ids != "integer":
-                raise _NotIntegers
-            fields = [text[starts[bad, c] : ends[bad, c]] for c in (0, 1)]
-            wrong = fields[0] if not lines.all_integers(fields[:1]) else fields[1]
-            raise _not_integer(wrong, name, line_number(bad))
-    else:
-        pairs = Tokens(buf, starts[:, :2], ends[:, :2], np.empty((n, 2), np.uint64))
-        kernels.hash_tokens(buf, pairs.starts, pairs.ends, pairs.hashes)
-    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {line_number(row)}")
+    block = _Block(text, buf, starts[:n], ends[:n], line, name)
+    block.refuse_empty()
+    weights = block.decimals(order.index("weight"), "weight") if "weight" in order else None
+    times = block.times(order.index("time")) if "time" in order else None
+    pairs = block.integers(ids) if integers else block.tokens()
+    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {block.line_of(row)}")
 
 
-def _decimals(
-    text: bytes, buf: Any, starts: Any, ends: Any, column: int, role: str, name: str, line_number: Any
-) -> NDArray[np.float64]:
+def _parse_pairs(buf: Any, opens: Any, room: int, table: Table) -> NDArray[np.integer] | None:
+    """Parse two columns of integers in one pass; None where that is not all there is."""
     from softvec.kernels import text as kernels
 
-    out = np.empty(len(starts), dtype=np.float64)
-    hard = np.empty(len(starts), dtype=np.int64)
-    n_hard = kernels.parse_decimals(buf, starts, ends, column, _POWERS, out, hard)
-    for row in hard[:n_hard].tolist():
-        token = text[starts[row, column] : ends[row, column]]
-        try:
-            out[row] = float(token)
-        except ValueError:
-            raise lines.field_error(role, token, name, line_number(row)) from None
-        if b"_" in token:  # Python takes 1_000 for a number
-            raise lines.field_error(role, token, name, line_number(row))
-    return out
+    pairs = np.empty((room, 2), dtype=np.int64)
+    span = np.empty(2, dtype=np.int64)
+    n, status, _ = kernels.parse_pairs(buf, table.delimiter, opens, pairs, span)
+    if status != kernels.OK:
+        return None
+    small = n > 0 and span[0] >= -(2**31) and span[1] < 2**31
+    return pairs[:n].astype(np.int32) if small else pairs[:n]
 
 
-def _times(
-    text: bytes, buf: Any, starts: Any, ends: Any, column: int, name: str, line_number: Any
-) -> NDArray[Any]:
-    from softvec.kernels import text as kernels
+@dataclass(frozen=True)
+class _Block:
+    """Lines of text cut into fields; the first two columns of ``starts`` and ``ends`` are the ids."""
 
-    whole = np.empty((len(starts), 1), dtype=np.int64)
-    if kernels.parse_integers(buf, starts[:, column:], ends[:, column:], 1, whole) < 0:
-        return whole[:, 0]
-    return _decimals(text, buf, starts, ends, column, "time", name, line_number)
+    text: bytes
+    buf: NDArray[np.uint8]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    line: int
+    name: str
+
+    def line_of(self, row: int) -> int:
+        return self.line + self.text.count(b"\n", 0, int(self.starts[row, 0]))
+
+    def field(self, row: int, column: int) -> bytes:
+        return self.text[self.starts[row, column] : self.ends[row, column]]
+
+    def refuse_empty(self) -> None:
+        empty = self.ends[:, :2] <= self.starts[:, :2]
+        if empty.any():
+            row = int(np.argmax(empty.any(axis=1)))
+            role = "source" if empty[row, 0] else "target"
+            raise lines.field_error(role, b"", self.name, self.line_of(row))
+
+    def integers(self, ids: str) -> NDArray[np.int64]:
+        from softvec.kernels import text as kernels
+
+        pairs = np.empty((len(self.starts), 2), dtype=np.int64)
+        bad = kernels.parse_integers(self.buf, self.starts, self.ends, 2, pairs)
+        if bad < 0:
+            return pairs
+        if ids != "integer":
+            raise _NotIntegers
+        fields = [self.field(bad, 0), self.field(bad, 1)]
+        wrong = fields[0] if not lines.all_integers(fields[:1]) else fields[1]
+        raise _not_integer(wrong, self.name, self.line_of(bad))
+
+    def tokens(self) -> Tokens:
+        from softvec.kernels import text as kernels
+
+        hashes = np.empty((len(self.starts), 2), np.uint64)
+        found = Tokens(self.buf, self.starts[:, :2], self.ends[:, :2], hashes)
+        kernels.hash_tokens(found.buf, found.starts, found.ends, hashes)
+        return found
+
+    def decimals(self, column: int, role: str) -> NDArray[np.float64]:
+        from softvec.kernels import text as kernels
+
+        out = np.empty(len(self.starts), dtype=np.float64)
+        hard = np.empty(len(self.starts), dtype=np.int64)
+        n_hard = kernels.parse_decimals(self.buf, self.starts, self.ends, column, _POWERS, out, hard)
+        for row in hard[:n_hard].tolist():
+            token = self.field(row, column)
+            try:
+                out[row] = float(token)
+            except ValueError:
+                raise lines.field_error(role, token, self.name, self.line_of(row)) from None
+            if b"_" in token:  # Python takes 1_000 for a number
+                raise lines.field_error(role, token, self.name, self.line_of(row))
+        return out
+
+    def times(self, column: int) -> NDArray[Any]:
+        from softvec.kernels import text as kernels
+
+        whole = np.empty((len(self.starts), 1), dtype=np.int64)
+        starts, ends = self.starts[:, column:], self.ends[:, column:]
+        if kernels.parse_integers(self.buf, starts, ends, 1, whole) < 0:
+            return whole[:, 0]
+        return self.decimals(column, "time")

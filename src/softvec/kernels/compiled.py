@@ -20,26 +20,42 @@ _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
-    d = X.shape[1]
-    plain = values.shape[0] == 0 and col_scale.shape[0] == 0
+def _finish_row(acc, i, lo, row_scale, add, out):
+    s = row_scale[i] if row_scale.shape[0] > 0 else row_scale.dtype.type(1)
+    if add.shape[0] > 0:
+        for j in range(acc.shape[0]):
+            store(out, i - lo, j, s * acc[j] + load(add[i - lo, j]))
+    else:
+        for j in range(acc.shape[0]):
+            store(out, i - lo, j, s * acc[j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi):
+    acc = np.empty(X.shape[1], dtype=row_scale.dtype)
+    for i in range(lo, hi):
+        add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc)
+        _finish_row(acc, i, lo, row_scale, add, out)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
     # a step of 0 reads the one entry of a stand-in for all
     step, scale_step = min(values.shape[0], 1), min(col_scale.shape[0], 1)
     w = values if step else np.ones(1, dtype=values.dtype)
     c = col_scale if scale_step else np.ones(1, dtype=col_scale.dtype)
-    acc = np.empty(d, dtype=row_scale.dtype)
+    acc = np.empty(X.shape[1], dtype=row_scale.dtype)
     for i in range(lo, hi):
-        if plain:
-            add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc)
-        else:
-            add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step)
-        s = row_scale[i] if row_scale.shape[0] > 0 else row_scale.dtype.type(1)
-        if add.shape[0] > 0:
-            for j in range(d):
-                store(out, i - lo, j, s * acc[j] + load(add[i - lo, j]))
-        else:
-            for j in range(d):
-                store(out, i - lo, j, s * acc[j])
+        add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step)
+        _finish_row(acc, i, lo, row_scale, add, out)
+
+
+# Two kernels behind one name, here and for fused_step: a process compiles only the one that it uses.
+def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
+    if len(values) or len(col_scale):
+        _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi)
+    else:
+        _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -178,23 +194,35 @@ def _gradient(x, i, G, H, C, anchors, log_pi, rho, beta, r, g, stats):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
-    d, k = X.shape[1], log_pi.shape[0]
-    beta, eta = params[0], params[1]
-    g = np.empty(d, dtype=X.dtype)
-    r = np.empty(k, dtype=np.float64)
+def _finish_step(x, i, g, eta, copy, stats):
+    norm = _tangent(x, g)
+    stats[i, 2] = norm
+    _move(x, g, norm, eta)
+    if copy.shape[0] > 0:
+        for j in range(x.shape[0]):
+            store(copy, i, j, x[j])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _step_one_class(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
+    g = np.empty(X.shape[1], dtype=X.dtype)
     for i in range(X.shape[0]):
-        x = X[i]
-        if k == 1:
-            _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho[i], beta, g, stats)
-        else:
-            _gradient(x, i, G, H, C, anchors, log_pi, rho[i], beta, r, g, stats)
-        norm = _tangent(x, g)
-        stats[i, 2] = norm
-        _move(x, g, norm, eta)
-        if copy.shape[0] > 0:
-            for j in range(d):
-                store(copy, i, j, x[j])
+        _gradient_one_class(X[i], i, G, H, C, anchors, log_pi, rho[i], params[0], g, stats)
+        _finish_step(X[i], i, g, params[1], copy, stats)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _step_classes(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
+    g = np.empty(X.shape[1], dtype=X.dtype)
+    r = np.empty(log_pi.shape[0], dtype=np.float64)
+    for i in range(X.shape[0]):
+        _gradient(X[i], i, G, H, C, anchors, log_pi, rho[i], params[0], r, g, stats)
+        _finish_step(X[i], i, g, params[1], copy, stats)
+
+
+def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
+    step = _step_one_class if len(log_pi) == 1 else _step_classes
+    step(X, G, H, C, anchors, log_pi, rho, params, copy, stats)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

@@ -74,7 +74,13 @@ class Operator(ABC):
         """Return ``diag(scale) @ self``."""
 
     def row_sums(self) -> NDArray[np.float64]:
-        """Return ``self @ 1`` as float64."""
+        """Return ``self @ 1`` as float64; computed once, not to be written to."""
+        if "_sums" not in self.__dict__:
+            self.__dict__["_sums"] = self._row_sums()
+            self.__dict__["_sums"].flags.writeable = False
+        return self.__dict__["_sums"]
+
+    def _row_sums(self) -> NDArray[np.float64]:
         return self @ np.ones(self.shape[1])
 
     def __matmul__(self, X: Array) -> Array:

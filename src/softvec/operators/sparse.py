@@ -63,7 +63,8 @@ class Sparse(Operator):
     def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
         other = object.__new__(Sparse)
         other.__dict__.update(self.__dict__)
-        other.__dict__.pop("T", None)
+        for cached in ("T", "_sums"):
+            other.__dict__.pop(cached, None)
         other._row_scale, other._col_scale = row_scale, col_scale
         return other
 
@@ -111,9 +112,9 @@ class Sparse(Operator):
         parts = (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
         return sum(part.nbytes for part in parts)
 
-    def row_sums(self) -> NDArray[np.float64]:
+    def _row_sums(self) -> NDArray[np.float64]:
         if len(self._values) or len(self._col_scale):
-            return super().row_sums()
+            return super()._row_sums()
         degrees = np.diff(self._indptr).astype(np.float64)
         return degrees * self._row_scale if len(self._row_scale) else degrees
 
