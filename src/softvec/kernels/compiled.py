@@ -96,40 +96,47 @@ def mixture_term(X, H, mu, log_pi, rho, beta, out, log_z, r):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _tangent(x, g):
-    # Algorithm 1, first line of the inner loop: remove the part of g along x, return the norm of the rest
-    dot = x.dtype.type(0)
+def _products(x, g):
+    dot, square = x.dtype.type(0), x.dtype.type(0)
     for j in range(x.shape[0]):
         dot += g[j] * x[j]
-    norm = x.dtype.type(0)
-    for j in range(x.shape[0]):
-        g[j] -= dot * x[j]
-        norm += g[j] * g[j]
-    return math.sqrt(norm)
+        square += x[j] * x[j]
+    return dot, square
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _move(x, g, norm, eta):
-    # x <- sqrt(1 - eta^2) x - eta g / |g|, brought back to norm 1; a zero gradient leaves x where it is
-    as_x = x.dtype.type
-    if norm > 1e-30:
-        keep, step = as_x(math.sqrt(1.0 - eta * eta)), as_x(eta / norm)
-        length = as_x(0)
-        for j in range(x.shape[0]):
+def _move(x, i, g, dot, square, eta, copy):
+    """Algorithm 1, inner loop: step against the part of g across x; return the norm of that part.
+
+    The new length follows from the old one, as the two parts are orthogonal, so that one pass moves,
+    normalises and copies. A zero gradient leaves x where it is.
+    """
+    as_x, d = x.dtype.type, x.shape[0]
+    along, norm = dot / square, as_x(0)
+    for j in range(d):
+        g[j] -= along * x[j]
+        norm += g[j] * g[j]
+    norm = math.sqrt(norm)
+    keep, step = as_x(1), as_x(0)
+    if norm > 1e-15:
+        shorter = math.sqrt(1.0 - eta * eta)
+        length = math.sqrt(shorter * shorter * square + eta * eta)
+        keep, step = as_x(shorter / length), as_x(eta / (norm * length))
+    if copy.shape[0] > 0:
+        for j in range(d):
             x[j] = keep * x[j] - step * g[j]
-            length += x[j] * x[j]
-        scale = as_x(1.0 / math.sqrt(length))
-        for j in range(x.shape[0]):
-            x[j] *= scale
+            store(copy, i, j, x[j])
+    else:
+        for j in range(d):
+            x[j] = keep * x[j] - step * g[j]
+    return norm
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def sphere_step(X, g, eta, copy):
     for i in range(X.shape[0]):
-        _move(X[i], g[i], _tangent(X[i], g[i]), eta)
-        if copy.shape[0] > 0:
-            for j in range(X.shape[1]):
-                store(copy, i, j, X[i, j])
+        dot, square = _products(X[i], g[i])
+        _move(X[i], i, g[i], dot, square, eta, copy)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -161,17 +168,23 @@ def _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho, beta, g, stats):
     as_x = x.dtype.type
     rho_x, rho_beta = as_x(rho), as_x(rho * beta)
     mean, quadratic, pull = as_x(0), as_x(0), as_x(0)
+    dot, square = as_x(0), as_x(0)
     for j in range(x.shape[0]):
-        h, m, G_j = H[0, i, j], anchors[0, j], G[i, j]
-        mean += x[j] * m
-        quadratic += x[j] * h
-        pull += x[j] * G_j
-        g[j] = rho_x * (anchors[1, j] + m) + rho_beta * h + anchors[2, j] - G_j
+        x_j, h, m, G_j = x[j], H[0, i, j], anchors[0, j], G[i, j]
+        g_j = rho_x * (anchors[1, j] + m) + rho_beta * h + anchors[2, j] - G_j
+        mean += x_j * m
+        quadratic += x_j * h
+        pull += x_j * G_j
+        dot += x_j * g_j
+        square += x_j * x_j
+        g[j] = g_j
     if C.shape[0] > 0:
         for j in range(x.shape[0]):
             g[j] += C[i, j]
+            dot += x[j] * C[i, j]
     stats[i, 0] = log_pi[0] + beta * mean + 0.5 * beta * beta * quadratic
     stats[i, 1] = pull
+    return dot, square
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -194,21 +207,12 @@ def _gradient(x, i, G, H, C, anchors, log_pi, rho, beta, r, g, stats):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _finish_step(x, i, g, eta, copy, stats):
-    norm = _tangent(x, g)
-    stats[i, 2] = norm
-    _move(x, g, norm, eta)
-    if copy.shape[0] > 0:
-        for j in range(x.shape[0]):
-            store(copy, i, j, x[j])
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
 def _step_one_class(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
     g = np.empty(X.shape[1], dtype=X.dtype)
     for i in range(X.shape[0]):
-        _gradient_one_class(X[i], i, G, H, C, anchors, log_pi, rho[i], params[0], g, stats)
-        _finish_step(X[i], i, g, params[1], copy, stats)
+        x = X[i]
+        dot, square = _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho[i], params[0], g, stats)
+        stats[i, 2] = _move(x, i, g, dot, square, params[1], copy)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -216,8 +220,10 @@ def _step_classes(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
     g = np.empty(X.shape[1], dtype=X.dtype)
     r = np.empty(log_pi.shape[0], dtype=np.float64)
     for i in range(X.shape[0]):
-        _gradient(X[i], i, G, H, C, anchors, log_pi, rho[i], params[0], r, g, stats)
-        _finish_step(X[i], i, g, params[1], copy, stats)
+        x = X[i]
+        _gradient(x, i, G, H, C, anchors, log_pi, rho[i], params[0], r, g, stats)
+        dot, square = _products(x, g)
+        stats[i, 2] = _move(x, i, g, dot, square, params[1], copy)
 
 
 def fused_step(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
