@@ -212,6 +212,17 @@ def test_pca_keeps_the_variance():
     np.testing.assert_allclose(sorted(Z.std(axis=0)), sorted(V[:, :2].std(axis=0)), rtol=0.05)
 
 
+def test_goes_to_other_processes(emb):
+    import copy
+    import pickle
+
+    for again in (pickle.loads(pickle.dumps(emb)), copy.deepcopy(emb)):
+        np.testing.assert_array_equal(again.vectors, emb.vectors)
+        assert again.names == emb.names
+        assert again.provenance == emb.provenance
+        assert not again.vectors.flags.writeable
+
+
 def test_looks(emb):
     assert repr(emb) == "Embedding(50 vectors of 8 dimensions: 'n0', 'n1', 'n2', ...)"
     page = Embedding(np.eye(9), [f"<b>{i}" for i in range(9)])._repr_html_()

@@ -392,6 +392,10 @@ class Embedding:
 
         return cls._from_table(vectors_frames.from_gensim(vectors))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let embeddings go to other processes; an index is not taken along."""
+        return Embedding._from_table, (self._table,)
+
     # looks
 
     def __repr__(self) -> str:

@@ -77,7 +77,7 @@ def atomic_maybe_gzip(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             return
         # mtime 0: the same vectors give the same bytes
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0, filename="") as zipped:
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0, filename="") as zipped:
             yield zipped  # type: ignore[misc]
 
 
