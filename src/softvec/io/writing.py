@@ -14,10 +14,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from softvec._atomic import atomic_write
 from softvec.affinity import Affinity
 from softvec.affinity._graphs import canonical, is_symmetric, isolated_nodes
 from softvec.errors import InputError
-from softvec._atomic import atomic_write
 from softvec.io.lines import COMMENTS
 from softvec.io.streams import SUFFIXES
 from softvec.labels import Labels
