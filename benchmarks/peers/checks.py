@@ -107,21 +107,23 @@ def walk_speedup(data: dict[str, Any]) -> list[Check]:
         cells = published(data, graph)
         for name in sorted(WALKERS & set(cells)):
             walk = cells[name]
+            # PecanPy compiles anew in every call; that is not held against it
+            spent = max(walk["seconds"] - walk.get("second_call_seconds", 0.0), 0.0)
             text = f"{graph}, {name}"
             enough = cells[US]["micro_f1"] >= walk["micro_f1"]
-            ratio = walk["seconds"] / cells[US]["seconds"] if enough else 0.0
-            default.append((ratio, text, walk["seconds"]))
+            ratio = spent / cells[US]["seconds"] if enough else 0.0
+            default.append((ratio, text))
             reach = [c for c in settings_of(data, graph, US) if c["micro_f1"] >= walk["micro_f1"]]
-            ratio = walk["seconds"] / min((c["seconds"] for c in reach), default=np.inf)
-            fastest.append((ratio, text, walk["seconds"]))
+            ratio = spent / min((c["seconds"] for c in reach), default=np.inf)
+            fastest.append((ratio, text))
     checks = []
     for kind, pairs in (("defaults", default), ("the quickest setting that gets there", fastest)):
         statement = f"{SPEEDUP:g}x faster than walk-based methods at their score, with {kind}"
         if not pairs:
             checks.append(Check(statement, None, ""))
             continue
-        ratios = np.array([ratio for ratio, _, _ in pairs])
-        low = sorted((r, t) for r, t, _ in pairs if r < SPEEDUP)
+        ratios = np.array([ratio for ratio, _ in pairs])
+        low = sorted((r, t) for r, t in pairs if r < SPEEDUP)
         text = f"{(ratios >= SPEEDUP).sum()} of {len(ratios)} pairs, median {np.median(ratios):.0f}x"
         if low:
             text += "; below: " + "; ".join(

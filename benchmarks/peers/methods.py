@@ -138,6 +138,7 @@ METHODS = [
         "UMAP layout",
         "umap",
         "umap_layout",
+        max_nodes=5_000,
         source="package defaults",
     ),
     Method(
