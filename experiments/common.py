@@ -30,6 +30,18 @@ COLORS = {
 }
 
 
+_SIZES = (
+    "samples",
+    "graph_samples",
+    "splits",
+    "embeddings",
+    "timing_repeats",
+    "timing_alphas",
+    "alphas",
+    "graphs",
+)
+
+
 class Results:
     """Records of an experiment, written after each one, so that a stopped run goes on where it was."""
 
@@ -68,11 +80,16 @@ class Results:
 def _still_valid(old: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the old records of methods that have not changed, if nothing else has."""
     before = old.get("config", {})
-    rest = [{k: v for k, v in c.items() if k != "methods"} for c in (before, config)]
-    if rest[0] != rest[1]:
+    if not before or _essence(before) != _essence(config):
         return []
-    same = {name for name, m in config["methods"].items() if before["methods"].get(name) == m}
+    known = before["methods"]
+    same = {n for n, m in config["methods"].items() if n in known and _essence(known[n]) == _essence(m)}
     return [r for r in old["records"] if r.get("kind") == "baseline" or r["method"] in same]
+
+
+def _essence(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that a record depends on: not how many records there are, nor the other methods."""
+    return {key: value for key, value in settings.items() if key not in (*_SIZES, "methods")}
 
 
 def plain(value: Any) -> Any:

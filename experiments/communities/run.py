@@ -108,7 +108,9 @@ def run(config: dict[str, Any], results: Results) -> None:
         A, labels = connected(graph.adjacency, graph.labels)
         communities = len(np.unique(labels[labels >= 0]))
         for sample in range(config["graph_samples"]):
-            for name in config["methods"]:
+            for name, method in config["methods"].items():
+                if sample >= method.get("samples", config["graph_samples"]):
+                    continue
                 if not results.has(part="graphs", method=name, graph=graph_name, sample=sample):
                     size = min(d, A.shape[0] // 2)
                     found = score(name, A, labels, communities, size, sample, config)
@@ -126,6 +128,8 @@ def time_methods(config: dict[str, Any], results: Results) -> None:
             graph = dcsbm(config["n"], c=config["c"], q=config["q"], alpha=alpha, random_state=repeat)
             A, _ = connected(graph.adjacency, graph.labels)
             for name, method in config["methods"].items():
+                if repeat >= method.get("timing_repeats", config["timing_repeats"]):
+                    continue
                 if not results.has(part="time", method=name, alpha=alpha, repeat=repeat):
                     _, times = embed(
                         method["function"], A, config["q"], config["d"], repeat, method["options"]
