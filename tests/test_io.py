@@ -129,7 +129,9 @@ def test_large_files_are_read_in_blocks(tmp_path, monkeypatch):
     path = tmp_path / "edges.tsv"
     path.write_text("".join(lines))
     whole = by_name(sio.read(path))
-    monkeypatch.setattr(edgelist, "text_blocks", lambda source, encoding: text_blocks(source, block=500))
+    monkeypatch.setattr(
+        edgelist, "text_blocks", lambda source, **options: text_blocks(source, **options | {"block": 500})
+    )
     assert by_name(sio.read(path)) == whole
     integers = tmp_path / "integers.txt"
     integers.write_text("".join(f"{a} {b}\n" for a, b in edges) + "x 1\n")  # strings, at the very end
@@ -145,6 +147,12 @@ def test_large_files_are_read_in_blocks(tmp_path, monkeypatch):
     quoted = tmp_path / "quoted.csv"
     quoted.write_text("".join(f"{a},{b}\n" for a, b in edges) + '"9000",1\n')
     assert 9000 in sio.read(quoted).rows
+
+
+def test_long_comments_before_the_edges(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_text("# nothing yet\n" * 20_000 + "a b\nb c\n")
+    assert sio.read(path).rows.to_list() == ["a", "b", "c"]
 
 
 def test_compression(tmp_path):

@@ -22,7 +22,7 @@ from softvec.labels import Labels
 
 TOKENIZERS = ("words", "whitespace")
 WEIGHTINGS = ("linear", "harmonic", "uniform")
-_SEGMENT = 16_000_000  # tokens counted at a time: 128 MB with their places
+_SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their places
 _IN_MEMORY = 64_000_000  # tokens kept in memory (256 MB); more go to a temporary file
 _ROWS_OUT = 4_000_000  # entries of the result that one task may produce (32 MB)
 _PUNCTUATION = re.compile(r"[^\w\s]")
@@ -328,9 +328,9 @@ def _count(
     for segment in corpus.segments():
         tokens = np.empty(len(segment) + 1, dtype=np.int32)
         tokens = tokens[: kernels.renumber(segment, numbers, tokens)]
-        counts = _count_segment(tokens, n, weights, n_jobs)
+        counts = _count_segment(tokens, n, weights, self_pairs, n_jobs)
         if len(tail) and len(tokens) and segment[0] >= 0:
-            counts = counts + _across(tail, tokens[: len(weights)], n, weights)
+            counts = counts + _across(tail, tokens[: len(weights)], n, weights, self_pairs)
         partial.append((1, counts))
         tail = np.concatenate([tail, tokens[-len(weights) :]])[-len(weights) :]
         while len(partial) > 1 and partial[-1][0] == partial[-2][0]:
@@ -339,15 +339,15 @@ def _count(
     total = partial[-1][1] if partial else sparse.csr_array((n, n), dtype=np.float32)
     for _, part in reversed(partial[:-1]):
         total = total + part
-    if not self_pairs:
-        from softvec.affinity._graphs import off_diagonal
-
-        total = off_diagonal(total)
     return total
 
 
 def _across(
-    before: NDArray[np.int32], after: NDArray[np.int32], n: int, weights: NDArray[np.float32]
+    before: NDArray[np.int32],
+    after: NDArray[np.int32],
+    n: int,
+    weights: NDArray[np.float32],
+    self_pairs: bool,
 ) -> sparse.csr_array:
     """Count the pairs that straddle two segments of one document."""
     left = before[np.flatnonzero(before < 0)[-1] + 1 :] if (before < 0).any() else before
@@ -356,7 +356,7 @@ def _across(
         (a, b, weights[i + j])
         for i, a in enumerate(left[::-1].tolist())
         for j, b in enumerate(right.tolist())
-        if i + j < len(weights)
+        if i + j < len(weights) and (self_pairs or a != b)
     ]
     rows, columns, values = (np.array(part) for part in zip(*found)) if found else ([], [], [])
     once = sparse.coo_array((values, (rows, columns)), shape=(n, n), dtype=np.float32)
@@ -364,7 +364,7 @@ def _across(
 
 
 def _count_segment(
-    tokens: NDArray[np.int32], n: int, weights: NDArray[np.float32], n_jobs: int | None
+    tokens: NDArray[np.int32], n: int, weights: NDArray[np.float32], self_pairs: bool, n_jobs: int | None
 ) -> sparse.csr_array:
     from softvec.kernels import cooccurrence as kernels
 
@@ -385,7 +385,7 @@ def _count_segment(
         lengths = np.empty(hi - lo, np.int64)
         sums = np.zeros(n, np.float32)
         size = kernels.count_rows(
-            tokens, starts, places, weights, lo, hi, sums, indices, values, lengths
+            tokens, starts, places, weights, self_pairs, lo, hi, sums, indices, values, lengths
         )  # fmt: skip
         return indices[:size].copy(), values[:size].copy(), lengths
 
@@ -394,8 +394,13 @@ def _count_segment(
     lengths = np.concatenate([part[2] for part in done])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     wide = np.int32 if indptr[-1] < 2**31 else np.int64
-    indices = np.concatenate([part[0] for part in done]).astype(wide, copy=False)
-    values = np.concatenate([part[1] for part in done])
+    indices, values = np.empty(indptr[-1], wide), np.empty(indptr[-1], np.float32)
+    at = int(indptr[-1])
+    while done:  # one by one, and released: joined at once they would be held twice
+        part_indices, part_values, _ = done.pop()
+        indices[at - len(part_indices) : at] = part_indices
+        values[at - len(part_indices) : at] = part_values
+        at -= len(part_indices)
     matrix = sparse.csr_array((values, indices, indptr.astype(wide)), shape=(n, n))
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix

@@ -25,6 +25,7 @@ from softvec.io.streams import Source, text_blocks
 
 _SMALL = 1 << 21  # bytes below which plain Python takes less than compiling the kernels once would
 _POWERS = 10.0 ** np.arange(23)
+_SAMPLE = 1 << 16  # bytes from which the layout is found
 IDS = ("auto", "integer", "string")
 
 
@@ -75,9 +76,12 @@ def find_layout(
 
     A time column is kept only where temporal edges are read, or with ``keep_time``.
     """
-    block, _, _ = first_block(source, options)
-    head = block[:65_536]
-    sample = lines.sample_lines(head, len(head) == len(block), options.comments)
+    blocks = text_blocks(source, encoding=options.encoding, block=_SAMPLE, longest=4 << 20)
+    sample: list[bytes] = []
+    for block, _ in blocks:  # more than one only where long comments come first
+        sample += lines.sample_lines(block, options.comments)
+        if len(sample) > 1:
+            break
     columns = options.columns
     table = lines.find_table(
         sample, delimiter=options.delimiter, header=options.header, comments=options.comments,

@@ -85,12 +85,9 @@ def is_data(line: bytes, comments: bytes) -> bool:
     return bool(stripped) and stripped[0] not in comments
 
 
-def sample_lines(head: bytes, whole: bool, comments: bytes) -> list[bytes]:
-    """Return the data lines in the first bytes of a text; the last one may be cut, unless it is all."""
-    lines = head.split(b"\n")
-    if not whole and len(lines) > 1:
-        lines.pop()
-    return [line for line in lines if is_data(line, comments)]
+def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
+    """Return the data lines in the first lines of a text."""
+    return [line for line in head.split(b"\n") if is_data(line, comments)]
 
 
 def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:

@@ -113,8 +113,8 @@ def _sample(source: Source, options: TextOptions) -> tuple[list[bytes], lines.Ta
     try:
         table, sample = find_layout(source, options, keep_time=True)
     except InputError:
-        block, _ = next(text_blocks(source, encoding=options.encoding, whole_lines=False), (b"", 1))
-        sample = lines.sample_lines(block[:65_536], len(block) <= 65_536, options.comments)
+        blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, block=1 << 16)
+        sample = lines.sample_lines(next(blocks, (b"", 1))[0], options.comments)
         if len(sample) == 0 or lines.modal_fields(sample, 0)[0] <= 3:
             raise  # too few words a line for a text: what is wrong with the table is the better message
         return sample, None

@@ -178,13 +178,18 @@ def text_encoding(head: bytes, encoding: str | None) -> str:
 
 
 def text_blocks(
-    source: Source, *, encoding: str | None = None, whole_lines: bool = True, block: int = BLOCK
+    source: Source,
+    *,
+    encoding: str | None = None,
+    whole_lines: bool = True,
+    block: int = BLOCK,
+    longest: int = _LONGEST_LINE,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
 
     Blocks end at line ends, or with ``whole_lines=False`` at any blank. A byte-order mark is removed,
     lone carriage returns become line ends, other encodings become UTF-8; what is not UTF-8 is an error
-    with its line.
+    with its line, as is a line of more than ``longest`` bytes.
     """
     line = 1
     carry = b""
@@ -216,10 +221,8 @@ def text_blocks(
             if not whole_lines and cut == 0:
                 cut = max(data.rfind(b" "), data.rfind(b"\t")) + 1
             carry = data[cut:]
-            if len(carry) > _LONGEST_LINE:
-                raise InputError(
-                    f"{source.name}, line {line}: longer than {_LONGEST_LINE >> 20} MiB; not a table"
-                )
+            if len(carry) > longest:
+                raise InputError(f"{source.name}, line {line}: longer than {longest >> 20} MiB; not a table")
             if cut:
                 piece = data[:cut]
                 yield _valid(piece, source.name, line), line

@@ -42,10 +42,11 @@ def places(tokens, starts, out):
 
 
 @njit(nogil=True, cache=True)
-def count_rows(tokens, starts, places, weights, lo, hi, sums, indices, values, lengths):
+def count_rows(tokens, starts, places, weights, own, lo, hi, sums, indices, values, lengths):
     """Count the words around each of the words lo..hi-1; ``weights[s]`` is the weight at distance s + 1.
 
-    ``sums`` (words, zero) is the accumulator and is zero again afterwards. Returns the entries written.
+    ``own`` says whether a word counts near itself. ``sums`` (words, zero) is the accumulator and is zero
+    again afterwards. Returns the entries written.
     """
     window = weights.shape[0]
     size = tokens.shape[0]
@@ -58,6 +59,8 @@ def count_rows(tokens, starts, places, weights, lo, hi, sums, indices, values, l
                 other = tokens[p - s - 1]
                 if other < 0:
                     break
+                if other == word and not own:
+                    continue
                 if sums[other] == 0:
                     indices[total] = other
                     total += 1
@@ -66,6 +69,8 @@ def count_rows(tokens, starts, places, weights, lo, hi, sums, indices, values, l
                 other = tokens[p + s + 1]
                 if other < 0:
                     break
+                if other == word and not own:
+                    continue
                 if sums[other] == 0:
                     indices[total] = other
                     total += 1
