@@ -121,12 +121,12 @@ def test_plan_spends_the_budget_and_reads_near_cells_whole():
     k = 40
     table = np.stack([rng.integers(5, 50, k).astype(float), rng.uniform(0.5, 2, k), np.zeros(k)])
     scores, work, acc = rng.normal(size=k), np.empty((4, k)), np.empty(cells.SLOTS)
-    cells.plan(scores, 0.3, table, 300.0, work, acc)
+    cells.plan(scores, 0.3, table, np.array([300.0, 0.4, 0.1, 1.0]), work, acc)
     tau = work[0]
     assert (tau > 0).all()
     np.testing.assert_allclose((table[0] * np.minimum(tau, 1)).sum(), 300, rtol=1e-9)
     assert np.isinf(tau[np.argmax(scores + np.sqrt(0.3 * table[1]))])
-    cells.plan(scores, 0.3, table, 1e6, work, acc)
+    cells.plan(scores, 0.3, table, np.array([1e6, 0.4, 0.1, 1.0]), work, acc)
     assert np.isinf(work[0]).all()
     assert acc[cells.MODEL] == 0
 

@@ -16,11 +16,11 @@ from softvec.kernels._intrinsics import prefetch
 from softvec.kernels.expsum import LOG2E, exp2_down
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
-WHOLE = 0.4  # share of the budget spent on whole cells, nearest first
-FLOOR = 0.1  # share of the rest spent evenly over all items
 CAP = 4.0  # variance of scores inside a cell beyond which the Gaussian model is not believed
 _BUFFER = 512
 _AHEAD = 8  # rows between a prefetch and its use
+# what a query spends: items, share of them on whole cells, share of the rest spread evenly, parabola or not
+ITEMS, WHOLE, EVEN, BEND = 0, 1, 2, 3
 # slots of an accumulator: a sum is SUM * exp(REF); variances are of SUM, SEEN is the sum over the items read
 REF, SUM, VARIANCE, FOURTH, SEEN, COUNT, MODEL = 0, 1, 2, 3, 4, 5, 6
 SLOTS = 7
@@ -167,7 +167,7 @@ def _unexplained(width, spread, curvature, level, sigma):
 
 
 @njit(nogil=True, cache=True)
-def plan(scores, width, cells, budget, work, acc):
+def plan(scores, width, cells, spend, work, acc):
     """Choose how often one query samples each cell, and the coefficients of its control variate.
 
     ``scores`` are beta x.centre, ``width`` is beta^2 x' omega_within x, ``cells`` the counts, relative
@@ -179,22 +179,22 @@ def plan(scores, width, cells, budget, work, acc):
     tau, level, sigma, rate = work[0], work[1], work[2], work[3]
     acc[:] = 0.0
     acc[REF] = _levels(scores, width, spread, tau, level, sigma, rate)
-    used = _take_whole(rate, counts, WHOLE * budget, tau)
+    used = _take_whole(rate, counts, spend[WHOLE] * spend[ITEMS], tau)
     top, weight, items, total = 0.0, 0.0, 0.0, 0.0
     for c in range(scores.shape[0]):
         items += counts[c]
         if tau[c] == 0.0:
             weight += counts[c] * spread[c] ** 2
             top += counts[c] * spread[c] ** 2 * level[c]
-    curvature = 0.5 * top / weight if weight > 0.0 and width <= CAP else 0.0
+    curvature = spend[BEND] * 0.5 * top / weight if weight > 0.0 and width <= CAP else 0.0
     _unexplained(width, spread, curvature, level, sigma)
     for c in range(scores.shape[0]):
         if tau[c] == 0.0:
             total += counts[c] * sigma[c]
-    share = (1.0 - FLOOR) / total if total > 1e-300 else 0.0
+    share = (1.0 - spend[EVEN]) / total if total > 1e-300 else 0.0
     for c in range(scores.shape[0]):
-        rate[c] = FLOOR / items + share * sigma[c]
-    _spread_budget(rate, counts, budget - used, tau)
+        rate[c] = spend[EVEN] / items + share * sigma[c]
+    _spread_budget(rate, counts, spend[ITEMS] - used, tau)
     for c in range(scores.shape[0]):
         if tau[c] < 1.0:
             acc[MODEL] += counts[c] * sigma[c] ** 2 * (1.0 / tau[c] - 1.0)
@@ -251,13 +251,13 @@ def _score(x, items, rows, size, pending):
 
 
 @njit(nogil=True, cache=True)
-def _read_cells(x, scores, width, cells, items, order, draws, stride, budget, work, pending, rows, acc):
+def _read_cells(x, scores, width, cells, items, order, draws, stride, spend, work, pending, rows, acc):
     """Plan, then read items: the sample itself, or (stride > 0) every stride-th item to learn the variance.
 
     In the second case items weigh 1 / sqrt(probability), so that ``acc[VARIANCE]`` sums what the sample
     would vary by. Returns the curvature; the reference of ``plan`` is kept in ``pending[7, 0]``.
     """
-    curvature = plan(scores, width, cells, budget, work, acc)
+    curvature = plan(scores, width, cells, spend, work, acc)
     base = acc[REF]
     size, first, last = 0, 0, 0
     step = max(stride, 1)
@@ -292,7 +292,7 @@ def _read_cells(x, scores, width, cells, items, order, draws, stride, budget, wo
 
 
 @njit(nogil=True, cache=True)
-def sample_rows(X, S, width, cells, items, order, draws, budget, out):
+def sample_rows(X, S, width, cells, items, order, draws, spend, out):
     """Estimate Z of each row of X (already times beta); a row of ``out`` is an accumulator, SUM the estimate.
 
     ``order`` lists the rows of ``items`` cell after cell, ``draws`` (2, m) their keys and boosts.
@@ -302,7 +302,7 @@ def sample_rows(X, S, width, cells, items, order, draws, budget, out):
     for i in range(X.shape[0]):
         acc = out[i]
         bend = _read_cells(
-            X[i], S[i], width[i], cells, items, order, draws, 0, budget, work, pending, rows, acc
+            X[i], S[i], width[i], cells, items, order, draws, 0, spend, work, pending, rows, acc
         )
         known, excess = 0.0, 0.0
         for c in range(cells.shape[1]):
@@ -314,15 +314,13 @@ def sample_rows(X, S, width, cells, items, order, draws, budget, out):
 
 
 @njit(nogil=True, cache=True)
-def learn_variance(X, S, width, cells, items, order, draws, stride, budget, out):
+def learn_variance(X, S, width, cells, items, order, draws, stride, spend, out):
     """Write for each row log(true variance / variance predicted by the model), or NaN if nothing varies."""
     work = np.empty((4, cells.shape[1]))
     pending, rows = np.empty((8, _BUFFER)), np.empty(_BUFFER, np.int64)
     acc = np.empty(SLOTS)
     for i in range(X.shape[0]):
-        _read_cells(
-            X[i], S[i], width[i], cells, items, order, draws, stride, budget, work, pending, rows, acc
-        )
+        _read_cells(X[i], S[i], width[i], cells, items, order, draws, stride, spend, work, pending, rows, acc)
         out[i] = np.nan
         if acc[MODEL] > 0.0 and acc[VARIANCE] > 0.0:
             spread = math.log(acc[VARIANCE] * stride) + 2.0 * (acc[REF] - pending[7, 0])

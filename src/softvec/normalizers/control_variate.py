@@ -33,6 +33,9 @@ from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_co
 from softvec.normalizers.partition import cut_into_cells
 
 _ROWS = 128  # queries per block
+_WHOLE = 0.4  # share of the samples spent on whole cells, nearest first; flat from 0.3 to 0.5
+_EVEN = 0.1  # share of the rest spread evenly over all items
+_BEND = 1.0  # 0 leaves out the parabola
 _PRIOR = 4.0  # the calibrated model counts as this many degrees of freedom
 _CALIBRATION = 96  # queries that calibrate the model
 _PAIRS = 4096  # items each of them looks at, at most
@@ -113,6 +116,7 @@ class ControlVariate(Normalizer):
         self._cells = cells
         self._table = np.stack([cells.counts.astype(np.float64), cells.radius / typical, first_keys])
         self._within = cells.within.astype(Y.dtype)
+        self._spend = np.array([float(self.n_samples), _WHOLE, _EVEN, _BEND])
         self._calibration = (0.0, 0.0)
 
     def _project(self, X: Array) -> tuple[Array, Array, Array]:
@@ -132,8 +136,8 @@ class ControlVariate(Normalizer):
         def one(lo: int, hi: int) -> None:
             x, scores, width = self._project(X[lo:hi])
             sample_rows(
-                x, scores, width, self._table, self._items, cells.order, cells.draws,
-                float(self.n_samples), out[lo:hi],
+                x, scores, width, self._table, self._items, cells.order, cells.draws, self._spend,
+                out[lo:hi],
             )  # fmt: skip
 
         pool.map(one, row_blocks(len(X), _ROWS))
@@ -155,7 +159,7 @@ class ControlVariate(Normalizer):
             x, scores, width = self._project(asked[lo:hi])
             learn_variance(
                 x, scores, width, self._table, self._items, cells.order, cells.draws, stride,
-                float(self.n_samples), ratios[lo:hi],
+                self._spend, ratios[lo:hi],
             )  # fmt: skip
 
         pool.map(one, row_blocks(size, 8))

@@ -30,7 +30,7 @@ class TopK(Normalizer):
         Random items, drawn once for all queries.
     search : {"auto", "usearch", "exact"}, default="auto"
         ``auto`` takes usearch where it is installed.
-    expansion : int, default=128
+    expansion : int, default=64
         Candidates that the index keeps while it builds and searches.
     index : usearch.index.Index, optional
         The ``index_`` of a fit to the same items, whatever its beta, to save building it again.
@@ -39,7 +39,7 @@ class TopK(Normalizer):
     n_neighbors: int = 25
     n_samples: int = 25
     search: str = "auto"
-    expansion: int = 128
+    expansion: int = 64
     index: Any = None
 
     @property
