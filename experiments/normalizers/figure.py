@@ -60,7 +60,7 @@ def paper_figure(found: dict[str, Any], path: Path) -> None:
     plt = style()
     names = _names(found)
     figure, axes = plt.subplots(len(names), 4, figsize=(11, 2.25 * len(names) + 0.8), squeeze=False)
-    for row, name in zip(axes, names):
+    for place, (row, name) in enumerate(zip(axes, names)):
         for column, norms in enumerate(NORMS):
             left, right = row[2 * column], row[2 * column + 1]
             for record in _select(found, part="scores", embedding=name, norms=norms):
@@ -75,10 +75,10 @@ def paper_figure(found: dict[str, Any], path: Path) -> None:
             right.set_xlim(1e-7, 1)
             right.set_ylim(0, 1)
             left.set_ylabel("CDF")
-            if row is axes[0]:
+            if place == 0:
                 left.set_title(f"{NORMS[norms]}: scores of one item", fontsize=9)
                 right.set_title(f"{NORMS[norms]}: error", fontsize=9)
-            if row is axes[-1]:
+            if place == len(names) - 1:
                 left.set_xlabel(r"$x_i \cdot y_a$")
                 right.set_xlabel(r"$|Z_i - Z_i^{\mathrm{est}}|\,/\,m$")
         row[0].annotate(

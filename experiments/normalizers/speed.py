@@ -54,6 +54,8 @@ def growth(config: dict[str, Any], results: Results) -> None:
             if results.has(**where) or m > sizes["most"].get(name, most):
                 continue
             model = make(config["methods"][name], 1.0, 0, m)
+            model.fit(everything[:1000]).log_partition(everything[:300])  # compile and warm up
+            model = make(config["methods"][name], 1.0, 0, m)
             _, fit = timed(lambda model=model, Y=Y: model.fit(Y))
             _, query = timed(lambda model=model, X=X: model.log_partition(X))
             keep(results, **where, fit=fit, query=query, rows=len(X))
