@@ -27,3 +27,20 @@ def test_page_names_every_option(command, capsys, monkeypatch):
     missing = {option for option in options if option not in page}
     assert not missing, f"docs/commands/{command}.md does not mention {sorted(missing)}"
     assert f"({command}.md)" in (PAGES / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["thesaurus", "words"])
+def test_tables_in_the_documentation_come_from_the_results(name):
+    import importlib
+    import sys
+
+    root = str(PAGES.parent.parent)
+    sys.path.insert(0, root)
+    try:
+        module = importlib.import_module(f"benchmarks.{name}")
+    finally:
+        sys.path.remove(root)
+    if not module.RESULT.exists():
+        pytest.skip(f"{module.RESULT.name} is not here; python -m benchmarks.{name} writes it")
+    result = module.read_json(module.RESULT)
+    assert module.page(result).strip() in module.PAGE.read_text()
