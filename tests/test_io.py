@@ -305,6 +305,21 @@ def test_weighted_edges_are_not_taken_for_contacts(tmp_path):
     assert sio.read(ratings).kind == "graph"
 
 
+def test_users_and_items_are_two_sides(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rows = "userId,movieId,rating,timestamp\n1,10,4.5,100\n2,10,3.0,101\n1,1,5.0,102\n"
+    (tmp_path / "ratings.csv").write_text(rows)
+    frame = pd.read_csv(tmp_path / "ratings.csv")
+    frame.to_parquet(tmp_path / "ratings.parquet")
+    for got in (
+        sio.read(tmp_path / "ratings.csv"),
+        sio.read(tmp_path / "ratings.parquet"),
+        sio.as_affinity(frame),
+    ):
+        assert got.kind == "bipartite"
+        assert by_name(got) == {(1, 10): 4.5, (2, 10): 3.0, (1, 1): 5.0}
+
+
 def test_corpora(tmp_path):
     text = "the cat sat on the mat and the dog sat on the cat\nanother line, with the dog.\n" * 5
     (tmp_path / "book.txt").write_text(text)

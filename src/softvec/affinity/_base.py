@@ -79,10 +79,11 @@ class Affinity:
 
     @property
     def matrix(self) -> sparse.csr_array:
-        """The matrix before normalisation (adjacency, counts) as float CSR, made at each call."""
+        """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
             raise InputError(f"this {self.kind} affinity is an operator only; it has no sparse matrix")
-        values = self.counts.data.astype(np.float32 if self.counts.dtype == bool else np.float64)
+        kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
+        values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
 
     @property

@@ -16,19 +16,34 @@ _SMALL = 200_000  # rows below which Python strings take less than compiling the
 ROLES = ("source", "target", "weight", "time")
 KNOWN = {
     "source": "source src from from_id from_node fromnodeid i u head node1 node_1 id1 a start sender user "
-    "ego gene1 word1 source_id from_node_id subject node_i left user_id row",
+    "ego gene1 word1 source_id from_node_id subject node_i left user_id userid customer customer_id row",
     "target": "target tgt dst dest destination to to_id to_node tonodeid j v tail node2 node_2 id2 b end "
-    "receiver item alter gene2 word2 target_id to_node_id object node_j right item_id column col",
+    "receiver item alter gene2 word2 target_id to_node_id object node_j right item_id itemid movie movie_id "
+    "movieid film product product_id column col",
     "weight": "weight weights w value values count counts score strength rating n freq frequency "
     "combined_score edge_weight number",
     "time": "t time timestamp timestamps ts date datetime times tick",
 }
+_TWO_KINDS = (
+    {"user", "user_id", "userid", "customer", "customer_id", "customerid", "reviewer", "reviewer_id"},
+    {"item", "item_id", "itemid", "movie", "movie_id", "movieid", "film", "product", "product_id", "song"},
+)
 _KNOWN = {role: frozenset(words.split()) for role, words in KNOWN.items()}
 
 
 def known_names(header: Sequence[str]) -> int:
     """Return how many of the column names are words for a source, a target, a weight or a time."""
     return sum(any(_word(name) in words for words in _KNOWN.values()) for name in header)
+
+
+def names_two_kinds(header: Sequence[Any] | None) -> bool:
+    """Whether column names tell of two kinds of items: users of some sort, and items of some sort.
+
+    >>> names_two_kinds(["userId", "movieId", "rating", "timestamp"])
+    True
+    """
+    words = {_word(name) for name in header or ()}
+    return all(words & kind for kind in _TWO_KINDS)
 
 
 def _word(name: Any) -> str:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from softvec.affinity import _objects as objects
 from softvec.affinity._base import Affinity
+from softvec.affinity._columns import names_two_kinds
 from softvec.affinity._corpus import Corpus, cooccurrence
 from softvec.affinity._dense import from_dense
 from softvec.affinity._edges import Edges
@@ -267,7 +268,8 @@ def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affini
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         How to read it, where the default is not what you mean. Default: a matrix is a graph if it is
         square, two-sided if not; a dense matrix that is neither square nor of counts is one of features;
-        pairs are edges of a graph; texts are a corpus; a table with a time column is temporal.
+        pairs are edges of a graph; texts are a corpus; a table with a time column is temporal, one with
+        columns named like users and items is bipartite.
     options
         Passed on to the builder of that kind: :func:`random_walk`, :func:`pairs`, :func:`bipartite`,
         :func:`supra_adjacency`, :func:`cooccurrence`, :func:`neighbors`, :func:`from_dense`.
@@ -336,6 +338,8 @@ def _guess(data: Any) -> str:
         return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
     if objects.is_frame(data):
         header = [str(name).strip().lower() for name in objects.frame_columns(data)]
+        if names_two_kinds(header):
+            return "bipartite"
         return "temporal" if {"t", "time", "timestamp"} & set(header) and len(header) > 2 else "graph"
     if isinstance(data, list | tuple) and data and isinstance(data[0], str):
         return "corpus"

@@ -247,8 +247,8 @@ def cooccurrence(
     >>> P = cooccurrence(["the cat sat", "the dog sat"], window=2, min_count=1)
     >>> P.rows.to_list()
     ['the', 'sat', 'cat', 'dog']
-    >>> P.matrix[[0], :].toarray()  # next to cat and dog, one word from sat, twice
-    array([[0., 1., 1., 1.]])
+    >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from sat, twice
+    [0.0, 1.0, 1.0, 1.0]
     """
     window = _positive("window", window)
     min_count = _positive("min_count", min_count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from softvec.affinity._columns import names_two_kinds
 from softvec.errors import InputError
 from softvec.io import lines
 from softvec.io.lines import NUMBER, Table
@@ -53,7 +54,7 @@ def find_format(source: Source, format: str | None = None) -> str:
 
 
 def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str) -> str:
-    """Say what a text holds: ``graph``, ``temporal``, ``features`` or ``corpus``.
+    """Say what a text holds: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
 
     A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
 
@@ -68,6 +69,8 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str) -> str:
     """
     if table is None:
         return "corpus"
+    if names_two_kinds(table.header):
+        return "bipartite"
     if "time" in table.roles and table.header is not None and table.n_fields > 2:
         return "temporal"
     if _is_features(sample, table):

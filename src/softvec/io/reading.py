@@ -22,6 +22,7 @@ from softvec.affinity import (
 )
 from softvec.affinity import as_affinity as from_object
 from softvec.affinity import pairs as pairs_of
+from softvec.affinity._columns import names_two_kinds
 from softvec.affinity._convert import KINDS, check_options
 from softvec.affinity._objects import Graph
 from softvec.errors import InputError
@@ -43,7 +44,8 @@ def read(where: Any, *, kind: str | None = None, **options: Any) -> Affinity:
         are seen through. ``-`` is standard input. A directory is a corpus, one text file a document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         What the data is. Default: a matrix or a list of edges is a graph, a table with a time column is
-        temporal, a text of lines of words is a corpus, a table of decimals is one of features.
+        temporal, one with columns named like users and items is bipartite, a text of lines of words is a
+        corpus, a table of decimals is one of features.
     options
         Of the reader (see :func:`read_graph`, :func:`read_corpus`, :func:`read_temporal`,
         :func:`read_features`) and of the builder of that kind (see :mod:`softvec.affinity`).
@@ -100,6 +102,8 @@ def _guess_kind(source: Source, options: dict[str, Any]) -> str:
         return "graph" if array.shape[0] == array.shape[1] else "features"
     if format in ("parquet", "arrow"):
         schema, _ = tables.arrow_batches(source, format)
+        if names_two_kinds(schema.names):
+            return "bipartite"
         roles = tables.table_roles(schema, options.get("columns"), False, source.name)
         return "temporal" if "time" in roles else "graph"
     if format != "text":
