@@ -73,7 +73,35 @@ def betas(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
                     *(_percent(c["relative_median"], c["relative_p95"]) for c in cells),
                 ]
             )
-    return _table(["method", "beta", *(_title(*s) for s in settings)], rows)
+    table = _table(["method", "beta", *(_title(*s) for s in settings)], rows)
+    return f"{table}\n\n{one_percent(found, settings)}"
+
+
+def one_percent(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
+    """Name the cheapest method whose median error is at most 1% at beta 9 in every setting, and its cost."""
+    good = []
+    for method in found["config"]["methods"]:
+        records = [
+            _select(found, part="accuracy", embedding=name, norms=norms, beta=9, method=method)
+            for name, norms in settings
+        ]
+        if method != "Exact" and all(records) and all(r[0]["relative_median"] <= 0.01 for r in records):
+            good.append((sum(r[0]["cost"]["query"] for r in records), method, [r[0] for r in records]))
+    if not good:
+        return "No method but the exact sum holds 1% (median) at beta 9 in every setting."
+    _, method, records = min(good, key=lambda item: item[0])
+    parts = []
+    for (name, norms), r in zip(settings, records):
+        share = r["cost"]["query"] / (r["m"] * r["d"])
+        seconds = r["fit"]["cpu_seconds"] + r["query"]["cpu_seconds"]
+        parts.append(
+            f"{_title(name, norms)}: {100 * r['relative_median']:.2g}%, {seconds:.2g} core seconds, "
+            f"{100 * share:.0f}% of the multiply-adds of the exact sum per query"
+        )
+    return (
+        f"The cheapest method with a median error of 1% or less at beta 9 in every setting is `{method}` "
+        f"({'; '.join(parts)}; core seconds are those of the fit and 1,000 queries)."
+    )
 
 
 def _percent(median: float, p95: float) -> str:

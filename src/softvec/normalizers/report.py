@@ -92,21 +92,12 @@ def report(
     count = min(check_count("rows", rows), len(Y))
     X = Y[np.sort(np.random.default_rng(seed).choice(len(Y), count, replace=False))]
     tried: list[dict[str, Any]] = []
-    if method == "auto":
-        if options:
-            raise InputError(
-                f"method 'auto' takes no {', '.join(options)}; name a method to set its parameters"
-            )
+    if method == "auto" and not options:
         found = select(Y, X, beta=beta, error=error, rows=min(200, count), random_state=seed, n_jobs=n_jobs)
         tried = [vars(measurement) for measurement in found.tried]
-        chosen: Normalizer = found.normalizer
-    elif method in METHODS:
-        try:
-            chosen = METHODS[method](beta=beta, random_state=seed, n_jobs=n_jobs, **options)
-        except TypeError:
-            raise InputError(f"method {method!r} does not take all of {', '.join(options)}") from None
+        chosen = found.normalizer
     else:
-        raise InputError(f"method is {method!r}; pass 'auto' or one of {', '.join(METHODS)}")
+        chosen = _make(method, {"beta": beta, "random_state": seed, "n_jobs": n_jobs}, options)
     started = time.perf_counter()
     log_z, fit_seconds = _run(chosen, Y, X)
     seconds = time.perf_counter() - started
@@ -128,6 +119,18 @@ def report(
         "exact_seconds": time.perf_counter() - started,
         "tried": tried,
     }
+
+
+def _make(method: str, common: dict[str, Any], options: dict[str, Any]) -> Normalizer:
+    """Return the named method, unfitted."""
+    if method == "auto":
+        raise InputError(f"method 'auto' takes no {', '.join(options)}; name a method to set its parameters")
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}; pass 'auto' or one of {', '.join(METHODS)}")
+    try:
+        return METHODS[method](**common, **options)
+    except TypeError:
+        raise InputError(f"method {method!r} does not take all of {', '.join(options)}") from None
 
 
 def _run(normalizer: Normalizer, Y: Array, X: Array) -> tuple[Array, float]:
