@@ -123,34 +123,30 @@ def run(config: dict[str, Any], results: Results) -> None:
 
 def reconstruct(problem: Problem, X: np.ndarray, config: dict[str, Any], curves: bool) -> dict[str, Any]:
     """Score the vectors on all epidemics; curves of the first one are kept for the figure."""
-    errors: dict[str, list[float]] = {"probabilities": [], "states": []}
-    accuracy, kept = [], {}
-    for number, infected in enumerate(problem.epidemics):
-        for count in errors:
-            found = reconstruct_epidemic(
-                X,
-                problem.nodes,
-                problem.times,
-                infected,
-                C=config["C"],
-                count=count,
-                standardize=True,
-                repeats=config["observations"],
-                random_state=number,
-            )
-            errors[count].append(found["mae"])
-            if count == "probabilities":
-                accuracy.append(found["accuracy"])
-                if curves and number == 0:
-                    content = found.to_dict()
-                    kept = {
-                        k: content[k] for k in ("times", "infected", "predicted_mean", "predicted_spread")
-                    }
+    found = [
+        reconstruct_epidemic(
+            X,
+            problem.nodes,
+            problem.times,
+            infected,
+            C=config["C"],
+            count="probabilities",
+            standardize=True,
+            repeats=config["observations"],
+            random_state=number,
+        )
+        for number, infected in enumerate(problem.epidemics)
+    ]
+    content = found[0].to_dict() if curves else {}
+    kept = {
+        k: content[k] for k in ("times", "infected", "predicted_mean", "predicted_spread") if k in content
+    }
     result: dict[str, Any] = {
-        "mae": float(np.mean(errors["probabilities"])),
-        "mae_by_epidemic": errors["probabilities"],
-        "mae_states": float(np.mean(errors["states"])),
-        "accuracy": float(np.mean(accuracy)),
+        "mae_by_epidemic": [one["mae"] for one in found],
+        **{
+            metric: float(np.mean([one[metric] for one in found]))
+            for metric in ("mae", "mae_states", "accuracy")
+        },
     }
     return {**result, "curves": kept} if kept else result
 

@@ -20,8 +20,9 @@ class Reconstruction:
     Attributes
     ----------
     scores : Scores
-        ``mae``: mean over the snapshots of |predicted - true| number of infected; ``accuracy`` and
-        ``majority`` over the unobserved states; ``n_observed``.
+        ``mae``: mean over the snapshots of |predicted - true| number of infected, counted as asked for;
+        ``mae_states`` and ``mae_probabilities``, counted either way; ``accuracy`` and ``majority`` over the
+        unobserved states; ``n_observed``.
     times : ndarray of shape (T,)
         Snapshots in which somebody is active.
     truth : ndarray of shape (T,)
@@ -145,13 +146,17 @@ def reconstruct_epidemic(
         hidden[observed] = False
         share = infected[hidden].mean() if hidden.any() else 0.0
         right = ((values > 0.5) == infected)[hidden]
-        values = values if count == "probabilities" else (values > 0.5).astype(float)
-        values[observed] = infected[observed]
-        curve = np.bincount(place, weights=values, minlength=len(snapshots))
-        curves.append(curve)
+        both = {}
+        for way, predicted in (("states", (values > 0.5).astype(float)), ("probabilities", values)):
+            predicted[observed] = infected[observed]
+            both[way] = np.bincount(place, weights=predicted, minlength=len(snapshots))
+        curves.append(both[count])
+        errors = {way: float(np.abs(curve - truth).mean()) for way, curve in both.items()}
         rows.append(
             {
-                "mae": float(np.abs(curve - truth).mean()),
+                "mae": errors[count],
+                "mae_states": errors["states"],
+                "mae_probabilities": errors["probabilities"],
                 "accuracy": float(right.mean()) if len(right) else 1.0,
                 "majority": float(max(share, 1 - share)),
                 "n_observed": float(len(observed)),
