@@ -39,8 +39,9 @@ from softvec.optimize.fold_in import fold_in
 
 Array = NDArray[Any]
 INITS = ("random", "power")
-# A sample of rows is checked after the fit when that costs at most this share of it.
-_CHEAP = 0.05
+# After the fit up to 50 rows are checked, as many as cost at most this share of it (an exp counts as 20
+# multiply-adds); fewer than 10 say too little, and then none are.
+_CHEAP = 0.01
 _LOUD = 2.0  # error of log Z above which the approximated loss says little
 
 
@@ -248,8 +249,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.diagnosis_ = None
             n, m = operator.shape
             work = max(1, state.epoch) * (operator.nnz + n * self.n_components) * self.n_components
-            rows = min(n, 50)
-            if problem.normalizer == "mixture" and rows * m * self.n_components <= max(_CHEAP * work, 1e7):
+            budget = max(_CHEAP * work, 2e6) / (m * (self.n_components + 20))
+            rows = int(min(n, 50, budget))
+            if problem.normalizer == "mixture" and rows >= min(n, 10):
                 self.diagnosis_ = self._diagnose(rows, pool)
 
     def _checkpoint(self, operator: Operator) -> Checkpoint | None:
