@@ -51,9 +51,12 @@ class Results:
         old = json.loads(path.read_text()) if path.exists() else {}
         self.records: list[dict[str, Any]] = _still_valid(old, json.loads(json.dumps(config)))
         self.summary: dict[str, Any] = {}
+        self.only: list[str] = []
 
     def has(self, **key: Any) -> bool:
-        """Whether there is a record with these values."""
+        """Whether there is a record with these values, or its method is not among those to run."""
+        if self.only and key.get("method") not in {None, *self.only}:
+            return True
         return any(all(record.get(k) == v for k, v in key.items()) for record in self.records)
 
     def add(self, **record: Any) -> None:
@@ -173,6 +176,7 @@ def main(
     parser = argparse.ArgumentParser(prog=f"experiments.{name}")
     parser.add_argument("--quick", action="store_true", help="a small version, in a minute or two")
     parser.add_argument("--plot", action="store_true", help="draw the figure from the results that are there")
+    parser.add_argument("--only", action="append", default=[], metavar="METHOD", help="run no other method")
     parser.add_argument("--redo", action="append", default=[], metavar="METHOD", help="forget its records")
     parser.add_argument("--redo-times", action="store_true", help="forget the timings first")
     parser.add_argument(
@@ -185,7 +189,8 @@ def main(
     path = home / "results" / f"{size}.json"
     if not options.plot:
         results = Results(path, config_of(name, options.quick))
-        unknown = set(options.redo) - set(results.config["methods"])
+        results.only = options.only
+        unknown = {*options.redo, *options.only} - set(results.config["methods"])
         if unknown:
             parser.error(f"no method {', '.join(unknown)}; there are {', '.join(results.config['methods'])}")
         results.records = [

@@ -86,6 +86,7 @@ def run(config: dict[str, Any], results: Results) -> None:
                 name
                 for name, method in config["methods"].items()
                 if sample < method.get("samples", config["samples"])
+                and alpha in method.get("alphas", config["alphas"])
                 and not results.has(part="dcsbm", method=name, alpha=alpha, sample=sample)
             ]
             if not missing:
@@ -157,12 +158,18 @@ def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
     times: dict[str, Any] = {}
     for name in config["methods"]:
         rows = results.select(part="time", method=name)
+        if not rows:
+            continue
         by_alpha = {
             str(alpha): mean_spread([row["seconds"] for row in rows if row["alpha"] == alpha])
-            for alpha in config["timing_alphas"]
+            for alpha in dict.fromkeys(row["alpha"] for row in rows)
         }
         times[name] = {**median_times(rows), "by_alpha": by_alpha}
-    ours = [name for name, method in config["methods"].items() if method["function"] == "softvec"]
+    ours = [
+        name
+        for name, method in config["methods"].items()
+        if method["function"] == "softvec" and name in times
+    ]
     checks = {name: _checks(name, table, times) for name in ours}
     return {"dcsbm": table, "graphs": graphs, "times": times, "checks": checks}
 
@@ -196,6 +203,8 @@ def plot(content: dict[str, Any], path: Path) -> None:
         look = {"color": color, "marker": marker, "ls": line, "ms": 4, "lw": 1.2, "capsize": 2, "label": name}
         values, spread = ([row[key] for row in rows.values()] for key in ("nmi", "nmi_spread"))
         left.errorbar([float(alpha) for alpha in rows], values, spread, **look)
+        if name not in times:
+            continue
         by_alpha = times[name]["by_alpha"]
         values, spread = zip(*by_alpha.values())
         lower = [min(s, 0.9 * v) for s, v in zip(spread, values)]  # the axis is logarithmic
@@ -226,19 +235,20 @@ near the threshold, DeepWalk behind both. It does not say how isolated nodes are
 be compared one by one."""
 
 
+def _percent(entry: dict[str, Any] | None) -> str:
+    return f"{100 * entry['nmi']:.1f}" if entry else ""
+
+
 def report(content: dict[str, Any]) -> str:
     """Return the results in Markdown."""
     summary, config = content["summary"], content["config"]
     names = list(summary["dcsbm"])
     alphas = [str(alpha) for alpha in config["alphas"]]
-    rows = [
-        [alpha, *(f"{100 * summary['dcsbm'][name][alpha]['nmi']:.1f}" for name in names)] for alpha in alphas
-    ]
+    rows = [[alpha, *(_percent(summary["dcsbm"][name].get(alpha)) for name in names)] for alpha in alphas]
     rows.append(["median time (s)", *(f"{summary['times'][name]['seconds']:.2f}" for name in names)])
     rows.append(["of all cores (s)", *(f"{summary['times'][name]['cpu_seconds']:.2f}" for name in names)])
     graphs = [
-        [graph, *(f"{100 * found[name]['nmi']:.1f}" if name in found else "" for name in names)]
-        for graph, found in summary["graphs"].items()
+        [graph, *(_percent(found.get(name)) for name in names)] for graph, found in summary["graphs"].items()
     ]
     lines = []
     for name, check in summary["checks"].items():
