@@ -174,8 +174,8 @@ class Engine:
             return self.sums.first.sum(axis=0)
 
         def one(lo: int, hi: int) -> Array:
-            w = np.ones(hi - lo) if weight is None else weight[lo:hi]
-            return w @ X[lo:hi]
+            w = np.ones(hi - lo, X.dtype) if weight is None else weight[lo:hi].astype(X.dtype)
+            return (w @ X[lo:hi]).astype(np.float64)
 
         return np.sum(self.runtime.workers.map(one, row_blocks(len(X), self.block)), axis=0)
 
