@@ -98,21 +98,25 @@ def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
 
 
 def find_delimiter(lines: Sequence[bytes]) -> int:
-    """Return the delimiter that cuts most lines into the same number of fields, at least two."""
-    best, best_share = 0, 0.0
+    """Return the delimiter that cuts most lines into the same number of fields, at least two.
+
+    >>> [chr(find_delimiter([line])) for line in (b"Rome, Italy\\tParis, France", b"1;2;0,5", b"a,b")]
+    ['\\t', ';', ',']
+    """
+    best, best_share, best_number = 0, 0.0, 0
     for delimiter in (9, 44, 59, 124):
-        byte = bytes([delimiter])
-        if not any(byte in line for line in lines):
+        if not any(delimiter in line for line in lines):
             continue
         number, share = modal_fields(lines, delimiter)
-        spaced = delimiter != 9 and _mostly_spaced(lines, delimiter)
-        if number >= 2 and share > best_share and not spaced:
-            best, best_share = delimiter, share
+        if number < 2 or (delimiter != 9 and _mostly_spaced(lines, delimiter)):
+            continue
+        if delimiter == 9 and share == 1:
+            return 9
+        if (share, number) > (best_share, best_number):
+            best, best_share, best_number = delimiter, share, number
     number, share = modal_fields(lines, 0)
-    # tabs and spaces mixed as blanks cut every line alike: then they are blanks
-    if number >= 2 and (share > best_share or (best == 0)):
-        return 0
-    return best
+    # blanks of any kind, where they cut more lines alike than a single character does
+    return 0 if number >= 2 and share > best_share else best
 
 
 def _mostly_spaced(lines: Sequence[bytes], delimiter: int) -> bool:
