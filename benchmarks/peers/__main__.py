@@ -27,6 +27,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--graphs", nargs="+", metavar="NAME", help=f"of {', '.join(graphs.NAMES)}")
     parser.add_argument("--methods", nargs="+", metavar="TEXT", help="parts of the names of the methods")
     parser.add_argument("--no-sweep", action="store_true", help="published settings only")
+    parser.add_argument(
+        "--once", action="store_true", help="time once: for a busy machine, with --retime later"
+    )
     parser.add_argument("--threads", type=int, default=2, help="for every method alike (default: 2)")
     parser.add_argument("--output", type=Path, help="result file (default: benchmarks/results)")
     parser.add_argument("--report", action="store_true", help="tables, plots and checks of what is there")
@@ -57,7 +60,9 @@ def main(words: list[str] | None = None) -> int:
         path.unlink(missing_ok=True)
     if not options.report:
         protocol = QUICK_PROTOCOL if options.quick else Protocol()
-        campaign = Campaign(path, replace(protocol, threads=options.threads))
+        protocol = replace(protocol, threads=options.threads)
+        protocol = replace(protocol, repeats=1, rounds=1) if options.once else protocol
+        campaign = Campaign(path, protocol)
         sweep = not (options.no_sweep or options.quick)
         chosen = chosen_methods(options.methods, options.quick)
         campaign.run(names, chosen, sweep=sweep, retime=options.retime)

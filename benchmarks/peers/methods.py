@@ -73,6 +73,7 @@ METHODS = [
         {**N2V, "p": 1.0, "q": 1.0, "epochs": 10},
         ({**N2V, "p": 1.0, "q": 0.5, "epochs": 10},),
         walks=True,
+        skip=("dcsbm_1.5", "dcsbm_3"),
         source="node2vec paper: 10 walks of 80, window 10",
     ),
     Method(
@@ -94,6 +95,7 @@ METHODS = [
         ({"p": 1.0, "q": 1.0, "num_walks": 10, "walk_length": 80, "window_size": 10},),
         walks=True,
         max_nodes=11_000,
+        skip=("dcsbm", "amazon"),
         source="node2vec paper: 10 walks of 80, window 10, q = 0.5",
     ),
     Method(
@@ -138,7 +140,7 @@ METHODS = [
         "UMAP layout",
         "umap",
         "umap_layout",
-        max_nodes=5_000,
+        max_nodes=3_500,
         source="package defaults",
     ),
     Method(
