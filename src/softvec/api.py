@@ -122,7 +122,8 @@ def to_affinity(
         affinity = as_affinity(data, kind=kind, **options)
     if affinity.kind == "corpus" and "subsample" not in options and not isinstance(data, Affinity):
         affinity = _subsampled(affinity)
-    if walk_length is None and "length" not in options and not isinstance(data, Affinity):
+    plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
+    if walk_length is None and plain:
         walk_length = WALK_LENGTH.get(affinity.kind)
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
