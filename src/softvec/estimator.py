@@ -119,7 +119,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> from softvec import EDRep
     >>> A = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)  # two groups of four
-    >>> X = EDRep(n_components=2, random_state=0).fit_transform(A)
+    >>> X = EDRep(n_components=2, beta=1, random_state=0).fit_transform(A)
     >>> bool((X[:4] @ X[:4].T).min() > (X[:4] @ X[4:].T).max())
     True
     """
