@@ -43,7 +43,7 @@ def data():
 @pytest.mark.parametrize("method", METHODS)
 def test_unbiased_with_an_honest_standard_error(method, data):
     Y, X, truth = data
-    runs = 150
+    runs = 1500 if method == "hyperbolic" else 150  # heavy tails: a mean of 150 draws is not yet normal
     values, errors = np.empty((runs, len(X))), np.empty((runs, len(X)))
     for seed in range(runs):
         found = METHODS[method](seed).fit(Y).estimate(X)
@@ -110,7 +110,7 @@ def test_cells_hold_every_item_once():
         np.testing.assert_allclose(found.centers[c], inside.mean(axis=0), atol=1e-6)
         offsets = inside - inside.mean(axis=0)
         scatter += offsets.T @ offsets
-        np.testing.assert_allclose(found.radius[c], (offsets**2).sum(axis=1).mean(), rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(found.radius[c], (offsets**2).sum(axis=1).mean(), rtol=1e-4, atol=1e-6)
         assert (np.diff(found.draws[0, lo:hi]) >= 0).all()
         np.testing.assert_allclose(found.draws[1, lo:hi].mean(), 1, rtol=1e-5)
     np.testing.assert_allclose(found.within, scatter / 500, atol=1e-6)

@@ -71,11 +71,16 @@ def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
     """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng([seed, len(X), k])
     sample = X if len(X) <= 50_000 else X[np.sort(rng.choice(len(X), 50_000, replace=False))]
     model = KMeans(min(k, len(sample)), n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():  # fewer distinct points than classes: compact() drops the empty ones
+    # a limit set before scikit-learn's libraries were loaded does not bind them; sums would follow threads
+    with (
+        threadpool_limits(limits=1),
+        warnings.catch_warnings(),
+    ):  # fewer distinct points than classes: compact() drops the empty ones
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(sample)
     centers = model.cluster_centers_.astype(X.dtype)
