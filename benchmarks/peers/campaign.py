@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from benchmarks.common import ROOT, fingerprint, pinned, provenance, read_json, write_json
 
 from . import environments, scoring
-from .graphs import REAL, Graph, load
+from .graphs import NAMES, REAL, Graph, load
 from .methods import Method
 
 HERE = Path(__file__).resolve().parent
@@ -69,7 +69,10 @@ class Campaign:
         self.data.setdefault("cells", {})
 
     def save(self) -> None:
-        """Write the result file."""
+        """Write the result file, graphs in the order of the registry."""
+        for key in ("graphs", "cells"):
+            found = self.data[key]
+            self.data[key] = {name: found[name] for name in NAMES if name in found}
         self.data = {**provenance(self.protocol.threads), "protocol": vars(self.protocol), **{
             key: self.data[key] for key in ("environments", "graphs", "cells")
         }}  # fmt: skip
@@ -139,6 +142,7 @@ class Bench:
         for published in (True, False):
             chosen = [job for job in todo if (job[1] == PUBLISHED) == published]
             self._fill([job for job in chosen if self._allowed(job[0], published)])
+        self.retime(methods, sweep=sweep, only_stale=True)
 
     def missing(self, methods: list[Method], sweep: bool) -> Iterator[tuple[Method, str, dict[str, Any]]]:
         """Yield the (method, setting name, parameters) that no valid cell answers."""
@@ -189,22 +193,40 @@ class Bench:
                 cell["seconds"] = float(np.median(cell["all_seconds"]))
         self.campaign.save()
 
-    def retime(self, methods: list[Method], *, sweep: bool) -> None:
-        """Measure time and memory of the finished cells anew and keep their scores."""
+    def retime(self, methods: list[Method], *, sweep: bool, only_stale: bool = False) -> None:
+        """Measure time and memory of finished cells anew and keep their scores.
+
+        Stale are cells that were timed with other threads or fewer repeats than this run's.
+        """
         extra = []
         for method in methods:
             for variant, params in variants(method, sweep):
                 cell = self.campaign.cells(self.graph.name).get(cell_key(method, variant))
                 if cell is None or "micro_f1" not in cell:
                     continue
+                if only_stale and cell.get("timing") == self.timing():
+                    continue
                 report, X = self.child(method, params, self.whole, self.protocol.repeats)
                 if X is None:
                     continue
-                cell.update(report)
+                cell.update(report, timing=self.timing())
+                self._add_links(cell, method, params)
                 print(f"  {self.graph.name:14} {method.name:26} {describe(cell)}", flush=True)
                 if cell["seconds"] < self.protocol.timing_budget:
                     extra.append((method, variant, params))
         self._more_rounds(extra, self.protocol.rounds - 1)
+
+    def timing(self) -> dict[str, int]:
+        """Return how cells are timed in this run."""
+        return {key: getattr(self.protocol, key) for key in ("threads", "repeats", "rounds")}
+
+    def _add_links(self, cell: dict[str, Any], method: Method, params: dict[str, Any]) -> None:
+        spent = min(cell["seconds"], cell["cpu_seconds"])
+        if cell["variant"] != PUBLISHED or "auc_random" in cell or spent > self.protocol.link_limit:
+            return
+        _, X = self.child(method, params, self.rest, 1)
+        if X is not None:
+            cell.update(scoring.links(X, self.split))
 
     def cell(self, method: Method, variant: str, params: dict[str, Any]) -> dict[str, Any]:
         """Embed, time and score one setting; failures are recorded, not raised."""
@@ -212,16 +234,13 @@ class Bench:
         recipe = self.recipe(method, params)
         cell: dict[str, Any] = {"method": method.name, "variant": variant, "recipe": recipe}
         report, X = self.child(method, params, self.whole, self.protocol.repeats)
-        cell.update(report)
+        cell.update(report, timing=self.timing())
         if X is None:
             return cell
         cell.update(scoring.classification(X, self.graph, repeats=self.splits))
         if variant == PUBLISHED:
             cell.update(scoring.clustering(X, self.graph))
-            if min(cell["seconds"], cell["cpu_seconds"]) <= self.protocol.link_limit:
-                _, rest = self.child(method, params, self.rest, 1)
-                if rest is not None:
-                    cell.update(scoring.links(rest, self.split))
+            self._add_links(cell, method, params)
         cell["cell_seconds"] = time.perf_counter() - start
         return cell
 
