@@ -119,6 +119,16 @@ def test_names_with_equal_hashes_stay_apart():
     assert table.labels().to_list() == ["a", "b", "c", "ab"]
 
 
+def test_large_edges_are_used_up(monkeypatch):
+    monkeypatch.setattr(_edges, "_SMALL", 0)
+    builder = aff.EdgeBuilder()
+    builder.add([[("a", "b"), ("b", "c")]])
+    edges = builder.finish()
+    assert aff.random_walk(edges).shape == (3, 3)
+    with pytest.raises(InputError, match="read them again"):
+        aff.random_walk(edges)
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 def test_long_rows_are_sorted_and_merged(path, weighted):
     hub = np.stack([np.zeros(5000, int), rng.integers(1, 900, 5000)], axis=1)

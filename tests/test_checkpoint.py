@@ -69,6 +69,14 @@ def interrupted(path, **changes):
         EDRep(**options, checkpoint=path, checkpoint_every=4, callbacks=[stop_at(9)]).fit(graph())
 
 
+def test_one_epoch_to_go_gives_the_same_bits(tmp_path):
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(KeyboardInterrupt):
+        EDRep(**OPTIONS, checkpoint=path, checkpoint_every=1, callbacks=[stop_at(38)]).fit(graph())
+    resumed = EDRep(**OPTIONS, checkpoint=path).fit_transform(graph())
+    assert np.array_equal(resumed, EDRep(**OPTIONS).fit_transform(graph()))
+
+
 def test_history_goes_on_and_a_random_seed_is_kept(tmp_path):
     path = tmp_path / "run.ckpt"
     interrupted(path, random_state=None)

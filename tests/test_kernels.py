@@ -1,5 +1,9 @@
 """Compiled kernels against the reference, over precision, sizes and options."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -140,3 +144,24 @@ def test_steps(dtype, step):
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=2e-3, atol=1e-5)
     if step == "sphere_step":
         np.testing.assert_allclose(np.linalg.norm(results[1][0], axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 3])
+def test_cached_code_gives_the_bits_of_fresh_code(tmp_path, n_clusters):
+    code = (
+        "import sys, hashlib, numpy as np\nfrom scipy import sparse\nfrom softvec import EDRep\n"
+        "A = sparse.random_array((3000, 3000), density=0.003, rng=np.random.default_rng(0)).tocsr()\n"
+        f"X = EDRep(16, n_clusters={n_clusters}, n_epochs=20, random_state=0).fit_transform(A + A.T)\n"
+        "assert 'numba' in sys.modules\n"
+        "print(hashlib.sha256(X.tobytes()).hexdigest())\n"
+    )
+
+    def run():
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    fresh = run()
+    assert list(tmp_path.rglob("*.nbc"))
+    assert run() == fresh

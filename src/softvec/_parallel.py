@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
+from softvec._interrupt import interrupts_put_off, let_interrupts_through
+
 T = TypeVar("T")
 
 
@@ -86,6 +88,7 @@ class Workers:
                 except IndexError:
                     return
                 take(i, function(*block))
+                let_interrupts_through()
 
         if self._pool is None or len(blocks) == 1:
             drain()
@@ -99,15 +102,19 @@ class Workers:
         finally:
             for other in others:
                 other.result()
+        let_interrupts_through()
 
 
 @contextmanager
 def workers(n_jobs: int | None = None) -> Iterator[Workers]:
-    """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use."""
+    """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use.
+
+    Ctrl-C takes effect between two blocks.
+    """
     from threadpoolctl import threadpool_limits
 
     count = resolve_n_jobs(n_jobs)
-    with threadpool_limits(limits=1):
+    with interrupts_put_off(), threadpool_limits(limits=1):
         if count == 1:
             yield Workers(1, None)
             return

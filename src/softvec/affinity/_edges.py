@@ -135,7 +135,7 @@ class Report:
 def compress(
     edges: Edges, *, both: bool, weighted: bool, self_loops: bool, merge: str
 ) -> tuple[sparse.csr_array, Report]:
-    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; empties ``edges.codes`` as it goes.
+    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; ``edges`` is spent.
 
     Parameters
     ----------
@@ -150,13 +150,12 @@ def compress(
     merge : {"sum", "merge", "error"}
         Duplicates are added up (counted, without weights), reduced to one edge, or refused.
     """
+    if not edges.codes and len(edges.rows):
+        raise InputError("these edges have become a matrix already and are gone; read them again")
     counted = merge == "sum" and not weighted
     if not weighted and edges.weights is not None:
         edges = replace(edges, weights=None)
-    if weighted and edges.weights is not None:
-        edges, zeros = _without_zeros(edges)
-    else:
-        zeros = 0
+    zeros = _drop_zeros(edges) if weighted else 0
     if len(edges) <= _SMALL:
         build = _compress_small
     else:
@@ -175,14 +174,17 @@ def compress(
     return matrix, Report(loops, duplicates, zeros)
 
 
-def _without_zeros(edges: Edges) -> tuple[Edges, int]:
-    """Drop edges of weight 0: they are no edges, but their ends stay."""
+def _drop_zeros(edges: Edges) -> int:
+    """Drop edges of weight 0, in place: they are no edges, but their ends stay. Return their number."""
+    zeros = 0
     weights = edges.weights or []
-    zeros = sum(int(np.count_nonzero(w == 0)) for w in weights)
-    if not zeros:
-        return edges, 0
-    pairs, flat = edges.pairs(), np.concatenate(weights)
-    return replace(edges, codes=[pairs[flat != 0]], weights=[flat[flat != 0]]), zeros
+    for b in range(len(weights)):  # one piece at a time is held twice
+        some = weights[b] != 0
+        dropped = len(some) - int(np.count_nonzero(some))
+        if dropped:
+            zeros += dropped
+            edges.codes[b], weights[b] = edges.codes[b][some], weights[b][some]
+    return zeros
 
 
 def _compress_small(
@@ -243,10 +245,12 @@ def _compress_large(
         codes, edges.codes[b] = edges.codes[b], _NONE  # released one by one
         if edges.weights:
             weights = edges.weights[b].astype(kind, copy=False)
+            edges.weights[b] = np.empty(0)
         else:
             weights = np.ones(len(codes) if valued else 0, dtype=kind)
         graph.place(codes, weights, both, loops, cursor, indices[:, None], values)
         del codes, weights
+    edges.codes.clear()
 
     def merge(lo: int, hi: int) -> tuple[int, int]:
         return graph.merge_rows(indptr, indices, values, lo, hi, counts)

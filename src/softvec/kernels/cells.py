@@ -38,50 +38,47 @@ def copy_rows(Y, rows, center, out):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _describe(Y, rows, mean, center, radii):
-    """Write the mean of the rows and their squared distances to it; return the mean distance."""
-    d = mean.shape[0]
-    mean[:] = 0.0
-    last = rows.shape[0] - 1
-    for i in range(rows.shape[0]):
-        prefetch(Y, rows[min(i + _AHEAD, last)])
-        y = Y[np.uint64(rows[i])]  # a view of one row: four times faster, the loop vectorises
-        for j in range(d):
-            mean[j] += y[j]
-    for j in range(d):
-        center[j] = mean[j] / rows.shape[0]
-    total = 0.0
-    for i in range(rows.shape[0]):
-        r = Y.dtype.type(0)
-        for j in range(d):
-            r += (Y[rows[i], j] - center[j]) ** 2
-        radii[i] = r
-        total += r
-    return total / rows.shape[0]
+def assign_rows(Y, S, half_norm, labels, sums, radii):
+    """Give each row of Y its nearest centre, from ``S = Y @ centers.T``; add it to the sum of that cell.
+
+    ``radii`` gets the squared distance to the centre.
+    """
+    for i in range(Y.shape[0]):
+        best, where = S[i, 0] - half_norm[0], 0
+        for c in range(1, S.shape[1]):
+            value = S[i, c] - half_norm[c]
+            if value > best:
+                best, where = value, c
+        labels[i] = where
+        y, total = Y[np.uint64(i)], sums[np.uint64(where)]  # views of one row: the loop vectorises
+        square = Y.dtype.type(0)
+        for j in range(y.shape[0]):
+            total[j] += y[j]
+            square += y[j] * y[j]
+        radii[i] = max(square - 2.0 * best, 0.0)
 
 
 @njit(nogil=True, cache=True)
-def arrange(Y, rows, labels, bounds, order, draws, centers, radius):
-    """Describe and sort cells; those with label c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
+def arrange(rows, labels, bounds, radii, order, draws):
+    """List the rows cell after cell; those with label c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
 
-    ``rows`` are the numbers under which the rows of Y are known outside and ``order`` gets. ``draws[0]``
-    holds uniform numbers and becomes the keys ``u / boost``, sorted in each cell; boosts, ``draws[1]``,
-    favour items far from the mean, whose remainder is larger, and average one in each cell.
+    ``draws[0]`` holds uniform numbers and becomes the keys ``u / boost``, sorted in each cell; boosts,
+    ``draws[1]``, favour items far from their centre, whose remainder is larger, and average one in a cell.
     """
-    listed = np.empty(Y.shape[0], np.int64)
+    listed = np.empty(rows.shape[0], np.int64)
     cursor = bounds[:-1].copy()
-    for i in range(Y.shape[0]):
+    for i in range(rows.shape[0]):
         listed[cursor[labels[i]]] = i
         cursor[labels[i]] += 1
-    mean = np.empty(Y.shape[1])
     for c in range(bounds.shape[0] - 1):
         first, last = bounds[c], bounds[c + 1]
         size = last - first
-        own, boost, key = listed[first:last], np.empty(size), np.empty(size)
-        radius[c] = _describe(Y, own, mean, centers[c], boost)
-        total = 0.0
+        boost, key = np.empty(size), np.empty(size)
+        typical, total = 0.0, 0.0
         for i in range(size):
-            boost[i] = max(boost[i] / radius[c], 0.3) if radius[c] > 0.0 else 1.0
+            typical += radii[listed[first + i]] / size
+        for i in range(size):
+            boost[i] = max(radii[listed[first + i]] / typical, 0.3) if typical > 0.0 else 1.0
             total += boost[i]
         for i in range(size):
             boost[i] *= size / total
@@ -91,10 +88,10 @@ def arrange(Y, rows, labels, bounds, order, draws, centers, radius):
             s, target = sequence[i], first + i
             draws[0, target] = key[s]
             draws[1, target] = boost[s]
-            order[target] = rows[own[s]]
+            order[target] = rows[listed[first + s]]
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _take_whole(keys, counts, budget, tau):
     """Set ``tau`` to infinity for the cells of highest key that fit in ``budget``; return their items."""
     used = 0.0
@@ -137,7 +134,7 @@ def _spread_budget(rates, counts, budget, tau):
             tau[c] = min(factor * rates[c], 1.0)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _levels(scores, width, spread, tau, level, sigma, keys):
     """Start a plan: Gaussian mean of exp(score) in each cell, variance inside it, order of whole cells."""
     ref = -np.inf
@@ -153,7 +150,7 @@ def _levels(scores, width, spread, tau, level, sigma, keys):
     return ref
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _unexplained(width, spread, curvature, level, sigma):
     """Turn ``sigma`` from variances inside cells into what the control leaves of exp(score), if Gaussian."""
     for c in range(sigma.shape[0]):
@@ -201,7 +198,7 @@ def plan(scores, width, cells, spend, work, acc):
     return curvature
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _absorb(pending, size, base, curvature, acc):
     """Add buffered items to the accumulator, rescaling it if a score exceeds its reference.
 
@@ -238,7 +235,7 @@ def _absorb(pending, size, base, curvature, acc):
     acc[COUNT] += size
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _score(x, items, rows, size, pending):
     """Write x.y of the buffered rows to ``pending[0]``."""
     for i in range(size):

@@ -16,10 +16,13 @@ from numba import njit
 from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, store
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
+# Inlined without fail: a process that compiles a helper would otherwise call its own build of it and one
+# that loads the cache the copy in there, and the two differ in the last bit.
+_helper = njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _finish_row(acc, i, lo, row_scale, add, out):
     s = row_scale[i] if row_scale.shape[0] > 0 else row_scale.dtype.type(1)
     if add.shape[0] > 0:
@@ -58,7 +61,7 @@ def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
         _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _responsibilities(x, i, H, mu, log_pi, beta, r):
     # Eq. main in log space: r becomes the softmax of the bracket, the return value its logsumexp
     k, d = log_pi.shape[0], x.shape[0]
@@ -95,7 +98,7 @@ def mixture_term(X, H, mu, log_pi, rho, beta, out, log_z, r):
                 out[i, j] += w * mu[c, j] + wb * H[c, i, j]
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _products(x, g):
     dot, square = x.dtype.type(0), x.dtype.type(0)
     for j in range(x.shape[0]):
@@ -104,7 +107,7 @@ def _products(x, g):
     return dot, square
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _move(x, i, g, dot, square, eta, copy):
     """Algorithm 1, inner loop: step against the part of g across x; return the norm of that part.
 
@@ -162,7 +165,7 @@ def ball_step(X, g, eta, copy):
                 store(copy, i, j, X[i, j])
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho, beta, g, stats):
     # log Z, attraction and gradient of a row in one pass: half of the time of a step at d = 32
     as_x = x.dtype.type
@@ -187,7 +190,7 @@ def _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho, beta, g, stats):
     return dot, square
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@_helper
 def _gradient(x, i, G, H, C, anchors, log_pi, rho, beta, r, g, stats):
     d, k = x.shape[0], log_pi.shape[0]
     as_x = x.dtype.type

@@ -28,7 +28,7 @@ def pack(x, out):
             p += 1
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _dot(a, b):
     s = a.dtype.type(0)
     for j in range(a.shape[0]):
@@ -36,7 +36,7 @@ def _dot(a, b):
     return s
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _leaf(x, items, lo, hi, alpha, running):
     """Write the running sums of 1 + alpha (x.y)^2 over the items lo..hi-1; return the last."""
     total = 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import local
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from softvec.normalizers.moments import nearest_center
 
 _STEPS = 3  # Lloyd steps on a sample; random centres (0 steps) leave about 5% more variance inside cells
 _PER_CENTER = 16  # rows of that sample, per centre
-_BLOCK = 4096  # rows of one float32 product
+_BLOCK = 4096  # rows that are gathered, assigned and multiplied while they are in cache
 
 
 def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
@@ -48,43 +47,57 @@ class Cells:
 
 
 def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Cells:
-    """Return about ``k`` cells, none empty; one task cuts and sorts one part while it is in cache."""
-    from softvec.kernels.cells import arrange, copy_rows
-
-    m, d = Y.shape
+    """Return about ``k`` cells, none empty: a coarse cut, then one task for each of its parts."""
+    m = len(Y)
     middles = _centers(Y, max(1, round(np.sqrt(k))), rng, pool)
     coarse = nearest_center(Y, middles, pool)
     listed = np.argsort(coarse.astype(np.uint16), kind="stable")  # 16 bits: NumPy sorts in linear time
     counts = np.bincount(coarse)
-    bounds = np.concatenate([[0], np.cumsum(counts)])
+    ends = np.cumsum(counts)
     seeds = rng.integers(2**63, size=len(counts))
     order, draws = np.empty(m, np.int32 if m < 2**31 else np.int64), np.empty((2, m), np.float32)
-    alone = Workers(1, None)
-    scratch = local()  # one buffer per thread: fresh memory for every part costs more than its use
 
     def one(c: int) -> tuple[Array, Array, Array, Array]:
-        lo, hi = bounds[c], bounds[c + 1]
-        if not hasattr(scratch, "rows"):
-            scratch.rows = np.empty((int(counts.max()), d), Y.dtype)
-        inside = scratch.rows[: hi - lo]
-        copy_rows(Y, listed[lo:hi], middles[c], inside)  # about the middle of the part: no cancellation below
+        part = slice(ends[c] - counts[c], ends[c])
+        pieces = min(max(1, round(k * counts[c] / m)), int(counts[c]))
         own = np.random.default_rng(seeds[c])
-        pieces = min(max(1, round(k * (hi - lo) / m)), hi - lo)
-        labels = nearest_center(inside, _centers(inside, pieces, own, alone), alone)
-        sizes = np.bincount(labels, minlength=pieces)
-        found = sizes > 0
-        labels, sizes = (np.cumsum(found) - 1)[labels], sizes[found]
-        cuts = np.concatenate([[0], np.cumsum(sizes)])
-        centers, radius = np.empty((len(sizes), d), Y.dtype), np.empty(len(sizes))
-        draws[0, lo:hi] = own.random(hi - lo)
-        arrange(inside, listed[lo:hi], labels, cuts, order[lo:hi], draws[:, lo:hi], centers, radius)
-        # sum of (y - c)(y - c)' over cells = that of y y' less that of c c'
-        means = centers.astype(np.float64)
-        scatter = -(means.T * sizes) @ means
-        for a in range(0, hi - lo, _BLOCK):
-            scatter += inside[a : a + _BLOCK].T @ inside[a : a + _BLOCK]
-        return sizes, centers + middles[c], radius, scatter
+        return _cut_part(Y, listed[part], middles[c], pieces, order[part], draws[:, part], own)
 
     parts = pool.map(one, [(c,) for c in np.flatnonzero(counts)])
     sizes, centers, radius = (np.concatenate([part[i] for part in parts]) for i in range(3))
     return Cells(sizes, centers, radius, order, draws, sum(part[3] for part in parts) / m)
+
+
+def _cut_part(
+    Y: Array, rows: Array, middle: Array, k: int, order: Array, draws: Array, rng: np.random.Generator
+) -> tuple[Array, Array, Array, Array]:
+    """Cut the chosen rows into k cells in one pass; return sizes, means, mean squared radii and scatter.
+
+    Rows are taken about the middle of the part, so that differences of squares lose no digits.
+    """
+    from softvec.kernels.cells import arrange, assign_rows, copy_rows
+
+    d, m = Y.shape[1], len(rows)
+    chosen = rows[np.sort(rng.choice(m, min(m, _PER_CENTER * k), replace=False))]
+    guesses = _centers(Y[chosen] - middle, k, rng, Workers(1, None))
+    half = (0.5 * np.einsum("ij,ij->i", guesses, guesses, dtype=np.float64)).astype(Y.dtype)
+    labels, radii, sums = np.empty(m, np.int32), np.empty(m, np.float32), np.zeros((k, d))
+    scatter, buffer = np.zeros((d, d)), np.empty((min(m, _BLOCK), d), Y.dtype)
+    for lo in range(0, m, _BLOCK):
+        hi = min(lo + _BLOCK, m)
+        block = buffer[: hi - lo]
+        copy_rows(Y, rows[lo:hi], middle, block)
+        assign_rows(block, block @ guesses.T, half, labels[lo:hi], sums, radii[lo:hi])
+        scatter += block.T @ block
+    sizes = np.bincount(labels, minlength=k)
+    square = np.bincount(labels, weights=radii, minlength=k)
+    found = sizes > 0
+    labels, sizes = (np.cumsum(found) - 1)[labels], sizes[found]
+    means = sums[found] / sizes[:, None]
+    # about the means: the sum of y y' less that of c c', the mean square less the offset's
+    scatter -= (means.T * sizes) @ means
+    offset = means - guesses[found].astype(np.float64)
+    radius = np.maximum(square[found] / sizes - np.einsum("ij,ij->i", offset, offset), 0.0)
+    draws[0] = rng.random(m)
+    arrange(rows, labels, np.concatenate([[0], np.cumsum(sizes)]), radii, order, draws)
+    return sizes, (means + middle).astype(Y.dtype), radius, scatter

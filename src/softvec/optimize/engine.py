@@ -79,7 +79,7 @@ class Engine:
     half : bool
         Whether neighbours are read in half precision (float32 vectors only).
     epochs : int
-        How many epochs are to come: decides whether compiling pays.
+        Length of the whole run, also of a resumed one: decides whether compiling pays.
     """
 
     def __init__(

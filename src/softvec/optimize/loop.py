@@ -55,7 +55,7 @@ def optimize(
         Sees the whole state after each epoch (progress bars, checkpoints).
     """
     engine = Engine(
-        problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs - state.epoch)
+        problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs)
     )
     if state.labels is not None:
         engine.set_labels(state.labels)

@@ -1,0 +1,75 @@
+"""Threads over blocks: order of results, errors, and Ctrl-C between blocks."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from softvec._parallel import workers
+
+BLOCKS = [(i,) for i in range(20)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_keep_the_order_of_the_blocks(n_jobs):
+    with workers(n_jobs) as pool:
+        assert pool.map(lambda i: i * i, BLOCKS) == [i * i for i in range(20)]
+        assert pool.fold(lambda i: [i], BLOCKS, lambda a, b: a + b) == list(range(20))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_an_error_in_a_block_comes_out(n_jobs):
+    with pytest.raises(ZeroDivisionError), workers(n_jobs) as pool:
+        pool.map(lambda i: 1 / (i - 7), BLOCKS)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_interrupt_waits_for_the_end_of_the_block(n_jobs):
+    before = signal.getsignal(signal.SIGINT)
+    begun, done = [], []
+
+    def block(i):
+        begun.append(i)
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.01)  # so that every thread gets some
+        done.append(i)
+
+    with pytest.raises(KeyboardInterrupt), workers(n_jobs) as pool:
+        pool.map(block, BLOCKS)
+    assert sorted(begun) == sorted(done)
+    assert n_jobs > 1 or done == [0]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interrupt_outside_a_block_is_not_lost():
+    reached = False
+    with pytest.raises(KeyboardInterrupt), workers(2):
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached
+
+
+def test_nested_pools_put_an_interrupt_off_to_the_outer_end():
+    steps = []
+    with pytest.raises(KeyboardInterrupt), workers(1):
+        with workers(1):
+            signal.raise_signal(signal.SIGINT)
+            steps.append("inner")
+        steps.append("outer")
+    assert steps == ["inner", "outer"]
+
+
+def test_a_pool_in_another_thread_leaves_signals_alone():
+    seen = []
+
+    def work():
+        with workers(1) as pool:
+            seen.append(signal.getsignal(signal.SIGINT))
+            seen.append(pool.map(lambda i: i, BLOCKS[:3]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT), [0, 1, 2]]
