@@ -44,20 +44,30 @@ def test_interrupt_waits_for_the_end_of_the_block(n_jobs):
 
 
 def test_interrupt_outside_a_block_is_not_lost():
-    reached = False
-    with pytest.raises(KeyboardInterrupt), workers(2):
-        signal.raise_signal(signal.SIGINT)
-        reached = True
+    reached = []
+
+    def work():
+        with workers(2):
+            signal.raise_signal(signal.SIGINT)
+            reached.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert reached
 
 
 def test_nested_pools_put_an_interrupt_off_to_the_outer_end():
     steps = []
-    with pytest.raises(KeyboardInterrupt), workers(1):
+
+    def work():
         with workers(1):
-            signal.raise_signal(signal.SIGINT)
-            steps.append("inner")
-        steps.append("outer")
+            with workers(1):
+                signal.raise_signal(signal.SIGINT)
+                steps.append("inner")
+            steps.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert steps == ["inner", "outer"]
 
 

@@ -54,9 +54,7 @@ def optimize(
     on_epoch : callable, optional
         Sees the whole state after each epoch (progress bars, checkpoints).
     """
-    engine = Engine(
-        problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs)
-    )
+    engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs))
     if state.labels is not None:
         engine.set_labels(state.labels)
     cluster_at = set() if n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
