@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # those put off, while they are
 _noted: list[int] = []
 
@@ -37,9 +37,8 @@ def interrupts_put_off() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in _handlers.items():
-            signal.signal(number, handler)
-        _handlers.clear()
+        for number in list(_handlers):
+            signal.signal(number, _handlers.pop(number))
         late, _noted[:] = _noted[:], []
         for number in late:
             signal.raise_signal(number)

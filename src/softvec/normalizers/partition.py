@@ -65,7 +65,7 @@ def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) ->
 
     parts = pool.map(one, [(c,) for c in np.flatnonzero(counts)])
     sizes, centers, radius = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return Cells(sizes, centers, radius, order, draws, sum(part[3] for part in parts) / m)
+    return Cells(sizes, centers, radius, order, draws, np.sum([part[3] for part in parts], axis=0) / m)
 
 
 def _cut_part(
