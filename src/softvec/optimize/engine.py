@@ -230,10 +230,12 @@ class Engine:
         """Return normaliser gradient on X, weighted log Z, and gradient on Y, all from the exact sums."""
         problem, X, Y = self.problem, self.rows.X, self.columns.X
         pool = self.runtime.workers
-        V, log_z, E = exact_term(X, Y, self.rho, problem.item_weight, problem.beta, pool)
+        v, beta = problem.item_weight, problem.beta
+        columns = problem.through_context or self.columns is not self.rows
+        V, log_z, E = exact_term(X, Y, self.rho, v, beta, pool, columns=columns)
         total = self.rho * log_z
         if self.rho_n is not None:
-            V2, log_z2, E2 = exact_term(X, Y, self.rho_n, problem.item_weight, problem.beta, pool, -1.0)
+            V2, log_z2, E2 = exact_term(X, Y, self.rho_n, v, beta, pool, -1.0, columns=columns)
             V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
         return V, total, E
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from softvec._parallel import Workers, row_blocks
 from softvec.optimize.moments import Moments, Sums
@@ -47,24 +46,40 @@ def context(pulled: Sums, of: Moments, beta: float, dtype: np.dtype) -> Context:
 
 
 def exact_term(
-    X: Array, Y: Array, rho: Array, weight: Array | None, beta: float, pool: Workers, sign: float = 1.0
+    X: Array,
+    Y: Array,
+    rho: Array,
+    weight: Array | None,
+    beta: float,
+    pool: Workers,
+    sign: float = 1.0,
+    *,
+    columns: bool = True,
 ) -> tuple[Array, Array, Array]:
     """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
 
-    With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``.
+    With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
+    left out (empty) without ``columns``. Scores and exponentials are of the precision of X, sums of them of
+    double precision.
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
-    log_v = 0.0 if weight is None else np.log(np.maximum(weight, 1e-300))
+    log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
 
     def one(lo: int, hi: int) -> Array:
-        scores = sign * beta * (X[lo:hi] @ Y.T).astype(np.float64) + log_v
-        log_z[lo:hi] = logsumexp(scores, axis=1)
-        S = np.exp(scores - log_z[lo:hi, None]) * (sign * rho[lo:hi, None])
-        V[lo:hi] = S @ Y
-        return S.T @ X[lo:hi]
+        S = (X[lo:hi] * X.dtype.type(sign * beta)) @ Y.T  # (block, m): scores, then their exponentials
+        if log_v is not None:
+            S += log_v
+        top = S.max(axis=1)
+        np.subtract(S, top[:, None], out=S)
+        np.exp(S, out=S)
+        Z = S.sum(axis=1, dtype=np.float64)
+        log_z[lo:hi] = top + np.log(Z)
+        scale = (sign * rho[lo:hi] / Z).astype(X.dtype)[:, None]
+        np.multiply(S @ Y, scale, out=V[lo:hi])
+        return S.T @ (X[lo:hi] * scale) if columns else Y[:0]
 
-    E = np.zeros(Y.shape)
-    blocks = row_blocks(len(X), 256)
+    E = np.zeros(Y.shape if columns else (0, Y.shape[1]))
+    blocks = row_blocks(len(X), max(16, min(256, 2_000_000 // max(1, len(Y)))))  # 8 MB of scores in float32
     for first in range(0, len(blocks), 8):  # a few at a time: each part is as large as Y
         for part in pool.map(one, blocks[first : first + 8]):
             E += part
