@@ -17,6 +17,7 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "edrep": ("EDRep==0.1.2",),
     "fastnode2vec": ("fastnode2vec==0.0.7",),
     "gensim": ("gensim==4.4.0", "scipy"),
+    "implicit": ("implicit==0.7.2",),
     "pecanpy": ("pecanpy==2.0.9",),
     "pycleora": ("pycleora==3.2.1", "scipy"),
     "fastrp": ("fastrp==0.1.1", "scipy"),
