@@ -38,7 +38,7 @@ THREADS = 2
 CASES = {
     # name: (n, mean degree, d, walk length, epochs, repeats)
     "n = 30,000, d = 32, w = 3, 30 epochs": (30_000, 10, 32, 3, 30, 5),
-    "n = 300,000, d = 128, w = 1, 5 epochs": (300_000, 10, 128, 1, 5, 3),
+    "n = 300,000, d = 128, w = 1, 5 epochs": (300_000, 10, 128, 1, 5, 5),
 }
 PARTS = ("speed", "loss", "limit", "memory", "start")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +111,7 @@ class Engine:
         self.columns = self.rows if Y is None else Side(Y, copy, self.kernels.to_half)
         self.buffers = Buffers()
         self.set_labels(None)
+        self.weighted = self._weighted_total() if problem.regularization > 0 else None
 
     def set_labels(self, labels: Array | None) -> None:
         """Give the context vectors classes 0..k-1, none of them empty; None is one class."""
@@ -135,10 +137,9 @@ class Engine:
         X, Y = self.rows.X, self.columns.X
         n = len(X)
         mom = moments(self.sums)
-        # only the regulariser needs the sums of all vectors
-        needed = problem.regularization > 0
-        zero = np.zeros(X.shape[1])
-        sum_y, sum_x = (self.total(Y), self.total(X, self.rho)) if needed else (zero, zero)
+        sum_x = sum_y = np.zeros(X.shape[1])
+        if self.weighted is not None:  # only the regulariser needs the sums of all vectors
+            sum_x, sum_y = self.weighted, self._context_total()
         plans = [self.A.plan(self.columns.source, self.runtime, ("A",))]
         if problem.both_ways:
             assert self.AT is not None
@@ -152,32 +153,42 @@ class Engine:
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
-            pull, log_z, _ = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
             column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
             self.sums = pool.fold(column.run, row_blocks(len(Y), self.block), add_sums)
             self.columns.swap()
         else:
-            pull, log_z, sums = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
-            assert sums is not None
-            self.sums = sums
+            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            assert part.sums is not None
+            self.sums = part.sums
+        self.weighted = part.weighted
         self.rows.swap()
         return Loss(
-            -problem.beta * pull / len(plans) / n,
-            log_z / n,
+            -problem.beta * part.pull / len(plans) / n,
+            part.log_z / n,
             problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2,
         )
 
-    def total(self, X: Array, weight: Array | None = None) -> Array:
-        """Return the sum of all vectors of a side, each times its weight."""
-        known = X is self.columns.X and self.problem.item_weight is None
-        if known and (weight is None or self.plain):
+    def _context_total(self) -> Array:
+        """Return the sum of all context vectors."""
+        if self.problem.item_weight is None:
             return self.sums.first.sum(axis=0)
+        return self._total(self.columns.X, lambda lo, hi: np.ones(hi - lo, self.columns.X.dtype))
 
-        def one(lo: int, hi: int) -> Array:
-            w = np.ones(hi - lo, X.dtype) if weight is None else weight[lo:hi].astype(X.dtype)
-            return (w @ X[lo:hi]).astype(np.float64)
+    def _weighted_total(self) -> Array:
+        """Return the sum of all row vectors, each times its row sum."""
+        return self._total(self.rows.X, self.row_weights)
 
-        return np.sum(self.runtime.workers.map(one, row_blocks(len(X), self.block)), axis=0)
+    def _total(self, X: Array, weights: Callable[[int, int], Array]) -> Array:
+        return self.runtime.workers.fold(
+            lambda lo, hi: (weights(lo, hi) @ X[lo:hi]).astype(np.float64),
+            row_blocks(len(X), self.block),
+            np.add,
+        )
+
+    def row_weights(self, lo: int, hi: int) -> Array:
+        """Return the row sums of P for a block, in the precision of the vectors."""
+        return self.rho[lo:hi].astype(self.rows.X.dtype)
 
     def _pulled(self, mom: Moments) -> Sums:
         """Return s_c = sum_i rho_i r_ic x_i and T_c = sum_i rho_i r_ic x_i x_i' over all rows."""
@@ -240,12 +251,19 @@ class Engine:
         return V, total, E
 
 
-Part = tuple[float, float, Sums | None]  # attraction, rho log Z, and sums of the new vectors of a block
+class _Part(NamedTuple):
+    """Of the rows of a block: attraction, rho log Z, and of their new vectors the sums, and rho x."""
+
+    pull: float
+    log_z: float
+    sums: Sums | None
+    weighted: Array | None
 
 
-def _add_parts(total: Part, part: Part) -> Part:
-    sums = None if total[2] is None or part[2] is None else add_sums(total[2], part[2])
-    return total[0] + part[0], total[1] + part[1], sums
+def _add_parts(total: _Part, part: _Part) -> _Part:
+    sums = None if total.sums is None or part.sums is None else add_sums(total.sums, part.sums)
+    weighted = None if total.weighted is None or part.weighted is None else total.weighted + part.weighted
+    return _Part(total.pull + part.pull, total.log_z + part.log_z, sums, weighted)
 
 
 class _Step:
@@ -271,7 +289,7 @@ class _Step:
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
 
-    def run(self, lo: int, hi: int) -> Part:
+    def run(self, lo: int, hi: int) -> _Part:
         engine, problem = self.engine, self.engine.problem
         x, copy = engine.rows.X[lo:hi], engine.rows.spare[lo:hi]
         none = x[:0]
@@ -300,7 +318,11 @@ class _Step:
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
             move(x, g, self.params[1], copy)
         own = engine.columns is engine.rows
-        return pull, log_z, engine._sums(engine.rows.X, lo, hi, engine.labels) if own else None
+        sums = engine._sums(engine.rows.X, lo, hi, engine.labels) if own else None
+        weighted = None
+        if engine.weighted is not None:
+            weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)
+        return _Part(pull, log_z, sums, weighted)
 
     def _context_rows(self, x: Array, lo: int, hi: int) -> Array:
         engine, weight = self.engine, self.engine.problem.item_weight
