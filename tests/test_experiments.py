@@ -26,7 +26,7 @@ def test_configurations_are_complete(name):
     assert set(full) <= set(quick)
 
 
-@pytest.mark.parametrize("name", ["communities", "contacts", "genes"])
+@pytest.mark.parametrize("name", ["communities", "contacts", "exact", "extensions", "genes", "two_sided"])
 def test_committed_results_fit_their_configuration(name):
     path = ROOT / "experiments" / name / "results" / "full.json"
     if not path.exists():
@@ -96,9 +96,111 @@ def test_gene_protocols_keep_apart_what_they_should():
     assert A.toarray().tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 0]]
 
 
+def test_the_exact_run_differs_from_itself_by_nothing():
+    from experiments.exact.run import errors, exact_loss, matrix, path_of
+
+    config = {**config_of("exact", True), "n_epochs": 3}
+    P = matrix(config, 60, 0)
+    start = np.random.default_rng(0).standard_normal((60, config["d"]))
+    name = "exact, paper form"
+    path = path_of(config, name, P, start, "float64")
+    assert len(path) == 3
+    assert max(errors(path, path)) < 1e-7
+    X = path[-1]
+    scores = X @ X.T
+    by_hand = (
+        np.log(np.exp(scores).sum(axis=1)).mean() - (P.toarray() * scores).sum() / 60 + scores.sum() / 60**2
+    )
+    assert exact_loss(config, name, P, X) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_ranks_of_kept_words_by_hand():
+    from experiments.two_sided.run import rank_one
+
+    values = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    assert rank_one(values, np.array([1, 3]), np.array([0]), first=2) == (0.75, 0.5)
+    tied = np.zeros(5)  # nothing known: half of the pairs, and the share of places
+    assert rank_one(tied, np.array([1]), np.array([0]), first=2) == (0.5, 0.5)
+
+
+def test_words_are_weighed_as_said():
+    import scipy.sparse as sp
+
+    from experiments.two_sided.methods import weigh
+
+    A = sp.csr_array(np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
+    assert weigh(A, "ppmi").toarray()[0, 0] == pytest.approx(np.log(2 * 5 / (3 * 2)))
+    assert np.linalg.norm(weigh(A, "tf-idf").toarray(), axis=1) == pytest.approx(np.ones(2))
+    assert weigh(A, "tf-idf").toarray()[0, 1] == 0  # in every passage
+    assert A.toarray()[0, 0] == 2
+
+
+def test_pairs_and_books_are_kept_apart():
+    import scipy.sparse as sp
+
+    from experiments.two_sided.corpus import Passages, split_books, split_pairs
+
+    counts = sp.random_array((40, 30), density=0.3, rng=0, format="csr")
+    split = split_pairs(counts, {"validation": 0.1, "test": 0.2}, 0)
+    parts = [part.toarray() for part in (split.train, split.validation, split.test)]
+    assert np.array_equal(sum(parts), counts.toarray())
+    assert sum(np.count_nonzero(part) for part in parts) == counts.nnz
+    book = np.repeat(np.arange(8), 5)
+    author = np.array([0, 0, 0, 1, 1, 1, 2, 2])[book]
+    train, choose, test = split_books(Passages(counts, [], book, author), 0)
+    assert not set(book[train]) & set(book[test])
+    assert not set(book[choose]) & set(book[test])
+    assert set(author[train]) == set(author[test]) == {0, 1, 2}
+    assert len(train) + len(choose) + len(test) == 40
+
+
+def test_changed_contacts_keep_what_they_should():
+    from experiments.extensions.distance import changed
+
+    rng = np.random.default_rng(0)
+    edges = np.column_stack(
+        [np.sort(rng.integers(0, 6, 60)), rng.integers(0, 9, 60), rng.integers(9, 20, 60)]
+    )
+    shuffled = changed(edges, "snapshots shuffled", rng)
+    assert sorted(map(tuple, shuffled[:, 1:])) == sorted(map(tuple, edges[:, 1:]))
+    redrawn = changed(edges, "partners redrawn", rng)
+    for t in range(6):
+        for side in (1, 2):
+            assert sorted(redrawn[redrawn[:, 0] == t, side]) == sorted(edges[edges[:, 0] == t, side])
+    assert not np.array_equal(redrawn, edges)
+    assert changed(edges, "original", rng) is not edges
+
+
+def test_row_weights_multiply_rows():
+    import scipy.sparse as sp
+
+    from experiments.extensions.weights import SYMMETRIC, matrix
+
+    A = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=float))
+    eye = np.eye(3)
+    walk = matrix(A, 0.0) @ eye
+    assert (matrix(A, 1.0) @ eye) == pytest.approx(np.diag([2, 1, 1]) @ walk)
+    symmetric = matrix(A, SYMMETRIC) @ eye
+    assert symmetric == pytest.approx(symmetric.T)
+
+
+@pytest.mark.slow
+def test_als_separates_two_groups():
+    from benchmarks.peers import environments
+    from experiments.rivals import implicit_als
+
+    if not environments.python("implicit").exists():
+        pytest.skip("the environment of implicit has not been made")
+    A = np.kron(np.eye(2), np.ones((10, 8)))
+    X, Y, times = implicit_als(A, 4, alpha=10.0)
+    scores = X @ Y.T
+    assert scores[A > 0].min() > scores[A == 0].max() + 0.5
+    assert times["seconds"] > 0
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the normaliser is off:UserWarning")
-@pytest.mark.parametrize("name", ["communities", "contacts", "genes"])
+@pytest.mark.parametrize("name", ["communities", "contacts", "exact", "extensions", "genes", "two_sided"])
 def test_small_run(name, tmp_path):
     import importlib
 
@@ -106,12 +208,21 @@ def test_small_run(name, tmp_path):
     from softvec import datasets
 
     use_data()
-    needed = {"communities": "karate", "contacts": "sfhh", "genes": "genes"}[name]
-    if not datasets.available()[needed]:
-        pytest.skip(f"{needed} is not in {datasets.data_dir()}")
-    importlib.import_module(f"experiments.{name}.run").main(["--quick", "--output", str(tmp_path)])
+    needed = {
+        "communities": ["karate"], "contacts": ["sfhh"], "exact": [], "genes": ["genes"],
+        "extensions": ["genes", "football", "sfhh", "primaryschool"], "two_sided": ["novels"],
+    }[name]  # fmt: skip
+    for dataset in needed:
+        if not datasets.available()[dataset]:
+            pytest.skip(f"{dataset} is not in {datasets.data_dir()}")
+    module = importlib.import_module(f"experiments.{name}.run")
+    module.main(["--quick", "--output", str(tmp_path)])
     content = json.loads((tmp_path / "results" / "quick.json").read_text())
     assert content["summary"]
+    if name in ("exact", "extensions", "two_sided"):
+        text = module.report(content)
+        assert text.startswith("## ")
+        assert "nan" not in text.split()
     assert content["provenance"]["commit"]
     assert (tmp_path / "quick.png").stat().st_size > 10_000
 
@@ -120,6 +231,8 @@ def test_absent_data_is_one_line(tmp_path, monkeypatch, capsys):
     from experiments.__main__ import main
 
     monkeypatch.setenv("SOFTVEC_DATA", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["experiments", "--quick", "contacts"])
+    monkeypatch.setattr(sys, "argv", ["experiments", "--quick", "contacts", "two_sided"])
     assert main() == 2
-    assert "sfhh is not in" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "sfhh is not in" in error
+    assert "novels is not in" in error
