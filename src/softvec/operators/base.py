@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -90,8 +91,9 @@ class Operator(ABC):
         single = X.dtype == np.float32
         columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
         out = np.empty((self.shape[0], columns.shape[1]), columns.dtype)
-        with workers() as pool:
-            runtime = Runtime(kernels.select(self.nnz * columns.shape[1]), pool)
+        work = self.nnz * columns.shape[1]
+        with nullcontext(Workers(1, None)) if work < kernels.SMALL else workers() as pool:
+            runtime = Runtime(kernels.select(work), pool)
             runtime.fill(self.plan(columns, runtime), out, columns[:0])
         return out.reshape(-1) if X.ndim == 1 else out
 
