@@ -103,7 +103,9 @@ def draw(axis: Any, summary: dict[str, Any]) -> None:
     )  # fmt: skip
     for name, color, line in ((TWO_FITS, "authors", "--"), (NO_VECTORS, "grey", ":")):
         height = 100 * summary["scores"][name]["test_accuracy"]
-        axis.axhline(height, color=COLORS[color], ls=line, lw=1.2, label=name.replace(": ", ":\n"))
+        axis.axhline(
+            height, color=COLORS[color], ls=line, lw=1.2, label=name.replace(": ", ":\n").replace(", ", ",\n")
+        )
     axis.set(xlabel="weight $c$ of the dissimilarities", ylabel="accuracy on test pairs (%)")
     axis.set_xticks(range(len(weights)), weights)
     axis.legend(fontsize=6.5, loc="lower left")
@@ -113,7 +115,7 @@ _TEXT = """**Contrastive term.** Genes: P from the positive training pairs, N fr
 accuracy of a logistic regression on the cosine of test pairs, in percent, mean of {splits} splits.
 Validation chooses c = {chosen}: {gain:+.2f} points over c = 0, {over:+.2f} over two separate fits (with
 both cosines as features), {plain:+.2f} over counting common neighbours in both graphs without any vectors.
-A weight near 1 or above harms: then the many negative pairs shape the space."""
+A weight of 1 harms: then the negative pairs shape the space."""
 
 
 def report(summary: dict[str, Any]) -> str:

@@ -97,10 +97,12 @@ def draw(axis: Any, summary: dict[str, Any]) -> None:
                 range(len(values)), values, spread, color=COLORS[color], marker=marker, ls=line, ms=4,
                 capsize=2, label=f"{gradient} gradient, $\\alpha$ = {problem}",
             )  # fmt: skip
-    names = [_name(kind).replace(" ", "\n", 1) for kind in summary["scores"]["row"]]
-    axis.set_xticks(range(len(names)), names, fontsize=7)
-    axis.set(xlabel="rows of P", ylabel="normalised mutual information")
-    axis.legend(fontsize=6.5)
+    kinds = summary["scores"]["row"]
+    names = [kind if kind == SYMMETRIC else f"$D^{{{float(kind):g}}}W$" for kind in kinds]
+    axis.set_xticks(range(len(names)), names)
+    axis.set_ylim(None, 1.3 * axis.get_ylim()[1])
+    axis.set(xlabel="P ($W$: walk, $D$: degrees)", ylabel="normalised mutual information")
+    axis.legend(fontsize=7, ncol=2, loc="upper center")
 
 
 def _name(kind: str) -> str:
@@ -121,7 +123,8 @@ def report(summary: dict[str, Any]) -> str:
     text = _TEXT.format(
         graph=problems[0].upper(), n=summary["n"], row=summary["moved"]["row"], full=summary["moved"]["full"]
     )
-    rows, gains = [], []
+    rows: list[list[str]] = []
+    gains: list[tuple[float, str]] = []
     for gradient, by_kind in summary["scores"].items():
         for kind, found in by_kind.items():
             cells = [
@@ -130,10 +133,12 @@ def report(summary: dict[str, Any]) -> str:
             ]
             rows.append([gradient, _name(kind), *cells])
             if kind not in ("0.0", SYMMETRIC) and gradient == "full":
-                gains.append(max(found[p]["score"] - by_kind["0.0"][p]["score"] for p in problems))
-    best = 100 * max(gains)
-    closing = f"The best that weighting rows gains in any column is {best:+.1f} points" + (
-        ", too little to prefer it." if best < 3 else "."
+                gains += [(found[p]["score"] - by_kind["0.0"][p]["score"], p) for p in problems]
+    best, where = max(gains)
+    closing = (
+        f"The most that weighted rows add to the whole gradient is {100 * best:+.1f} points "
+        f"({where.upper() if where == problems[0] else f'alpha {where}'}), where the row gradient is at "
+        f"{100 * summary['scores']['row']['0.0'][where]['score']:.1f}."
     )
     header = ["gradient", "rows of P", problems[0], *(f"alpha {problem}" for problem in problems[1:])]
     return "\n\n".join([text, table(header, rows), closing])
