@@ -82,6 +82,7 @@ PAPER = {"gradient": "row", "beta": 1.0, "regularization": 1.0}
 def child(interpreter: Path, code: str, *words: object) -> dict[str, Any]:
     """Run code in a fresh process with pinned threads; return the JSON of its last line."""
     command = [str(interpreter), "-c", code, *map(str, words)]
+    os.sync()  # what the last process wrote is not written out at the expense of this one
     done = subprocess.run(command, capture_output=True, text=True, env=pinned(THREADS), cwd=ROOT)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])

@@ -193,3 +193,12 @@ def test_tiny_products_run_on_the_reference():
 
     assert kernels.select(10) is reference
     assert kernels.select(10**9).__name__.endswith("compiled")
+
+
+@pytest.mark.parametrize("dangling", ["zero", "self"])
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_row_sums_of_powers_where_a_walk_may_end(length, dangling):
+    chain = row_normalize(sparse.csr_array(np.diag([1.0, 2.0, 1.0], k=1)), dangling)  # 0 > 1 > 2 > 3
+    P = chain.tocsr().toarray() if dangling == "zero" else chain @ np.eye(4)
+    powers = [np.linalg.matrix_power(P, t) for t in range(1, length + 1)]
+    np.testing.assert_allclose(Powers(chain, length).row_sums(), np.mean(powers, axis=0).sum(axis=1))

@@ -50,12 +50,7 @@ METHODS = [
         None,
         "softvec",
         {},
-        (
-            {"n_epochs": 10},
-            {"walk_length": 1},
-            {"walk_length": 5},
-            {"gradient": "full"},
-        ),
+        ({"walk_length": 1}, {"gradient": "full"}),
         source="defaults",
     ),
     Method(
@@ -156,7 +151,7 @@ METHODS = [
         None,
         "netmf",
         {"window": 10, "rank": 256},
-        ({"window": 5, "rank": 256}, {"window": 3, "rank": 256}),
+        ({"window": 3, "rank": 256}, {"window": 10, "rank": 256, "exact_below": 0}),
         max_nodes=20_000,
         source="NetMF paper: T = 10, b = 1, 256 eigenpairs on dense graphs",
     ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.errors import InputError, InputTypeError
@@ -119,6 +120,12 @@ class Powers(Operator):
     def scale_rows(self, scale: float | Array) -> Operator:
         diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
         return Product([Sparse(diagonal, symmetric=True), self])
+
+    def _row_sums(self) -> NDArray[np.float64]:
+        first = self._base.row_sums()
+        second = first if self._length == 1 else self._base @ first
+        # a walk that keeps its probability in the second step keeps it in all
+        return first if np.allclose(first, second, rtol=1e-12, atol=0) else super()._row_sums()
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
         # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn, the last to its own,

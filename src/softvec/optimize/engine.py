@@ -42,11 +42,14 @@ class Loss:
 class Side:
     """One set of vectors: the exact ones, and the copy that other rows read while these move."""
 
-    def __init__(self, X: Array, gather_dtype: np.dtype, to_half: Any):
+    def __init__(self, X: Array, gather_dtype: np.dtype, runtime: Runtime):
         self.X = X
         self.source = np.empty(X.shape, gather_dtype)
         self.spare = np.empty_like(self.source)
-        to_half(X, self.source)
+        runtime.workers.map(
+            lambda lo, hi: runtime.kernels.to_half(X[lo:hi], self.source[lo:hi]),
+            row_blocks(len(X), runtime.block),
+        )
 
     def swap(self) -> None:
         self.source, self.spare = self.spare, self.source
@@ -103,12 +106,13 @@ class Engine:
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
-        self.rho = problem.P.row_sums()
+        rho = problem.P.row_sums()
+        self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # what rounding left of a normalised row
         self.rho_n = None if problem.N is None else problem.N.row_sums()
         self.plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
         copy = np.dtype(np.uint16) if half and X.dtype == np.float32 else X.dtype
-        self.rows = Side(X, copy, self.kernels.to_half)
-        self.columns = self.rows if Y is None else Side(Y, copy, self.kernels.to_half)
+        self.rows = Side(X, copy, self.runtime)
+        self.columns = self.rows if Y is None else Side(Y, copy, self.runtime)
         self.buffers = Buffers()
         self.set_labels(None)
         self.weighted = self._weighted_total() if problem.regularization > 0 else None

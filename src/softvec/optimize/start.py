@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
     Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
     """
     X = np.empty((n, d), dtype)
-    quantiles = ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
+    quantiles = _quantiles(np.dtype(dtype))
 
     def one(lo: int, hi: int) -> None:
         rng = np.random.Generator(np.random.SFC64([seed, stream, lo]))
@@ -34,6 +35,12 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
 
     pool.map(one, row_blocks(n, _BLOCK))
     return X
+
+
+@cache
+def _quantiles(dtype: np.dtype) -> Array:
+    """Return the quantiles of the normal distribution in the middle of 65,536 equal parts."""
+    return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
 
 
 def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int = 3) -> Array:
