@@ -201,7 +201,7 @@ def main() -> None:
     record: dict[str, Any] = provenance(options.threads)
     record["versions"] |= versions(["pandas", "networkx", "gensim", "pyarrow"])
     record["load"] = os.getloadavg()[0]
-    record["results"] = {}
+    record["results"] = read_json(out, {}).get("results", {}) if options.only else {}
     with tempfile.TemporaryDirectory() as folder:
         if options.only != "text":
             for name, prefix in (("integer ids", ""), ("string ids", "node")):
@@ -223,7 +223,7 @@ def main() -> None:
     write_json(out, record)
     for name, result in record["results"].items():
         print(name, {key: round(value, 2) for key, value in result["ratios"].items()})
-    if not options.quick and options.only is None:
+    if not options.quick:
         report(record)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec._parallel import workers
+from softvec._parallel import Workers, workers
 from softvec.affinity._names import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
 from softvec.errors import InputError
 from softvec.labels import Labels
@@ -52,6 +52,7 @@ class EdgeBuilder:
 
     two_sided: bool = False
     negative: str = "error"
+    pool: Workers | None = None
     _names: list[Any] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
@@ -76,7 +77,7 @@ class EdgeBuilder:
     ) -> None:
         """Add a block: one side of two columns, or two sides of one column each."""
         if not self._names:
-            self._names = [_encoder(side) for side in sides]
+            self._names = [_encoder(side, self.pool) for side in sides]
         if weights is not None:
             weights, keep = self._checked(weights)
             if keep is not None:
@@ -111,9 +112,9 @@ class EdgeBuilder:
         return Edges(codes, rows, columns, weights, times, notes)
 
 
-def _encoder(side: Block) -> Any:
+def _encoder(side: Block, pool: Workers | None) -> Any:
     if isinstance(side, Tokens):
-        return TokenNames()
+        return TokenNames(pool)
     return IntegerNames() if isinstance(side, np.ndarray) and side.dtype.kind in "iu" else ObjectNames()
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec._parallel import Workers, row_blocks
 from softvec.errors import InputError
 from softvec.labels import Labels
 
 _SMALL = 1_000_000  # names below which NumPy takes less than compiling the kernels once would
+_ROWS = 1 << 16  # looked up by one thread at a time
 Codes = NDArray[np.int32]
 
 
@@ -142,9 +144,14 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Label
 
 
 class TokenNames:
-    """Tokens of UTF-8 text; each block is numbered as it comes."""
+    """Tokens of UTF-8 text; each block is numbered as it comes.
 
-    def __init__(self) -> None:
+    Threads look up the names that are known, most of them after a few blocks; one alone adds the others, so
+    that numbers follow the order of appearance.
+    """
+
+    def __init__(self, pool: Workers | None = None) -> None:
+        self._pool = pool or Workers(1, None)
         self._codes = Segments()
         self._table = np.zeros((2**14, 1), dtype=np.uint64)
         self._names = np.empty(2**17, dtype=np.uint8)
@@ -159,6 +166,14 @@ class TokenNames:
         from softvec.kernels import text
 
         codes = np.empty(tokens.hashes.shape, dtype=np.int32)
+
+        def find(lo: int, hi: int) -> None:
+            text.find_tokens(
+                tokens.buf, tokens.starts[lo:hi], tokens.ends[lo:hi], tokens.hashes[lo:hi], self._table,
+                self._names[:, None], self._offsets[:, None], codes[lo:hi],
+            )  # fmt: skip
+
+        self._pool.map(find, row_blocks(len(codes), _ROWS))
         done = 0
         while True:
             done, self.count = text.intern_tokens(

@@ -162,6 +162,7 @@ def _stream(source: Source, table: Table, options: TextOptions, integers: bool) 
 
     blocks = every()
     with workers(options.n_jobs) as pool:
+        builder.pool = pool
         while batch := list(islice(blocks, pool.n_jobs)):
             for parsed in pool.map(one, batch):
                 _add(builder, parsed, options)

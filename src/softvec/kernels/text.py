@@ -238,28 +238,66 @@ def hash_tokens(buf, starts, ends, out):
             out[row, c] = h * np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(nogil=True, cache=True)
-def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count, codes):
-    """Give each token the number of its first appearance; stop where a table is full.
+@njit(nogil=True, cache=True, forceinline=True)
+def _is_name(buf, start, length, names, offsets, code):
+    at = offsets[code, 0]
+    same = offsets[code + 1, 0] - at == length
+    k = 0
+    while same and k < length:
+        same = names[at + k, 0] == buf[start + k]
+        k += 1
+    return same
 
-    ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
-    New names are appended to ``names`` (bytes x 1) and ``offsets`` (x 1). A look-up misses the cache
-    three times (slot, offset, name), so each is asked for ahead. Returns (next row, number of names).
+
+@njit(nogil=True, cache=True)
+def find_tokens(buf, starts, ends, hashes, table, names, offsets, codes):
+    """Look tokens up in the tables of :func:`intern_tokens`; -1 where a name is not there. Only reads them.
+
+    A look-up misses the cache three times (slot, offset, name), so each is asked for ahead.
     """
-    columns = codes.shape[1]
     mask = np.uint64(table.shape[0] - 1)
     low = np.uint64(0xFFFFFFFF)
-    limit = min(table.shape[0] // 2, offsets.shape[0] - 1) - columns
     last = hashes.shape[0] - 1
-    for row in range(begin, hashes.shape[0]):
-        if count > limit:
-            return row, count
-        for c in range(columns):
+    for row in range(hashes.shape[0]):
+        for c in range(codes.shape[1]):
             prefetch(table, np.int64(hashes[min(row + 3 * _AHEAD, last), c] & mask))
             entry = table[np.int64(hashes[min(row + 2 * _AHEAD, last), c] & mask), 0]
             prefetch(offsets, np.int64(entry & low))
             entry = table[np.int64(hashes[min(row + _AHEAD, last), c] & mask), 0]
             prefetch(names, offsets[max(np.int64(entry & low) - 1, 0), 0])
+            h = hashes[row, c]
+            start, length = starts[row, c], ends[row, c] - starts[row, c]
+            slot = h & mask
+            code = np.int64(-1)
+            entry = table[np.int64(slot), 0]
+            while entry != 0:
+                if (entry & ~low) == (h & ~low):
+                    code = np.int64(entry & low) - 1
+                    if _is_name(buf, start, length, names, offsets, code):
+                        break
+                    code = np.int64(-1)
+                slot = (slot + np.uint64(1)) & mask
+                entry = table[np.int64(slot), 0]
+            codes[row, c] = code
+
+
+@njit(nogil=True, cache=True)
+def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count, codes):
+    """Give each token whose code is -1 the number of its first appearance; stop where a table is full.
+
+    ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
+    New names are appended to ``names`` (bytes x 1) and ``offsets`` (x 1). Returns (next row, names so far).
+    """
+    columns = codes.shape[1]
+    mask = np.uint64(table.shape[0] - 1)
+    low = np.uint64(0xFFFFFFFF)
+    limit = min(table.shape[0] // 2, offsets.shape[0] - 1) - columns
+    for row in range(begin, hashes.shape[0]):
+        if count > limit:
+            return row, count
+        for c in range(columns):
+            if codes[row, c] >= 0:
+                continue
             h = hashes[row, c]
             high = h & ~low
             start, length = starts[row, c], ends[row, c] - starts[row, c]
@@ -279,13 +317,7 @@ def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count
                     break
                 if (entry & ~low) == high:
                     code = np.int64(entry & low) - 1
-                    at = offsets[code, 0]
-                    same = offsets[code + 1, 0] - at == length
-                    k = 0
-                    while same and k < length:
-                        same = names[at + k, 0] == buf[start + k]
-                        k += 1
-                    if same:
+                    if _is_name(buf, start, length, names, offsets, code):
                         codes[row, c] = code
                         break
                 slot = (slot + np.uint64(1)) & mask
