@@ -91,6 +91,31 @@ def mistake(folder, capsys):
         (["info", "none"], "none"),
         (["info", "bad.svec"], "bad.svec"),
         (["nope"], "No such command 'nope'"),
+        (["neigbors", "v.svec"], "Did you mean 'neighbors'? See softvec --help"),
+        (["embed", "e.txt", "--seed", "-1"], "--seed"),
+        (["communities", "v.svec", "--seed", "99999999999"], "--seed"),
+        (["embed", "e.txt", "--window", "nan"], "--window is nan"),
+        (["embed", "e.txt", "--window", "5"], "if this is temporal or corpus data, say so with --kind"),
+        (["embed", "e.txt", "--set", "kind=graph"], "an option of its own: --kind"),
+        (["embed", "e.txt", "--set", "n_epoch=3"], "did you mean 'n_epochs'?"),
+        (["embed", "e.txt", "--set", "self_loop=keep"], "did you mean 'self_loops'?"),
+        (["embed", "e.txt", "--set", "beta=abc"], "beta is 'abc'; expected a number"),
+        (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
+        (["embed", "c.txt", "--kind", "temporal", "--set", "window=x"], "window is 'x'; it must be"),
+        (["embed", "f.npy", "--set", "n_neighbors=x"], "n_neighbors is 'x'; expected 1 to"),
+        (["embed", "latin.txt"], "such as --set encoding=latin-1"),
+        (["embed", "negative.txt"], "pass --set negative=drop"),
+        (["embed", "e.txt", "--weighted"], "name it with --columns"),
+        (["embed", "loops.txt"], "there is nothing to embed: no item relates to another in 1 node, 0 edges"),
+        (["embed", "e.txt", "--checkpoint", "no/x"], "does not exist"),
+        (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is not a checkpoint: no checkpoint of softvec"),
+        (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
+        (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
+        (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
+        (["evaluate", "v.svec", "bad.npz"], "bad.npz cannot be read as labels"),
+        (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
+        (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),
+        (["demo", "-o", "e.txt"], "e.txt is a file"),
     ],
 )
 def test_mistakes(mistake, folder, arguments, expected):
@@ -99,11 +124,24 @@ def test_mistakes(mistake, folder, arguments, expected):
     (folder / "d.svec").mkdir()
     (folder / "cut.txt.gz").write_bytes(gzip.compress(b"a b\n" * 1000)[:-10])
     (folder / "bad.svec").write_bytes(b"PK\x03\x04 not really")
+    (folder / "bad.npz").write_bytes(b"PK\x03\x04 not really")
+    (folder / "c.txt").write_text("0 1 2\n20 2 3\n40 1 3\n60 1 2\n")
+    (folder / "latin.txt").write_bytes("caf\xe9 b\nb c\n".encode("latin-1"))
+    (folder / "negative.txt").write_text("a b 1\nb c -2\n")
+    (folder / "loops.txt").write_text("a a\n")
+    np.save("f.npy", np.linspace(-1, 1, 40).reshape(10, 4))
     (folder / "l.txt").write_text("ann x\nbob y\n")
     (folder / "other.txt").write_text("zoe x\nyan y\n")
     np.save("two.npy", np.array([0, 1]))
     Embedding(np.eye(3), ["ann", "bob", "cyd"]).save("v.svec")
     assert expected in mistake(*arguments)
+
+
+def test_too_many_dimensions(mistake, folder, monkeypatch):
+    (folder / "e.txt").write_text("a b\nb c\nc a\n")
+    monkeypatch.setattr(api, "available_memory", lambda: 1 << 30)
+    line = mistake("embed", "e.txt", "-d", "99999999")
+    assert "--dim of about" in line
 
 
 def test_too_big_for_memory(mistake, folder, monkeypatch):

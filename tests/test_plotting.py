@@ -162,3 +162,21 @@ def test_draws_on_given_axes(emb):
     _, (left, right) = matplotlib.pyplot.subplots(1, 2)
     assert plotting.plot_map(emb, ax=left) is left
     assert plotting.plot_loss(emb, ax=right) is right
+
+
+def test_legend_shows_labels_that_begin_with_an_underscore_in_their_colours(emb):
+    labels = ["_a" if i % 2 else "b$^$" for i in range(60)]
+    axes = plotting.plot_map(emb, labels, method="pca")
+    axes.get_figure().canvas.draw()
+    texts = [text.get_text().strip("\u200b") for text in axes.get_legend().get_texts()]
+    assert texts == ["_a", r"b\$^\$"]
+    colours = [handle.get_color() for handle in axes.get_legend().get_lines()]
+    drawn = {len(c.get_offsets()): c.get_facecolor()[0] for c in axes.collections}
+    assert colours == [PALETTE[0], PALETTE[1]]
+    assert len(drawn) == 1
+
+
+def test_groups_have_the_numbers_that_cluster_gives(emb):
+    assert [label for label, _ in groups_of(emb, "clusters")] == ["group 0", "group 1", "group 2"]
+    for c, (_, rows) in enumerate(groups_of(emb, "clusters")):
+        assert set(emb.cluster()[rows]) == {c}

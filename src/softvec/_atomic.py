@@ -56,7 +56,9 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         handle, temporary = tempfile.mkstemp(
             prefix=f".{target.name[:200]}.", suffix=".part", dir=target.parent
         )
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if target.parent.is_dir():  # such as /proc
+            raise InputError(f"cannot write {path}: no file can be made in {target.parent}") from error
         raise InputError(f"cannot write {path}: the directory {target.parent} does not exist") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from softvec._interrupt import interrupts_put_off, let_interrupts_through
+from softvec.errors import InputError
 
 T = TypeVar("T")
 
@@ -29,8 +30,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         cores = os.cpu_count() or 1
     if n_jobs is None:
         return cores
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0; pass None for all cores, or a number of threads")
+    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from softvec._version import __version__
 from softvec.affinity import Affinity, as_affinity
+from softvec.affinity._convert import BUILDERS
 from softvec.embedding import Embedding
 from softvec.errors import InputError
 from softvec.operators import Powers, Sparse, row_normalize
@@ -114,6 +117,10 @@ def to_affinity(
     data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
+    for name in options:
+        close = difflib.get_close_matches(name, FIT_OPTIONS, 1, 0.8)
+        if close and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
+            raise InputError(f"there is no option {name!r}; did you mean {close[0]!r}?")
     if isinstance(data, str | os.PathLike):
         from softvec.io import read
 
@@ -176,6 +183,8 @@ def embed_affinity(
     """Fit an affinity; the arguments are those of :func:`embed`."""
     from softvec.estimator import EDRep, diagnosis_dict
 
+    if affinity.operator.nnz == 0:
+        raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
     fit = {"symmetric": affinity.symmetric, **FIT_DEFAULTS.get(affinity.kind, {}), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     if check_memory:
@@ -355,7 +364,9 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
     need, free = needed_memory(affinity, n_components, fit), available_memory()
     if free is None or need <= free:
         return
-    smaller = int(n_components * free / need)
+    smaller = n_components
+    while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
+        smaller = int(smaller * 0.9)
     advice = f"n_components of about {smaller // 8 * 8} would fit" if smaller >= 8 else "use a larger machine"
     raise InputError(
         f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "

@@ -269,6 +269,10 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise InputError(f"{name} is {value!r}; expected an integer")
             if value < least:
                 raise InputError(f"{name} is {value}; expected at least {least}")
+        for name in ("beta", "learning_rate", "regularization", "tol"):
+            value = getattr(self, name)
+            if isinstance(value, str) or np.ndim(value):
+                raise InputError(f"{name} is {value!r}; expected a number")
         if self.symmetric not in (True, False, "auto"):
             raise InputError(f'symmetric is {self.symmetric!r}; expected True, False or "auto"')
         if isinstance(self.init, str) and self.init not in INITS:

@@ -2,6 +2,7 @@
 
 from softvec.affinity._base import Affinity
 from softvec.affinity._convert import (
+    BUILDERS,
     KINDS,
     as_affinity,
     bipartite,
@@ -16,6 +17,7 @@ from softvec.affinity._features import neighbors
 from softvec.affinity._temporal import Contacts, aggregate, supra_adjacency
 
 __all__ = [
+    "BUILDERS",
     "KINDS",
     "Affinity",
     "Contacts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -308,10 +309,17 @@ def check_options(builder: Callable[..., Any], options: Mapping[str, Any], kind:
     """Raise an error that names the options a builder does take, if one is unknown."""
     known = list(inspect.signature(builder).parameters)[1:]
     unknown = [name for name in options if name not in known]
-    if unknown:
-        raise InputError(
-            f"{', '.join(map(repr, unknown))} is no option for {kind} data; there are {', '.join(known)}"
-        )
+    if not unknown:
+        return
+    name = unknown[0]
+    elsewhere = [other for other, build in BUILDERS.items() if name in inspect.signature(build).parameters]
+    close = difflib.get_close_matches(name, known, 1, 0.7)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    if elsewhere:
+        hint = f"; if this is {' or '.join(elsewhere)} data, say so with kind="
+    raise InputError(
+        f"{', '.join(map(repr, unknown))} is no option for {kind} data; there are {', '.join(known)}{hint}"
+    )
 
 
 def _from_operator(operator: Operator, names: Any = None, column_names: Any = None) -> Affinity:

@@ -19,7 +19,7 @@ _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is in
 
 def neighbors(
     features: Any,
-    n_neighbors: int = 15,
+    n_neighbors: int | None = None,
     *,
     metric: str = "euclidean",
     weights: str = "uniform",
@@ -35,8 +35,8 @@ def neighbors(
     Parameters
     ----------
     features : array_like or sparse of shape (n, n_features)
-    n_neighbors : int
-        Neighbours of each row, itself not counted.
+    n_neighbors : int, optional
+        Neighbours of each row, itself not counted; 15 by default, or all where there are fewer.
     metric : str
         Any metric of scikit-learn's ``NearestNeighbors``, such as ``"euclidean"``, ``"cosine"``.
     weights : {"uniform", "gaussian"}
@@ -68,8 +68,14 @@ def neighbors(
     choice("method", method, ("auto", "exact", "approximate"))
     X = _check_features(features)
     n = X.shape[0]
-    if isinstance(n_neighbors, bool) or not 1 <= n_neighbors < n:
-        raise InputError(f"n_neighbors is {n_neighbors}; expected 1 to {n - 1} for {counted(n, 'row')}")
+    if n_neighbors is None:
+        n_neighbors = min(15, n - 1)
+    if (
+        isinstance(n_neighbors, bool)
+        or not isinstance(n_neighbors, int | np.integer)
+        or not 1 <= n_neighbors < n
+    ):
+        raise InputError(f"n_neighbors is {n_neighbors!r}; expected 1 to {n - 1} for {counted(n, 'row')}")
     installed = importlib.util.find_spec("pynndescent") is not None
     if method == "approximate" and not installed:
         raise InputError("method is 'approximate', which needs pynndescent: pip install pynndescent")

@@ -54,7 +54,10 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Graph:
 
     if len(graph) == 0:
         raise InputError("the networkx graph has no nodes")
-    matrix = nx.to_scipy_sparse_array(graph, weight=weight, dtype=float, format="csr")
+    try:
+        matrix = nx.to_scipy_sparse_array(graph, weight=weight, dtype=float, format="csr")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the networkx graph has an edge whose {weight} is no number: {error}") from error
     return Graph(matrix, list(graph.nodes), graph.is_directed())
 
 
@@ -79,6 +82,8 @@ def from_torch_geometric(data: Any) -> Graph:
         raise InputError(f"edge_index has shape {index.shape}; expected (2, number of edges)")
     n = getattr(data, "num_nodes", None)
     n = int(index.max()) + 1 if n is None else int(n)
+    if index.size and not 0 <= index.min() <= index.max() < n:
+        raise InputError(f"edge_index names the nodes {index.min()} to {index.max()}, but num_nodes is {n}")
     weight = getattr(data, "edge_weight", None)
     values = np.ones(index.shape[1]) if weight is None else _numpy(weight).reshape(-1).astype(float)
     matrix = sparse.coo_array((values, (index[0], index[1])), shape=(n, n)).tocsr()
@@ -94,6 +99,13 @@ def _numpy(tensor: Any) -> np.ndarray:
 def frame_columns(frame: Any) -> dict[Any, Any]:
     """Return the columns of a frame by name, in order."""
     if isinstance(frame, Mapping):
+        lengths = {name: len(column) for name, column in frame.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name!r}: {length:,}" for name, length in list(lengths.items())[:3])
+            raise InputError(
+                f"a mapping is read as a table, but its columns differ in length ({shown}); "
+                "a mapping of nodes to neighbours: networkx.Graph(mapping)"
+            )
         return dict(frame)
     if hasattr(frame, "column_names"):  # Arrow
         return {name: frame.column(i) for i, name in enumerate(frame.column_names)}

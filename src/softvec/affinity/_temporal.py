@@ -98,8 +98,8 @@ def _windows(
         raise InputError(f"window is {window} and n_windows is {n_windows}; give one of them")
     origin = times.min()
     if window is not None:
-        if not window > 0:
-            raise InputError(f"window is {window}; it must be a positive length of time")
+        if not isinstance(window, int | float | np.number) or not window > 0:
+            raise InputError(f"window is {window!r}; it must be a positive length of time")
         span = float(times.max() - origin)
         if span / window > 5e7:
             raise InputError(f"window is {window}, but the times span {span:g}: more than 50 million windows")
@@ -109,7 +109,8 @@ def _windows(
     stamps, of_stamp = np.unique(times, return_inverse=True)
     if n_windows is None:
         return of_stamp.astype(np.int64), stamps.tolist()
-    if isinstance(n_windows, bool) or n_windows != int(n_windows) or n_windows < 1:
+    whole = isinstance(n_windows, int | float | np.number) and not isinstance(n_windows, bool)
+    if not whole or n_windows != n_windows // 1 or n_windows < 1:
         raise InputError(f"n_windows is {n_windows!r}; expected a positive integer")
     n_windows = int(n_windows)
     if equal == "stamps":

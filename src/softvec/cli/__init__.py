@@ -64,7 +64,8 @@ def _failed(error: Exception) -> int:
         command = context.command_path if context is not None else "softvec"
         text = " ".join(error.format_message().split())
         if text:
-            complain(f"{text.rstrip('.')}. See {command} --help")
+            end = "" if text.endswith(("?", "!")) else "."
+            complain(f"{text.rstrip('.')}{end} See {command} --help")
         return int(error.exit_code)
     if isinstance(error, InputError):
         complain(str(error))

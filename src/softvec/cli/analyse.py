@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, load, output_beside
-from softvec.cli.terminal import Settings, note, print_json, print_table, say, working
+from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -39,6 +40,7 @@ def communities(
     import numpy as np
 
     settings = Settings(quiet, json)
+    check_target(output)
     emb = load(vectors, format, settings)
     with working(settings, "grouping"):
         found = emb.cluster(number, random_state=seed)
@@ -56,7 +58,8 @@ def communities(
     if output == "-":
         sys.stdout.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
     largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
-    say(settings, f"{len(sizes)} communities of {largest} items" + (f" -> {output}" if output != "-" else ""))
+    groups = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
+    say(settings, groups + (f" -> {output}" if output != "-" else ""))
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
@@ -64,7 +67,8 @@ def _read_groups(path: str, emb: Embedding) -> Groups:
 
     groups = read_labels(path, emb.names)
     if groups.unmatched:
-        note(f"{groups.unmatched:,} names in {path} have no vector")
+        names = "1 name" if groups.unmatched == 1 else f"{groups.unmatched:,} names"
+        warnings.warn(f"{names} in {path} without a vector", stacklevel=2)
     return groups
 
 
@@ -117,7 +121,8 @@ def evaluate(
         return
     labelled = int((groups.codes >= 0).sum())
     kind = "several" if groups.multiple else "one"
-    say(settings, f"{labelled:,} of {len(emb):,} labelled, {len(groups.classes)} classes, {kind} each")
+    classes = "1 class" if len(groups.classes) == 1 else f"{len(groups.classes)} classes"
+    say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
 
 
@@ -169,10 +174,11 @@ def plot(
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
     path = output or output_beside(vectors, ".png" if kind == "map" else f"_{kind}.png")
+    check_target(path)
     _draw_to(emb, path, kind, method, labels, names, limit, title, seed, settings)
-    if json:
+    if json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
-    say(settings, f"picture -> {path}")
+    say(settings, f"picture -> {'standard output' if path == '-' else path}")
 
 
 def _draw_to(
@@ -201,14 +207,15 @@ def _draw_to(
         colours = _read_groups(labels, emb).texts
     if limit is not None and limit < len(emb):
         emb, colours = _largest(emb, colours, limit)
+    shown = title.replace("$", r"\$") if title else None  # a title is text, not a formula
     with working(settings, "drawing"):
         if kind == "loss":
-            axes = plotting.plot_loss(emb, title=title)
+            axes = plotting.plot_loss(emb, title=shown)
         elif kind == "similarities":
-            axes = plotting.plot_similarities(emb, colours, title=title, random_state=seed)
+            axes = plotting.plot_similarities(emb, colours, title=shown, random_state=seed)
         else:
             axes = plotting.plot_map(
-                emb, colours, method=method, n_names=names, title=title, random_state=seed
+                emb, colours, method=method, n_names=names, title=shown, random_state=seed
             )
     plotting.save(axes, path)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Threads
+from softvec.cli.options import Json, Quiet, Seed, Threads
 from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where vectors and pictures go.")
     ] = Path("softvec-demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same result.")] = 0,
+    seed: Seed = 0,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -50,7 +50,13 @@ def demo(
       softvec demo --output demo-output
     """
     settings = Settings(quiet, json)
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        from softvec.errors import InputError
+
+        reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
+        raise InputError(f"{output} {reason}; give another folder with -o") from error
     reports = []
     with working(settings, "building the data"):
         examples = [_digits(), *_graphs()]
@@ -95,7 +101,7 @@ def _graphs() -> list[Example]:
 
 
 def _run(
-    example: Example, output: Path, seed: int, threads: int | None, settings: Settings
+    example: Example, output: Path, seed: int | None, threads: int | None, settings: Settings
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -138,7 +144,7 @@ def _run(
     }
 
 
-def _draw(emb: Embedding, example: Example, output: Path, seed: int) -> list[Path]:
+def _draw(emb: Embedding, example: Example, output: Path, seed: int | None) -> list[Path]:
     try:
         import matplotlib
     except ImportError:

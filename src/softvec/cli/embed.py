@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, Threads, output_beside, parse_settings
+from softvec.cli.options import (
+    Json,
+    Quiet,
+    Seed,
+    Threads,
+    check_target,
+    output_beside,
+    parse_settings,
+    typed_here,
+)
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, print_json, say, seconds, working
 
 if TYPE_CHECKING:
@@ -150,12 +159,17 @@ def embed(
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     written_as = format_of(target, format)  # a wrong extension is found now, not after the fit
-    _check_target(target)
+    check_target(target)
+    if checkpoint is not None:
+        check_target(checkpoint)
     options = parse_settings(more or [])
+    for name, flag in (("kind", "--kind"), ("walk_length", "--walk-length"), ("n_components", "--dim")):
+        if name in options:
+            raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
         "names": names, "directed": directed, "weighted": weighted, "columns": _columns(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
-        "window": int(window) if window is not None and window == int(window) else window,
+        "window": _window(window),
         "min_count": min_count,
     }  # fmt: skip
     options |= {key: value for key, value in given.items() if value is not None}
@@ -172,19 +186,14 @@ def embed(
     _report(emb, target, settings)
 
 
-def _check_target(target: str) -> None:
-    """Find out before the work whether its result can be written."""
+def _window(value: float | None) -> float | None:
     from softvec.errors import InputError
 
-    if target == "-":
-        return
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise InputError(f"cannot write {target}: the directory {folder} does not exist")
-    if os.path.isdir(target):
-        raise InputError(f"{target} is a directory; give the name of a file with -o")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {target}: no permission to write in {folder}")
+    if value is None:
+        return None
+    if not 0 < value < float("inf"):
+        raise InputError(f"--window is {value:g}; expected a number above 0")
+    return int(value) if value == int(value) else value
 
 
 def _columns(text: str | None) -> list[Any] | None:
@@ -220,8 +229,11 @@ def _read(
             "(--force tries all the same)"
         )
     started = time.perf_counter()
-    with working(settings, f"reading {source}"):
-        affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
+    try:
+        with working(settings, f"reading {source}"):
+            affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
+    except InputError as error:
+        raise InputError(typed_here(str(error))) from error
     spent = time.perf_counter() - started
     say(settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
     return affinity, spent
@@ -243,7 +255,7 @@ def _fit(
                 callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
             )  # fmt: skip
     except InputError as error:
-        raise InputError(str(error).replace("check_memory=False", "--force")) from error
+        raise InputError(typed_here(str(error))) from error
 
 
 def _report(emb: Embedding, target: str, settings: Settings) -> None:

@@ -129,7 +129,9 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) + (", ..." if len(value) == 5 else "")
     if isinstance(value, dict):
-        return ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
+        return ", ".join(
+            f"{k} {v if 'seed' in k else _text(v)}" for k, v in value.items() if v is not None
+        )  # a seed is to be typed again
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import warnings
 from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +17,21 @@ from softvec.cli.terminal import Settings
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results and errors.")]
+
+def _hush(quiet: bool) -> bool:
+    """Let no warning through, if asked to be quiet, until the command ends."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_hush, help="Print nothing but results and errors.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print results as JSON, for machines.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Same seed, same result.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**32 - 1)
+]  # what NumPy and scikit-learn both take
 Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads; by default all cores.", min=1)]
 Vectors = Annotated[
     str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")
@@ -87,6 +102,43 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         except ValueError:
             found[name.strip().replace("-", "_")] = value
     return found
+
+
+def check_target(target: str) -> None:
+    """Find out before the work whether its result can be written."""
+    from softvec.errors import InputError
+
+    if target == "-":
+        return
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise InputError(f"cannot write {target}: the directory {folder} does not exist")
+    if os.path.isdir(target):
+        raise InputError(f"{target} is a directory; give the name of a file with -o")
+    special = os.path.exists(target) and not os.path.isfile(target)  # a device or a pipe
+    if not os.access(target if special else folder, os.W_OK):
+        raise InputError(f"cannot write {target}: no permission to write in {folder}")
+
+
+_FLAGS = {
+    "check_memory=False": "--force",
+    "n_components of": "--dim of",
+    "header=False": "--no-header",
+    "header=True": "--header",
+    "with columns=": "with --columns",
+    "with kind=": "with --kind",
+}
+
+
+def typed_here(text: str) -> str:
+    """Say the remedies in an error as one types them on the command line.
+
+    >>> typed_here("weights are negative; pass negative='drop', or name the columns with columns=")
+    'weights are negative; pass --set negative=drop, or name the columns with --columns'
+    """
+    for written, flag in _FLAGS.items():
+        text = text.replace(written, flag)
+    return re.sub(r"""\b([a-z_]+)=(["'])([\w.-]+)\2""", r"--set \1=\3", text)
 
 
 def output_beside(source: str, extension: str) -> str:

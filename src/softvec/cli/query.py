@@ -114,7 +114,8 @@ def similarity(
         found = word_similarity(emb, pairs)
         result["correlation"] = found.to_dict()
         if not json:
-            say(settings, f"{found.settings}")
+            known, total = found.settings["n_known"], found.settings["n_pairs"]
+            say(settings, f"{known:,} of {total:,} pairs have both names")
             print_table(("measure", "value"), list(found.mean.items()), title=pairs)
     if json:
         print_json(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
 from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
+
+_WARM = 1000  # items: enough to compile and load all that a method uses
 
 
 def normalizer(
@@ -44,6 +47,8 @@ def normalizer(
     """
     import numpy as np
 
+    from softvec.errors import InputError
+
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
     if beta is None:
@@ -57,8 +62,14 @@ def normalizer(
         exact, spent = _timed(_exact(beta, threads), Y, X)
     found: list[dict[str, Any]] = [{"method": "Exact", "seconds": spent}]
     for title, estimator in methods:
-        with working(settings, title):
-            log_z, spent = _timed(estimator, Y, X)
+        try:
+            with working(settings, title):
+                log_z, spent = _timed(estimator, Y, X)
+        except InputError as reason:
+            if method:
+                raise
+            warnings.warn(f"{title} is left out: {reason}", stacklevel=2)
+            continue
         error = np.abs(log_z - exact)
         found.append(
             {
@@ -75,7 +86,8 @@ def normalizer(
         return
     say(settings, f"error of log Z on {len(X):,} of {len(V):,} vectors, {len(Y):,} items, beta {beta:g}")
     table = [
-        (r["method"], r.get("median", 0.0), r.get("p95", 0.0), r.get("max", 0.0), r["seconds"]) for r in found
+        (r["method"], *(f"{r.get(key, 0.0):.2g}" for key in ("median", "p95", "max")), f"{r['seconds']:.2g}")
+        for r in found
     ]
     print_table(("method", "median error", "95%", "max", "seconds"), table)
 
@@ -87,8 +99,15 @@ def _exact(beta: float, threads: int | None) -> Any:
 
 
 def _timed(estimator: Any, Y: Any, X: Any) -> tuple[Any, float]:
+    """Return what the estimator says of X, and the seconds, without those of compiling and loading."""
+    import copy
     import time
+    from contextlib import suppress
 
+    from softvec.errors import InputError
+
+    with suppress(InputError):  # too few items for some: said below
+        copy.copy(estimator).fit(Y[:_WARM]).log_partition(X[:2])
     started = time.perf_counter()
     log_z = estimator.fit(Y).log_partition(X)
     return log_z, time.perf_counter() - started
@@ -104,6 +123,7 @@ def _methods(
     m: int,
 ) -> list[tuple[str, Any]]:
     """Return a title and an estimator for each method, those of softvec.normalizers."""
+    import difflib
     from dataclasses import fields
 
     from softvec import normalizers
@@ -116,16 +136,21 @@ def _methods(
         if isinstance(kind, type) and hasattr(kind, "log_partition") and not _is_abstract(kind)
     }
     del known["Exact"]
-    unknown = set(wanted or []) - set(known)
-    if unknown:
-        raise InputError(f"--method {', '.join(sorted(unknown))} is unknown; there are {', '.join(known)}")
+    lower = {name.lower(): name for name in known}
+    for name in wanted or []:
+        if name.lower() not in lower:
+            close = difflib.get_close_matches(name.lower(), lower, 1, 0.5)
+            hint = f"; did you mean {lower[close[0]]}?" if close else ""
+            raise InputError(f"--method {name} is unknown; there are {', '.join(known)}{hint}")
+    wanted = [lower[name.lower()] for name in wanted or []]
     chosen = []
     for name in wanted or known:
         names = {field.name for field in fields(known[name])}
         options: dict[str, Any] = {"beta": beta, "random_state": seed, "n_jobs": threads}
-        for key in ("n_samples", "n_features", "n_landmarks"):
-            if key in names and samples is not None:
-                options[key] = min(samples, m) if key != "n_features" else samples
+        if "n_features" in names and samples is not None:
+            options["n_features"] = samples
+        for key in names & {"n_samples", "n_landmarks"}:  # of few vectors all
+            options[key] = min(samples or getattr(known[name], key), m)
         if "n_clusters" in names:
             for k in sorted({1, min(clusters, m)}):
                 chosen.append((f"{name}(n_clusters={k})", known[name](n_clusters=k, **options)))

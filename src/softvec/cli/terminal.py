@@ -66,17 +66,25 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
 
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for j, name in enumerate(columns):
-        number = bool(rows) and isinstance(rows[0][j], int | float)
+        number = bool(rows) and _is_number(rows[0][j])
         table.add_column(name, justify="right" if number else "left", style="" if number else "cyan")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console().print(table)
 
 
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return str(value)  # integers are names here: 1,234 would not be found again
 
 
 @contextmanager

@@ -419,6 +419,8 @@ def _as_list(names: Any) -> list[Any]:
 
 
 def _positive(n: int, what: str) -> int:
+    if not hasattr(n, "__index__"):
+        raise InputError(f"{what} is {n!r}; expected an integer")
     if n < 1:
         raise InputError(f"{what} is {n}; expected at least 1")
     return int(n)

@@ -34,8 +34,8 @@ def cluster(
     X = unit_rows(V)
     n = len(X)
     if n_clusters is not None:
-        if not 1 <= n_clusters <= n:
-            raise InputError(f"n_clusters is {n_clusters}; expected 1 to {n}, the number of vectors")
+        if not hasattr(n_clusters, "__index__") or not 1 <= n_clusters <= n:
+            raise InputError(f"n_clusters is {n_clusters!r}; expected 1 to {n}, the number of vectors")
         return _by_size(_kmeans(X, n_clusters, random_state))
     if n < 4:
         return np.zeros(n, np.int64)
@@ -114,7 +114,7 @@ def _pca(V: NDArray[np.float32], k: int, random_state: int | None, options: dict
 def _tsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
     from sklearn.manifold import TSNE
 
-    if len(V) < 5:
+    if len(V) < 5 or V.shape[1] < k:
         return _pca(V, k, random_state, {})
     X = unit_rows(V)
     if X.shape[1] > 50 and len(X) > 50:  # the usual first step: less noise and half the time

@@ -94,6 +94,8 @@ def exact_nearest(
         In falling order; ties by row number.
     """
     n = min(n, len(V))
+    if not n or not len(Q):
+        return np.empty((len(Q), n), np.intp), np.empty((len(Q), n), np.float32)
     Q = unit_rows(Q)
     factors = inverse_norms(V) if scale is None else scale
 

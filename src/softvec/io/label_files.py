@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +82,9 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
 
 def _load(file: Path) -> Any:
     try:
-        return sparse.load_npz(file) if file.suffix == ".npz" else np.load(file, allow_pickle=False)
-    except (ValueError, OSError, KeyError, EOFError) as error:
+        with open(file, "rb") as stream:
+            return sparse.load_npz(stream) if file.suffix == ".npz" else np.load(stream, allow_pickle=False)
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{file} cannot be read as labels: {error}") from error
 
 

@@ -67,7 +67,8 @@ class Checkpoint:
                 arrays = {name: data[name] for name in ("X", "Y", "labels") if name in data}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(
-                f"{self.path} is not a checkpoint of softvec ({error}); delete it, or name another file"
+                f"{self.path} is not a checkpoint: no checkpoint of softvec can be read from it; "
+                "delete it, or name another file"
             ) from error
         if meta.get("format") != _FORMAT or meta.get("key") != self.key:
             raise InputError(

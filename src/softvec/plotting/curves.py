@@ -138,6 +138,7 @@ def _histograms(series: list[tuple[str, NDArray[Any]]], title: str | None, ax: A
             axes.hist(values, bins=bins, density=True, color=colour, alpha=0.45, label=name)
             axes.hist(values, bins=bins, density=True, histtype="step", color=colour, linewidth=1.1)
         axes.set(xlabel="cosine similarity", ylabel="density", xlim=(bins[0], 1.0))
+        axes.set_ylim(top=1.3 * axes.dataLim.y1)  # room for the legend above the highest bar
         axes.legend(loc="upper right")
         if title:
             axes.set_title(title)

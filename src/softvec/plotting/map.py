@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softvec.errors import InputError
 from softvec.labels import Labels
 from softvec.plotting.names import write_names
-from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, pyplot
+from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, plain_text, pyplot
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -79,7 +79,7 @@ def plot_map(
         if title:
             axes.set_title(title)
         if legend and shown > 1:
-            _legend(axes, shown)
+            _legend(axes, [label for label, _ in groups if label != ""])
         if n_names is None:
             numbers = embedding.names == Labels.range(len(Z))  # row numbers say nothing on a map
             n_names = 40 if len(Z) <= 40 else 25 if weight is not None and not numbers else 0
@@ -114,21 +114,21 @@ def _scatter(
             continue
         colour = PALETTE[shown % len(PALETTE)]
         marker = MARKERS[shown // len(PALETTE)]
-        axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, label=label, **common)
+        axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **common)
         shown += 1
     return shown
 
 
-def _legend(axes: Axes, shown: int) -> None:
+def _legend(axes: Axes, labels: list[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], linestyle="", marker=MARKERS[i // len(PALETTE)], color=PALETTE[i % len(PALETTE)],
-               markersize=5, label=text)
-        for i, text in enumerate(axes.get_legend_handles_labels()[1][:24])
+               markersize=5, label=plain_text(text))
+        for i, text in enumerate(labels[:24])
     ]  # fmt: skip
-    if shown > 24:
-        handles.append(Line2D([], [], linestyle="", label=f"and {shown - 24} more"))
+    if len(labels) > 24:
+        handles.append(Line2D([], [], linestyle="", label=f"and {len(labels) - 24} more"))
     axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2
     )
@@ -140,7 +140,7 @@ def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.i
     if labels is None:
         return [("", np.arange(n))]
     if isinstance(labels, str) and labels == "clusters":
-        given: Sequence[Any] = [f"group {c + 1}" for c in embedding.cluster()]
+        given: Sequence[Any] = [f"group {c}" for c in embedding.cluster()]
     elif hasattr(labels, "keys"):
         given = [labels.get(name) if hasattr(labels, "get") else labels[name] for name in embedding]
     else:

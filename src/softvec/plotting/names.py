@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.plotting.style import INK, Axes
+from softvec.plotting.style import INK, Axes, plain_text
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -41,8 +41,9 @@ def write_names(
         if placed == n_names:
             return
         text = str(embedding.names[int(i)])
+        short = text if len(text) <= 28 else text[:27] + "…"
         label = axes.annotate(
-            text if len(text) <= 28 else text[:27] + "…",
+            plain_text(short),
             points[i], xycoords="figure pixels", fontsize=7, color=INK, annotation_clip=False, zorder=5,
             path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)],
         )  # fmt: skip

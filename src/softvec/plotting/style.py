@@ -32,6 +32,15 @@ STYLE = {
 }
 
 
+def plain_text(text: str) -> str:
+    """Return a text that matplotlib writes as it is: no mathematics between dollars, none left out.
+
+    A legend leaves out entries that begin with an underscore.
+    """
+    text = text.replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
 def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt

@@ -49,9 +49,15 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
     (1.0, 0.75)
     """
     vectors, rows = _vectors_and_rows(X, words)
+    from_file = isinstance(pairs, str | PathLike)
     triples = _read_pairs(pairs) if isinstance(pairs, str | PathLike) else list(pairs)
     if len(triples) < 2:
-        raise InputError(f"pairs holds {len(triples)} pairs; a correlation needs at least 2")
+        held = (
+            f"{pairs} holds {len(triples)} lines of word, word, score"
+            if from_file
+            else (f"pairs holds {len(triples)} pairs")
+        )
+        raise InputError(f"{held}; a correlation needs at least 2")
     left = np.array([_row(rows, a) for a, _, _ in triples])
     right = np.array([_row(rows, b) for _, b, _ in triples])
     human = np.array([float(score) for _, _, score in triples])

@@ -1,0 +1,111 @@
+"""What commands print and write in cases at the edge: names that are numbers, few vectors, quiet, pipes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from softvec.cli import run
+from softvec.embedding import Embedding
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command that must succeed; return standard output and standard error."""
+
+    def call(*arguments):
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return captured.out, captured.err
+
+    return call
+
+
+def vectors(n, d=4, names=None, **more):
+    return Embedding(np.random.default_rng(0).standard_normal((n, d)), names, **more)
+
+
+def test_numbers_as_names_are_printed_as_they_are_typed(call):
+    vectors(3000).save("v.svec")
+    out, _ = call("neighbors", "v.svec", 1234, "-n", 2999)
+    assert {int(line.split("\t")[0]) for line in out.splitlines()} == set(range(3000)) - {1234}
+    assert call("similarity", "v.svec", 1234, 5)[0].startswith("1234\t5\t")
+
+
+def test_info_prints_seeds_as_they_are_typed(call):
+    vectors(3, provenance={"parameters": {"seed": 1015174337, "n_components": 4}}).save("v.svec")
+    assert "seed 1015174337" in call("info", "v.svec")[0]
+
+
+def test_quiet_silences_warnings(call, folder):
+    vectors(4, names=list("abcd")).save("v.svec")
+    (folder / "l.tsv").write_text("a\tx\nb\ty\nc\tx\nd\ty\nnobody\tx\n")
+    assert "note: 1 name in l.tsv without a vector" in call("evaluate", "v.svec", "l.tsv")[1]
+    assert call("evaluate", "v.svec", "l.tsv", "-q")[1] == ""
+    (folder / "e.txt").write_text("a b\nb c\nc a\nc d\n")
+    assert "note: the normaliser is off" in call("embed", "e.txt", "-d", 4, "--epochs", 0)[1]
+    assert call("embed", "e.txt", "-d", 4, "--epochs", 0, "--quiet") == ("", "")
+
+
+def test_one_is_not_many(call, folder):
+    vectors(4, names=list("abcd")).save("v.svec")
+    (folder / "l.tsv").write_text("a\tx\nb\tx\nc\tx\nd\tx\n")
+    assert "1 community of 4\n" in call("communities", "v.svec", "-k", 1)[1]
+    assert "4 of 4 labelled, 1 class, one each" in call("evaluate", "v.svec", "l.tsv")[1]
+
+
+def test_similarity_says_how_many_pairs_are_known(call, folder):
+    vectors(4, names=list("abcd")).save("v.svec")
+    (folder / "pairs.txt").write_text("a b 3\nb c 1\nc d 2\nd z 5\n")
+    assert "3 of 4 pairs have both names" in call("similarity", "v.svec", "--pairs", "pairs.txt")[1]
+
+
+def test_normalizer_of_few_vectors(call):
+    vectors(12).save("v.svec")
+    out, err = call("normalizer", "v.svec", "--json")
+    methods = {one["method"] for one in json.loads(out)["methods"]}
+    assert {"Exact", "ControlVariate", "Nystrom", "Sampling"} <= methods
+    assert "note: TopK is left out: n_neighbors is 25, but there are only 12 items" in err
+    out, _ = call("normalizer", "v.svec", "-m", "gaussianmixture", "--clusters", 1)
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["Exact", "GaussianMixture(n_clusters=1)"]
+
+
+def test_features_of_few_rows(call):
+    np.save("f.npy", np.random.default_rng(0).standard_normal((6, 4)))
+    assert "exact 5 nearest neighbours" in call("embed", "f.npy", "-d", 4)[1]
+
+
+def test_map_of_one_dimension(call, folder):
+    pytest.importorskip("matplotlib")
+    vectors(12, d=1).save("v.svec")
+    call("plot", "v.svec")
+    assert (folder / "v.png").stat().st_size > 1000
+
+
+def test_picture_into_a_pipe_is_a_picture_alone(folder):
+    pytest.importorskip("matplotlib")
+    vectors(4).save("v.svec")
+    done = subprocess.run(
+        [sys.executable, "-m", "softvec", "plot", "v.svec", "-o", "-", "--json"],
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith(b"\x89PNG")
+    assert done.stdout.endswith(b"IEND\xaeB`\x82")
+    assert done.stderr == b""
+
+
+def test_dollars_and_underscores_are_drawn_as_they_are(call, folder):
+    pytest.importorskip("matplotlib")
+    vectors(6, names=["$x^$", "a_$b", "$_^$ $", "_d", "e", "f"]).save("v.svec")
+    (folder / "l.tsv").write_text("$x^$\t$a^$\na_$b\t_b\n$_^$ $\tc\n_d\t_b\ne\t$a^$\nf\tc\n")
+    call("plot", "v.svec", "--labels", "l.tsv", "--title", "cost in $ and $^")
