@@ -196,7 +196,7 @@ def plot(content: dict[str, Any], path: Path) -> None:
                 for r in content["records"]
                 if r["data"] == name and r["d"] == d and r["method"] == method and "curves" in r
             )
-            curves = {key: np.array(values) for key, values in row["curves"].items()}
+            curves = _with_gaps({key: np.array(values, float) for key, values in row["curves"].items()})
             mean, spread, true = curves["predicted_mean"], curves["predicted_spread"], curves["infected"]
             if method == "softvec":
                 left.plot(curves["times"], true, color="black", lw=1.4, label="true")
@@ -211,6 +211,13 @@ def plot(content: dict[str, Any], path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path)
     plt.close(figure)
+
+
+def _with_gaps(curves: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Break the curves where nobody met: windows without contacts have no points."""
+    times = curves["times"]
+    breaks = np.flatnonzero(np.diff(times) > 1) + 1
+    return {key: np.insert(values, breaks, np.nan) for key, values in curves.items()}
 
 
 _TEXT = """{n_windows} equal windows, infection {beta}, recovery {mu}, {epidemics} epidemics, {observations}
