@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec._version import __version__
-from softvec.affinity import Affinity, as_affinity
-from softvec.affinity._convert import BUILDERS
+from softvec.affinity import BUILDERS, Affinity, as_affinity
 from softvec.embedding import Embedding
 from softvec.errors import InputError
 from softvec.operators import Powers, Sparse, row_normalize
