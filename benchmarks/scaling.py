@@ -189,6 +189,11 @@ def slope(data: dict[str, Any]) -> float:
 def table(data: dict[str, Any]) -> str:
     """Return the results as Markdown."""
     lines = [
+        "## Size",
+        "",
+        "R-MAT graphs with ten edges a node, d = 128, walks of one step, two threads; "
+        "`python -m benchmarks.scaling`.",
+        "",
         "| nodes | stored entries | epoch | bare gather + products | ratio | peak memory |",
         "|---|---|---|---|---|---|",
     ]
@@ -211,6 +216,7 @@ def table(data: dict[str, Any]) -> str:
             f"{one['n']:,} vectors with {one['epochs']} epochs: {one['seconds'] / 60:.1f} minutes, peak "
             f"{one['peak_rss'] / 2**30:.1f} GiB."
         )
+    lines += ["", "![Time and memory against size](scaling.png)"]
     return "\n".join(lines)
 
 

@@ -287,7 +287,7 @@ def test_negative_weights_can_be_dealt_with(path):
     }  # fmt: skip
     dropped = aff.random_walk(edges, negative="drop")
     assert dropped.rows.to_list() == ["b", "c"]
-    assert "1 negative weights dropped" in dropped.summary
+    assert "1 negative weight dropped" in dropped.summary
 
 
 @pytest.mark.parametrize(

@@ -313,6 +313,18 @@ def test_resumed_run_has_the_bits_of_an_uninterrupted_one():
     assert [r["loss"] for r in whole.history] == [r["loss"] for r in again.history]
 
 
+def test_an_epoch_after_the_last_takes_the_moments_that_were_left_out():
+    problem = Problem(row_normalize(ring(600)), beta=3.0)
+    ends = []
+    for last in (True, False):
+        with workers(1) as pool:
+            engine = Engine(problem, unit(600).astype(np.float32), None, pool)
+            engine.epoch(0.5, last=last)
+            ends.append((engine.epoch(0.3).total, engine.rows.X))
+    assert ends[0][0] == ends[1][0]
+    np.testing.assert_array_equal(ends[0][1], ends[1][1])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import time
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity, as_affinity
 from softvec.embedding import Embedding
-from softvec.errors import InputError
+from softvec.errors import InputError, did_you_mean
 from softvec.operators import Powers, Sparse, row_normalize
 
 # The defaults of embed, in one place. What is not named here is EDRep's own default.
@@ -117,9 +116,9 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        close = difflib.get_close_matches(name, FIT_OPTIONS, 1, 0.8)
-        if close and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
-            raise InputError(f"there is no option {name!r}; did you mean {close[0]!r}?")
+        hint = did_you_mean(name, FIT_OPTIONS, 0.8)
+        if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
+            raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
         from softvec.io import read
 

@@ -1,4 +1,7 @@
-"""The one exception class for a user's mistake."""
+"""The exceptions for a user's mistake, and what was probably meant."""
+
+import difflib
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -11,3 +14,15 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
+    """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("n_epoch", ["n_epochs", "beta"])
+    "; did you mean 'n_epochs'?"
+    """
+    close = difflib.get_close_matches(word, list(known), 1, cutoff)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -239,8 +239,6 @@ def tokens_of(columns: Sequence[Any]) -> Tokens:
     """View Arrow string arrays as tokens."""
     import pyarrow as pa
 
-    from softvec.kernels import text
-
     data, starts, ends, base = [], [], [], 0
     for column in columns:
         wide = pa.types.is_large_string(column.type)
@@ -253,9 +251,4 @@ def tokens_of(columns: Sequence[Any]) -> Tokens:
         starts.append(offsets[:-1])
         ends.append(offsets[1:])
         base = int(offsets[-1])
-    tokens = Tokens(
-        np.concatenate(data), np.stack(starts, axis=1), np.stack(ends, axis=1),
-        np.empty((len(columns[0]), len(columns)), np.uint64),
-    )  # fmt: skip
-    text.hash_tokens(tokens.buf, tokens.starts, tokens.ends, tokens.hashes)
-    return tokens
+    return Tokens.hashed(np.concatenate(data), np.stack(starts, axis=1), np.stack(ends, axis=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +20,7 @@ from softvec.affinity._edges import Edges
 from softvec.affinity._features import neighbors
 from softvec.affinity._graphs import from_edges, from_matrix
 from softvec.affinity._temporal import Contacts, supra_adjacency
-from softvec.errors import InputError
+from softvec.errors import InputError, did_you_mean
 from softvec.labels import Labels
 from softvec.operators import Operator
 
@@ -313,8 +312,7 @@ def check_options(builder: Callable[..., Any], options: Mapping[str, Any], kind:
         return
     name = unknown[0]
     elsewhere = [other for other, build in BUILDERS.items() if name in inspect.signature(build).parameters]
-    close = difflib.get_close_matches(name, known, 1, 0.7)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, known)
     if elsewhere:
         hint = f"; if this is {' or '.join(elsewhere)} data, say so with kind="
     raise InputError(

@@ -90,7 +90,7 @@ class Corpus:
         ends = np.cumsum([len(word) for word in encoded]).reshape(-1, 1)
         starts = ends - np.array([len(word) for word in encoded]).reshape(-1, 1)
         buf = np.frombuffer(b"".join(encoded), np.uint8)
-        self._add_prepared([(_hashed(buf, starts, ends), np.zeros(len(words), np.int64), 0)])
+        self._add_prepared([(Tokens.hashed(buf, starts, ends), np.zeros(len(words), np.int64), 0)])
 
     def _end_document(self) -> None:
         self._open_document = False
@@ -106,7 +106,7 @@ class Corpus:
         starts, ends = np.empty((room, 1), np.int64), np.empty((room, 1), np.int64)
         lines = np.empty(room, np.int64)
         n = kernels.split_words(buf, starts, ends, lines)
-        return _hashed(buf, starts[:n], ends[:n]), lines[:n].copy(), text.count(b"\n")
+        return Tokens.hashed(buf, starts[:n], ends[:n]), lines[:n].copy(), text.count(b"\n")
 
     def _fold(self, text: bytes) -> bytes:
         if text.isascii():
@@ -183,14 +183,6 @@ def _ascii_table(words: bool, lower: bool) -> bytes:
 
 
 _ASCII = {(w, low): _ascii_table(w, low) for w in (False, True) for low in (False, True)}
-
-
-def _hashed(buf: NDArray[np.uint8], starts: NDArray[Any], ends: NDArray[Any]) -> Tokens:
-    from softvec.kernels import text
-
-    tokens = Tokens(buf, starts, ends, np.empty(starts.shape, np.uint64))
-    text.hash_tokens(buf, starts, ends, tokens.hashes)
-    return tokens
 
 
 def cooccurrence(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec._parallel import Workers, workers
+from softvec.affinity._base import counted
 from softvec.affinity._names import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
 from softvec.errors import InputError
 from softvec.labels import Labels
@@ -107,7 +108,7 @@ class EdgeBuilder:
         else:
             codes, rows = done[0]
             columns = rows
-        notes = (f"{self._dropped:,} negative weights dropped",) if self._dropped else ()
+        notes = (f"{counted(self._dropped, 'negative weight')} dropped",) if self._dropped else ()
         weights, times = self._weights.finish() or None, self._times.finish() or None
         return Edges(codes, rows, columns, weights, times, notes)
 

@@ -32,6 +32,15 @@ class Tokens:
     ends: NDArray[np.integer]  # (rows, columns)
     hashes: NDArray[np.uint64]  # (rows, columns)
 
+    @classmethod
+    def hashed(cls, buf: NDArray[np.uint8], starts: NDArray[np.integer], ends: NDArray[np.integer]) -> Tokens:
+        """Return tokens with their hashes."""
+        from softvec.kernels import names
+
+        hashes = np.empty(starts.shape, np.uint64)
+        names.hash_tokens(buf, starts, ends, hashes)
+        return cls(buf, starts, ends, hashes)
+
 
 class Segments:
     """Rows collected in large pieces of equal length, so that freed blocks leave no holes between them.
@@ -99,19 +108,19 @@ class IntegerNames:
         return self._by_hash(blocks)
 
     def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Labels]:
-        from softvec.kernels import text
+        from softvec.kernels import names
 
         lookup = np.full(span, -1, dtype=np.int32)
         first = np.empty(min(span, self._total), dtype=np.int64)
         count = 0
         for b, ids in enumerate(blocks):
             codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
-            count = text.number_by_table(ids, self._lowest, lookup, first, count, codes)
+            count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
             blocks[b] = codes
         return blocks, Labels.from_integers(first[:count].copy())
 
     def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Labels]:
-        from softvec.kernels import text
+        from softvec.kernels import names
 
         table = np.zeros(2**16, dtype=np.int32)
         first = np.empty(2**15, dtype=np.int64)
@@ -120,11 +129,11 @@ class IntegerNames:
             codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
             done = 0
             while done < len(ids):
-                done, count = text.number_by_hash(ids, done, table, first, count, codes)
+                done, count = names.number_by_hash(ids, done, table, first, count, codes)
                 if done < len(ids):
                     table = np.zeros(2 * len(table), dtype=np.int32)
                     first = np.concatenate([first, np.empty_like(first)])
-                    text.rehash_integers(first, count, table)
+                    names.rehash_integers(first, count, table)
             blocks[b] = codes
         return blocks, Labels.from_integers(first[:count].copy())
 
@@ -163,12 +172,12 @@ class TokenNames:
 
     def encode(self, tokens: Tokens) -> Codes:
         """Return the numbers of a block's names, growing the tables as needed."""
-        from softvec.kernels import text
+        from softvec.kernels import names
 
         codes = np.empty(tokens.hashes.shape, dtype=np.int32)
 
         def find(lo: int, hi: int) -> None:
-            text.find_tokens(
+            names.find_tokens(
                 tokens.buf, tokens.starts[lo:hi], tokens.ends[lo:hi], tokens.hashes[lo:hi], self._table,
                 self._names[:, None], self._offsets[:, None], codes[lo:hi],
             )  # fmt: skip
@@ -176,7 +185,7 @@ class TokenNames:
         self._pool.map(find, row_blocks(len(codes), _ROWS))
         done = 0
         while True:
-            done, self.count = text.intern_tokens(
+            done, self.count = names.intern_tokens(
                 tokens.buf, tokens.starts, tokens.ends, tokens.hashes, done, self._table,
                 self._names[:, None], self._offsets[:, None], self.count, codes,
             )  # fmt: skip
@@ -185,7 +194,7 @@ class TokenNames:
             self._grow(int((tokens.ends[done] - tokens.starts[done]).sum()))
 
     def _grow(self, needed: int) -> None:
-        from softvec.kernels import text
+        from softvec.kernels import names
 
         used = int(self._offsets[self.count])
         if used + needed > len(self._names):
@@ -195,7 +204,7 @@ class TokenNames:
                 raise InputError(f"more than {self.count:,} names; softvec numbers rows with 32 bits")
             self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets), np.int64)])
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
-            text.rehash(self._names, self._offsets, self.count, self._table)
+            names.rehash(self._names, self._offsets, self.count, self._table)
 
     def labels(self) -> Labels:
         """Return the names met so far."""

@@ -63,12 +63,12 @@ def communities(
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
+    from softvec.affinity._base import counted
     from softvec.io.label_files import read_labels
 
     groups = read_labels(path, emb.names)
     if groups.unmatched:
-        names = "1 name" if groups.unmatched == 1 else f"{groups.unmatched:,} names"
-        warnings.warn(f"{names} in {path} without a vector", stacklevel=2)
+        warnings.warn(f"{counted(groups.unmatched, 'name')} in {path} without a vector", stacklevel=2)
     return groups
 
 
@@ -96,6 +96,7 @@ def evaluate(
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
     from softvec import tasks
+    from softvec.affinity._base import counted
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -121,7 +122,7 @@ def evaluate(
         return
     labelled = int((groups.codes >= 0).sum())
     kind = "several" if groups.multiple else "one"
-    classes = "1 class" if len(groups.classes) == 1 else f"{len(groups.classes)} classes"
+    classes = counted(len(groups.classes), "class", "classes")
     say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
 
@@ -207,7 +208,7 @@ def _draw_to(
         colours = _read_groups(labels, emb).texts
     if limit is not None and limit < len(emb):
         emb, colours = _largest(emb, colours, limit)
-    shown = title.replace("$", r"\$") if title else None  # a title is text, not a formula
+    shown = plotting.plain_text(title) if title else None  # a title is text, not a formula
     with working(settings, "drawing"):
         if kind == "loss":
             axes = plotting.plot_loss(emb, title=shown)

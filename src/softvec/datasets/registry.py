@@ -1,4 +1,7 @@
-"""What is known of each data set: files, checksums, where it comes from, licence."""
+"""What is known of each data set: files, checksums, where it comes from, licence.
+
+Longer than 400 lines because it is a table: one entry for each data set, hardly any code.
+"""
 
 from __future__ import annotations
 

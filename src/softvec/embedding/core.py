@@ -1,4 +1,8 @@
-"""Embedding: vectors, their names, and where they come from; immutable."""
+"""Embedding: vectors, their names, and where they come from; immutable.
+
+Longer than 400 lines because it is one public class with the documentation of its methods; the work is
+done in the other modules of the package.
+"""
 
 from __future__ import annotations
 

@@ -323,12 +323,7 @@ class _Block:
         raise _not_integer(wrong, self.name, self.line_of(bad))
 
     def tokens(self) -> Tokens:
-        from softvec.kernels import text as kernels
-
-        hashes = np.empty((len(self.starts), 2), np.uint64)
-        found = Tokens(self.buf, self.starts[:, :2], self.ends[:, :2], hashes)
-        kernels.hash_tokens(found.buf, found.starts, found.ends, hashes)
-        return found
+        return Tokens.hashed(self.buf, self.starts[:, :2], self.ends[:, :2])
 
     def decimals(self, column: int, role: str) -> NDArray[np.float64]:
         from softvec.kernels import text as kernels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from scipy import sparse
 
 from softvec.affinity._objects import Graph, from_networkx
 from softvec.errors import InputError
-from softvec.io.streams import Source
+from softvec.io import lines
+from softvec.io.edgelist import TextOptions, find_layout
+from softvec.io.streams import Source, text_blocks
 from softvec.labels import Labels
 
 
@@ -163,3 +166,23 @@ def _read_gml(stream: Any) -> Any:
             raise
     stream.seek(0)
     return nx.read_gml(stream, label="id")
+
+
+def read_text(source: Source, options: TextOptions) -> tuple[np.ndarray, Any]:
+    """Read a text table of numbers; its first column may hold names."""
+    table, _ = find_layout(source, replace(options, columns=None))
+    if not all(table.numeric[1:]) or (table.n_fields == 1 and not table.numeric[0]):
+        bad = table.numeric.index(False, 1) if False in table.numeric[1:] else 0
+        raise InputError(f"{source.name}: column {bad} does not hold numbers; a matrix has only numbers")
+    rows: list[list[float]] = []
+    labels: list[str] = []
+    named = not table.numeric[0]
+    skip = table.header is not None
+    for block, line in text_blocks(source, encoding=options.encoding):
+        parsed, numbers = lines.parse(block, table, source.name, line)
+        for row, number in zip(parsed[skip:], numbers[skip:]):
+            if named:
+                labels.append(row[0].decode("utf-8"))
+            rows.append([lines.number_of(f, "entry", source.name, number) for f in row[named:]])
+        skip = False
+    return np.array(rows), labels or None

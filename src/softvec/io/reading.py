@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +203,7 @@ def _read_edges_or_matrix(
 ) -> Edges | Graph:
     if format == "text":
         if kind == "dense":
-            return Graph(*_text_matrix(source, options))
+            return Graph(*matrices.read_text(source, options))
         return read_edges(source, options)
     if format in ("parquet", "arrow"):
         return tables.edges_of_arrow(source, format, options)
@@ -344,7 +344,7 @@ def read_features(where: Any, **options: Any) -> Affinity:
     elif format in ("parquet", "arrow"):
         matrix, found = tables.numeric_columns(source, format)
     elif format == "text":
-        matrix, found = _text_matrix(source, chosen)
+        matrix, found = matrices.read_text(source, chosen)
     else:
         graph = (
             matrices.read_npz(source)
@@ -355,26 +355,6 @@ def read_features(where: Any, **options: Any) -> Affinity:
         matrix, found = graph.matrix, graph.names
     check_options(neighbors, rest, "features")
     return neighbors(matrix, names=found if names is None else names, n_jobs=n_jobs, **rest)
-
-
-def _text_matrix(source: Source, options: TextOptions) -> tuple[np.ndarray, Any]:
-    """Read a text table of numbers; its first column may hold names."""
-    table, _ = find_layout(source, replace(options, columns=None))
-    if not all(table.numeric[1:]) or (table.n_fields == 1 and not table.numeric[0]):
-        bad = table.numeric.index(False, 1) if False in table.numeric[1:] else 0
-        raise InputError(f"{source.name}: column {bad} does not hold numbers; a matrix has only numbers")
-    rows: list[list[float]] = []
-    labels: list[str] = []
-    named = not table.numeric[0]
-    skip = table.header is not None
-    for block, line in text_blocks(source, encoding=options.encoding):
-        parsed, numbers = lines.parse(block, table, source.name, line)
-        for row, number in zip(parsed[skip:], numbers[skip:]):
-            if named:
-                labels.append(row[0].decode("utf-8"))
-            rows.append([lines.number_of(f, "entry", source.name, number) for f in row[named:]])
-        skip = False
-    return np.array(rows), labels or None
 
 
 def read_names(where: Any, *, encoding: str | None = None) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from softvec.kernels._intrinsics import prefetch
-from softvec.kernels.expsum import LOG2E, exp2_down
+from softvec.kernels.expsum import LOG2E, exp2_down, nearest_center
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
 CAP = 4.0  # variance of scores inside a cell beyond which the Gaussian model is not believed
@@ -44,11 +44,7 @@ def assign_rows(Y, S, half_norm, labels, sums, radii):
     ``radii`` gets the squared distance to the centre.
     """
     for i in range(Y.shape[0]):
-        best, where = S[i, 0] - half_norm[0], 0
-        for c in range(1, S.shape[1]):
-            value = S[i, c] - half_norm[c]
-            if value > best:
-                best, where = value, c
+        best, where = nearest_center(S, i, half_norm)
         labels[i] = where
         y, total = Y[np.uint64(i)], sums[np.uint64(where)]  # views of one row: the loop vectorises
         square = Y.dtype.type(0)

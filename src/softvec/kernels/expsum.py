@@ -102,16 +102,22 @@ def add_exponentials(S, scale, top, total):
             total[i] += part
 
 
+@njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
+def nearest_center(S, i, half_norm):
+    """Return the largest of ``S[i] - half_norm`` and its column: the nearest centre of row i."""
+    best, where = S[i, 0] - half_norm[0], 0
+    for c in range(1, S.shape[1]):
+        value = S[i, c] - half_norm[c]
+        if value > best:
+            best, where = value, c
+    return best, where
+
+
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def nearest(S, half_norm, labels):
-    """Write the column that maximises ``S - half_norm`` of each row (the nearest centre) to ``labels``."""
+    """Write the nearest centre of each row to ``labels``."""
     for i in range(S.shape[0]):
-        best, where = S[i, 0] - half_norm[0], 0
-        for c in range(1, S.shape[1]):
-            value = S[i, c] - half_norm[c]
-            if value > best:
-                best, where = value, c
-        labels[i] = where
+        labels[i] = nearest_center(S, i, half_norm)[1]
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

@@ -100,9 +100,7 @@ class Engine:
         self.problem = problem
         self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = max(
-            256, min(8192, 131072 // d)
-        )  # 512 KiB of vectors: a block stays in the second-level cache
+        self.block = max(256, min(8192, 131072 // d))  # 512 KiB of vectors stay in the second-level cache
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
@@ -122,6 +120,7 @@ class Engine:
         self.k = 1 if labels is None else int(labels.max()) + 1
         self.labels = None if self.k == 1 else labels
         Y = self.columns.X
+        self.stale = False
         self.sums = self.runtime.workers.fold(
             lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block), add_sums
         )
@@ -135,11 +134,12 @@ class Engine:
             None if weight is None else weight[lo:hi].astype(X.dtype),
         )
 
-    def epoch(self, eta: float) -> Loss:
-        """Move all vectors once; return the loss where they were."""
+    def epoch(self, eta: float, *, last: bool = False) -> Loss:
+        """Move all vectors once; return the loss where they were. The last one takes no moments."""
         problem, pool = self.problem, self.runtime.workers
-        X, Y = self.rows.X, self.columns.X
-        n = len(X)
+        X, Y, n = self.rows.X, self.columns.X, len(self.rows.X)
+        if self.stale:
+            self.set_labels(self.labels)
         mom = moments(self.sums)
         sum_x = sum_y = np.zeros(X.shape[1])
         if self.weighted is not None:  # only the regulariser needs the sums of all vectors
@@ -149,11 +149,11 @@ class Engine:
             assert self.AT is not None
             plans.append(self.AT.plan(self.rows.source, self.runtime, ("AT",)))
         exact = self._exact() if problem.normalizer == "exact" else None
-        needs_context = problem.through_context or self.columns is not self.rows
         ctx = None
-        if needs_context and exact is None:
+        if exact is None and (problem.through_context or self.columns is not self.rows):
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
         step = _Step(self, mom, ctx if problem.through_context else None, exact, plans, eta, sum_x, sum_y)
+        step.takes_sums = self.columns is self.rows and not last
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
@@ -163,8 +163,7 @@ class Engine:
             self.columns.swap()
         else:
             part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
-            assert part.sums is not None
-            self.sums = part.sums
+            self.stale, self.sums = part.sums is None, part.sums or self.sums
         self.weighted = part.weighted
         self.rows.swap()
         return Loss(
@@ -291,6 +290,7 @@ class _Step:
         pull = problem.regularization / problem.P.shape[0]
         both = pull if problem.both_ways else 0.0
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
+        self.takes_sums = True
         self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
 
     def run(self, lo: int, hi: int) -> _Part:
@@ -321,8 +321,7 @@ class _Step:
                 g += C
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
             move(x, g, self.params[1], copy)
-        own = engine.columns is engine.rows
-        sums = engine._sums(engine.rows.X, lo, hi, engine.labels) if own else None
+        sums = engine._sums(engine.rows.X, lo, hi, engine.labels) if self.takes_sums else None
         weighted = None
         if engine.weighted is not None:
             weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)

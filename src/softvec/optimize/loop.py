@@ -66,7 +66,7 @@ def optimize(
             state.labels = find_classes(engine.columns.X, n_clusters, seed + epoch, pool)
             engine.set_labels(state.labels)
         eta = schedule.rate(epoch)
-        loss = engine.epoch(eta)
+        loss = engine.epoch(eta, last=epoch + 1 == schedule.n_epochs)
         state.history.append(
             {
                 "epoch": epoch,

@@ -16,7 +16,7 @@ from softvec.errors import InputError
 from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
-_BLOCK = 4096
+_BLOCK = 1024
 
 
 def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
@@ -28,10 +28,10 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
     quantiles = _quantiles(np.dtype(dtype))
 
     def one(lo: int, hi: int) -> None:
-        rng = np.random.Generator(np.random.SFC64([seed, stream, lo]))
-        places = np.frombuffer(rng.bytes(2 * (hi - lo) * d), np.uint16).reshape(hi - lo, d)
-        np.take(quantiles, places, out=X[lo:hi], mode="wrap")
-        _unit(X[lo:hi], rng)
+        bits, size = np.random.SFC64([seed, stream, lo]), (hi - lo) * d
+        places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[:size]
+        np.take(quantiles, places.reshape(hi - lo, d), out=X[lo:hi], mode="wrap")
+        _unit(X[lo:hi], np.random.Generator(bits))
 
     pool.map(one, row_blocks(n, _BLOCK))
     return X

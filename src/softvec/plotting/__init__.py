@@ -7,6 +7,6 @@ with other markers.
 
 from softvec.plotting.curves import plot_loss, plot_similarities
 from softvec.plotting.map import plot_map
-from softvec.plotting.style import save
+from softvec.plotting.style import plain_text, save
 
-__all__ = ["plot_loss", "plot_map", "plot_similarities", "save"]
+__all__ = ["plain_text", "plot_loss", "plot_map", "plot_similarities", "save"]
