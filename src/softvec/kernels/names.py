@@ -1,0 +1,177 @@
+"""Names to codes, in order of first appearance: tokens of bytes by a hash table, integers by either table.
+
+Nothing is decoded: names stay UTF-8 bytes, packed behind one another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softvec.kernels._intrinsics import prefetch
+
+_AHEAD = 8  # rows between a prefetch and its use
+
+
+@njit(nogil=True, cache=True)
+def hash_tokens(buf, starts, ends, out):
+    """Hash each token (FNV-1a, 64 bits, mixed so that the high bits are good too)."""
+    for row in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            h = np.uint64(0xCBF29CE484222325)
+            for p in range(starts[row, c], ends[row, c]):
+                h = (h ^ np.uint64(buf[p])) * np.uint64(0x100000001B3)
+            h ^= h >> np.uint64(32)
+            out[row, c] = h * np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _is_name(buf, start, length, names, offsets, code):
+    at = offsets[code, 0]
+    same = offsets[code + 1, 0] - at == length
+    k = 0
+    while same and k < length:
+        same = names[at + k, 0] == buf[start + k]
+        k += 1
+    return same
+
+
+@njit(nogil=True, cache=True)
+def find_tokens(buf, starts, ends, hashes, table, names, offsets, codes):
+    """Look tokens up in the tables of :func:`intern_tokens`; -1 where a name is not there. Only reads them.
+
+    A look-up misses the cache three times (slot, offset, name), so each is asked for ahead.
+    """
+    mask = np.uint64(table.shape[0] - 1)
+    low = np.uint64(0xFFFFFFFF)
+    last = hashes.shape[0] - 1
+    for row in range(hashes.shape[0]):
+        for c in range(codes.shape[1]):
+            prefetch(table, np.int64(hashes[min(row + 3 * _AHEAD, last), c] & mask))
+            entry = table[np.int64(hashes[min(row + 2 * _AHEAD, last), c] & mask), 0]
+            prefetch(offsets, np.int64(entry & low))
+            entry = table[np.int64(hashes[min(row + _AHEAD, last), c] & mask), 0]
+            prefetch(names, offsets[max(np.int64(entry & low) - 1, 0), 0])
+            h = hashes[row, c]
+            start, length = starts[row, c], ends[row, c] - starts[row, c]
+            slot = h & mask
+            code = np.int64(-1)
+            entry = table[np.int64(slot), 0]
+            while entry != 0:
+                if (entry & ~low) == (h & ~low):
+                    code = np.int64(entry & low) - 1
+                    if _is_name(buf, start, length, names, offsets, code):
+                        break
+                    code = np.int64(-1)
+                slot = (slot + np.uint64(1)) & mask
+                entry = table[np.int64(slot), 0]
+            codes[row, c] = code
+
+
+@njit(nogil=True, cache=True)
+def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count, codes):
+    """Give each token whose code is -1 the number of its first appearance; stop where a table is full.
+
+    ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
+    New names are appended to ``names`` (bytes x 1) and ``offsets`` (x 1). Returns (next row, names so far).
+    """
+    columns = codes.shape[1]
+    mask = np.uint64(table.shape[0] - 1)
+    low = np.uint64(0xFFFFFFFF)
+    limit = min(table.shape[0] // 2, offsets.shape[0] - 1) - columns
+    for row in range(begin, hashes.shape[0]):
+        if count > limit:
+            return row, count
+        for c in range(columns):
+            if codes[row, c] >= 0:
+                continue
+            h = hashes[row, c]
+            high = h & ~low
+            start, length = starts[row, c], ends[row, c] - starts[row, c]
+            slot = h & mask
+            while True:
+                entry = table[np.int64(slot), 0]
+                if entry == 0:
+                    at = offsets[count, 0]
+                    if at + length > names.shape[0]:
+                        return row, count
+                    for k in range(length):
+                        names[at + k, 0] = buf[start + k]
+                    count += 1
+                    offsets[count, 0] = at + length
+                    table[np.int64(slot), 0] = high | np.uint64(count)
+                    codes[row, c] = count - 1
+                    break
+                if (entry & ~low) == high:
+                    code = np.int64(entry & low) - 1
+                    if _is_name(buf, start, length, names, offsets, code):
+                        codes[row, c] = code
+                        break
+                slot = (slot + np.uint64(1)) & mask
+    return hashes.shape[0], count
+
+
+@njit(nogil=True, cache=True)
+def rehash(names, offsets, count, table):
+    """Enter the first ``count`` names, which are distinct, into an empty ``table``."""
+    mask = np.uint64(table.shape[0] - 1)
+    for code in range(count):
+        h = np.uint64(0xCBF29CE484222325)
+        for p in range(offsets[code], offsets[code + 1]):
+            h = (h ^ np.uint64(names[p])) * np.uint64(0x100000001B3)
+        h ^= h >> np.uint64(32)
+        h *= np.uint64(0x9E3779B97F4A7C15)
+        slot = h & mask
+        while table[np.int64(slot), 0] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[np.int64(slot), 0] = (h & ~np.uint64(0xFFFFFFFF)) | np.uint64(code + 1)
+
+
+@njit(nogil=True, cache=True)
+def number_by_table(ids, lowest, lookup, first, count, codes):
+    """Number integers in [lowest, lowest + len(lookup)) by first appearance; ``lookup`` starts at -1."""
+    for row in range(ids.shape[0]):
+        for c in range(ids.shape[1]):
+            at = np.int64(ids[row, c]) - lowest
+            code = lookup[at]
+            if code < 0:
+                code = count
+                lookup[at] = code
+                first[code] = ids[row, c]
+                count += 1
+            codes[row, c] = code
+    return count
+
+
+@njit(nogil=True, cache=True)
+def number_by_hash(ids, begin, table, first, count, codes):
+    """Number any integers by first appearance; stop where the table (slots of number + 1) is full."""
+    mask = np.uint64(table.shape[0] - 1)
+    limit = min(table.shape[0] // 2, first.shape[0]) - ids.shape[1]
+    for row in range(begin, ids.shape[0]):
+        if count > limit:
+            return row, count
+        for c in range(ids.shape[1]):
+            value = np.int64(ids[row, c])
+            h = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+            slot = (h ^ (h >> np.uint64(32))) & mask
+            while table[slot] != 0 and first[table[slot] - 1] != value:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] == 0:
+                first[count] = value
+                count += 1
+                table[slot] = count
+            codes[row, c] = table[slot] - 1
+    return ids.shape[0], count
+
+
+@njit(nogil=True, cache=True)
+def rehash_integers(first, count, table):
+    """Enter the first ``count`` integers, which are distinct, into an empty ``table``."""
+    mask = np.uint64(table.shape[0] - 1)
+    for code in range(count):
+        h = np.uint64(np.int64(first[code])) * np.uint64(0x9E3779B97F4A7C15)
+        slot = (h ^ (h >> np.uint64(32))) & mask
+        while table[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot] = code + 1
