@@ -267,17 +267,10 @@ def plain_environment() -> Path:
     interpreter = home / "bin" / "python"
     if not interpreter.exists():
         venv.create(home, with_pip=True)
-    command = [
-        str(interpreter),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-e",
-        str(ROOT),
-    ]
-    subprocess.run(command, check=True)
+    # a copy, with its bytecode compiled, as users have it; the second call brings it up to date
+    pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, str(ROOT)], check=True)
+    subprocess.run([*pip, "--force-reinstall", "--no-deps", str(ROOT)], check=True)
     return interpreter
 
 

@@ -3,7 +3,7 @@
 Chosen on some graphs, confirmed on others.
 
     python -m benchmarks.defaults            # sweep, then confirmation; about half an hour on two cores
-    python -m benchmarks.defaults --confirm  # the second part alone
+    python -m benchmarks.defaults --only confirm  # one part alone: sweep, confirm or betas
 
 Writes benchmarks/results/defaults.json and the tables of docs/decisions.md.
 """
@@ -46,6 +46,11 @@ CONFIRM: list[dict[str, Any]] = [
     {"gradient": "full"},
     {"regularization": 1.0},
 ]
+BETAS: list[dict[str, Any]] = [{"beta": beta} for beta in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)]
+BETAS_ON = (
+    *("cora", "dblp_prone", "dcsbm 10000 2", "ppi", "polblogs"),  # the rule was chosen on these
+    *("citeseer", "pubmed", "karate", "football", "wikipedia_pos", "blogcatalog"),
+)
 CONFIRMED_ON = ("citeseer", "wikipedia_pos", "dcsbm 30000 1.5", "dcsbm 30000 2", "blogcatalog", "pubmed")
 
 
@@ -76,11 +81,11 @@ def measure(name: str, setting: dict[str, Any], seeds: tuple[int, ...], repeats:
     P = Powers(row_normalize(A), options.pop("walk_length"))
     scores, seconds = [], []
     for seed in seeds:
-        model = EDRep(random_state=seed, **options)
+        model = EDRep(min(128, A.shape[0] // 4), random_state=seed, **options)
         begin = time.perf_counter()
         X = model.fit_transform(P)
         seconds.append(time.perf_counter() - begin)
-        scores.append(score(name, A, X, labels, repeats))
+        scores.append(score(name, A, X, labels, repeats if len(X) < 15_000 else 1))
     return {"scores": scores, "mean": float(np.mean(scores)), "seconds": float(np.median(seconds))}
 
 
@@ -101,15 +106,19 @@ def table(results: dict[str, dict[str, Any]], names: tuple[str, ...]) -> str:
 def main() -> None:
     """Run what is missing and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--confirm", action="store_true", help="only the confirmation")
+    parser.add_argument("--only", choices=("sweep", "confirm", "betas"), help="only this part")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     arguments = parser.parse_args()
     path = RESULTS / "defaults.json"
     data = {} if arguments.fresh else read_json(path, {})
-    jobs = [("confirm", CONFIRMED_ON, CONFIRM, (0,), 1)]
-    if not arguments.confirm:
-        jobs.insert(0, ("sweep", CHOSEN_ON, SWEEP, (0, 1), 1))
+    jobs = [
+        ("sweep", CHOSEN_ON, SWEEP, (0, 1), 1),
+        ("confirm", CONFIRMED_ON, CONFIRM, (0,), 1),
+        ("betas", BETAS_ON, BETAS, (0,), 4),
+    ]
     for part, names, settings, seeds, repeats in jobs:
+        if arguments.only not in (None, part):
+            continue
         results = data.setdefault(part, {})
         for name in names:
             for setting in settings:
@@ -122,6 +131,7 @@ def main() -> None:
                 write_json(path, data)
     page = ROOT / "docs" / "decisions.md"
     replace_section(page, "sweep", table(data.get("sweep", {}), CHOSEN_ON))
+    replace_section(page, "betas", table(data.get("betas", {}), BETAS_ON))
     replace_section(page, "confirm", table(data.get("confirm", {}), CONFIRMED_ON))
 
 

@@ -102,6 +102,21 @@ def test_provenance_says_how():
     np.testing.assert_allclose(norms, 1, atol=1e-5)
 
 
+def test_beta_of_a_graph_follows_its_neighbours():
+    def beta(n, k, **options):
+        A = sparse.csr_array(np.roll(np.eye(n), 1, axis=0))
+        power, step = sparse.csr_array((n, n)), A
+        for _ in range(k // 2):
+            power, step = power + step + step.T, step @ A
+        made = softvec.embed(power, 4, random_state=0, n_epochs=1, **options)
+        return made.provenance["parameters"]["beta"]
+
+    assert beta(40, 2) == 3.0  # at least
+    assert beta(40, 8) == 4.0
+    assert beta(40, 30) == 6.0  # at most
+    assert beta(40, 2, beta=1.0) == 1.0
+
+
 def test_walk_length_is_the_same_wherever_it_is_given():
     here = softvec.embed(ring(), 4, random_state=0, walk_length=3)
     there = softvec.embed(softvec.affinity.random_walk(ring(), 3), 4, random_state=0)

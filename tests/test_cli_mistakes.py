@@ -228,11 +228,11 @@ def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
     assert run([*words, "-o", "whole.npy"]) == 0
     original, calls = Engine.epoch, []
 
-    def interrupted(self, eta):
+    def interrupted(self, eta, **options):
         calls.append(eta)
         if len(calls) == 13:
             raise KeyboardInterrupt
-        return original(self, eta)
+        return original(self, eta, **options)
 
     monkeypatch.setattr(Engine, "epoch", interrupted)
     assert run([*words, "--checkpoint", "c.npz", "-o", "parts.npy"]) == 130

@@ -27,6 +27,9 @@ WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3
 SUBSAMPLE = 1e-5
 BASE_MEASURE = {"corpus": 0.75}
 FIT_DEFAULTS: dict[str, dict[str, Any]] = {"corpus": {"regularization": 0.0, "beta": 12.0}}
+# Graphs: half of the mean number of neighbours, within these bounds (benchmarks/defaults.py). Few neighbours
+# say little about an item, and a sharp softmax would learn their accidents.
+GRAPH_BETA = (3.0, 6.0)
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
     "constraint", "normalizer", "dtype", "tol", "base_measure",
@@ -75,7 +78,8 @@ def embed(
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
-        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. ``base_measure`` is a power p:
+        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. ``beta`` of a graph is half of the
+        mean number of neighbours by default, at least 3 and at most 6. ``base_measure`` is a power p:
         items of size s (degree, word count) weigh s ** p in the softmax, 0 for all alike; 0.75 for text
         by default. Everything else goes to the builder of this kind of data, such as ``window`` for text
         or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
@@ -183,7 +187,7 @@ def embed_affinity(
 
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
-    fit = {"symmetric": affinity.symmetric, **FIT_DEFAULTS.get(affinity.kind, {}), **fit}
+    fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
@@ -226,6 +230,15 @@ def embed_affinity(
         },
         copy=False,
     )
+
+
+def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
+    """Return the options of this kind of data that differ from those of EDRep."""
+    if affinity.kind != "graph" or affinity.counts is None:
+        return FIT_DEFAULTS.get(affinity.kind, {})
+    neighbours = np.diff(affinity.counts.indptr)
+    beta = float(neighbours[neighbours > 0].mean()) / 2
+    return {"beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
