@@ -113,8 +113,8 @@ _TEXT = """**Any non-negative P.** Rows of the walk matrix times a power of the 
 symmetrically normalised adjacency; micro-F1 on {graph} and NMI on block models of {n:,} nodes, in percent.
 With the row gradient (the default) the sums of rows change nothing, by construction: they scale each row's
 own gradient, of which only the direction counts. Measured, the vectors move by {row:.1e} (root mean square
-of all cosines), which is rounding. With the whole gradient they do ({full:.2f}): each row pulls its targets
-with its weight."""
+of all cosines), which is rounding; close to the threshold of a block model even rounding decides what a
+start leads to. With the whole gradient they do ({full:.2f}): each row pulls its targets with its weight."""
 
 
 def report(summary: dict[str, Any]) -> str:
