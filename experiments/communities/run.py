@@ -25,7 +25,7 @@ from softvec.tasks import bethe_hessian_vectors, find_communities, partition_sco
 LOOK = {
     "softvec": (COLORS["softvec"], "o", "-"),
     "softvec, beta 1": (COLORS["softvec"], "s", "--"),
-    "softvec, one step": (COLORS["softvec"], "x", ":"),
+    "softvec, two steps": (COLORS["softvec"], "x", ":"),
     "EDRep (authors)": (COLORS["authors"], "^", "-"),
     "DeepWalk": (COLORS["deepwalk"], "D", "-"),
     "DeepWalk, short walks": (COLORS["deepwalk"], "d", "--"),
