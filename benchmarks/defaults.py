@@ -2,7 +2,7 @@
 
 Chosen on some graphs, confirmed on others.
 
-    python -m benchmarks.defaults            # sweep, then confirmation; about half an hour on two cores
+    python -m benchmarks.defaults                 # all parts, three quarters of an hour on two cores
     python -m benchmarks.defaults --only confirm  # one part alone: sweep, confirm or betas
 
 Writes benchmarks/results/defaults.json and the tables of docs/decisions.md.
@@ -48,7 +48,7 @@ CONFIRM: list[dict[str, Any]] = [
 ]
 BETAS: list[dict[str, Any]] = [{"beta": beta} for beta in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)]
 BETAS_ON = (
-    *("cora", "dblp_prone", "dcsbm 10000 2", "ppi", "polblogs"),  # the rule was chosen on these
+    *("cora", "dblp_prone", "dcsbm 10000 2", "ppi", "polblogs"),
     *("citeseer", "pubmed", "karate", "football", "wikipedia_pos", "blogcatalog"),
 )
 CONFIRMED_ON = ("citeseer", "wikipedia_pos", "dcsbm 30000 1.5", "dcsbm 30000 2", "blogcatalog", "pubmed")

@@ -110,3 +110,8 @@ def test_dollars_and_underscores_are_drawn_as_they_are(call, folder):
     vectors(6, names=["$x^$", "a_$b", "$_^$ $", "_d", "e", "f"]).save("v.svec")
     (folder / "l.tsv").write_text("$x^$\t$a^$\na_$b\t_b\n$_^$ $\tc\n_d\t_b\ne\t$a^$\nf\tc\n")
     call("plot", "v.svec", "--labels", "l.tsv", "--title", "cost in $ and $^")
+
+
+def test_dimensions_may_be_spelt_out(call, folder):
+    (folder / "e.txt").write_text("a b\nb c\nc a\nc d\n")
+    assert "4 vectors of 3 dimensions" in call("embed", "e.txt", "--dimensions", 3)[1]

@@ -235,7 +235,7 @@ method sees the graph, and not scored. The paper shows the same order: EDRep clo
 near the threshold, DeepWalk behind both. It does not say how isolated nodes are scored, so its values cannot
 be compared one by one.
 
-Settings of ours: {settings}. The second and third were chosen on other graphs of this kind at alpha = 1.5."""
+Settings of ours: {settings}. The two steps were chosen on other samples, at alpha = 1.5."""
 
 
 def _percent(entry: dict[str, Any] | None) -> str:

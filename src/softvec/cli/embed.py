@@ -35,7 +35,7 @@ def embed(
         str | None,
         typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
     ] = None,
-    dim: Annotated[int, typer.Option("--dim", "-d", help="Dimensions.", min=1)] = 128,
+    dim: Annotated[int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions.", min=1)] = 128,
     kind: Annotated[
         str | None,
         typer.Option(

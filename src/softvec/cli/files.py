@@ -52,7 +52,9 @@ def convert(
 def info(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File of vectors or of data, or -.")],
     format: VectorFormat = None,
-    dim: Annotated[int, typer.Option("--dim", "-d", help="Dimensions to estimate memory for.", min=1)] = 128,
+    dim: Annotated[
+        int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
+    ] = 128,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:

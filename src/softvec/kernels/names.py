@@ -13,16 +13,22 @@ from softvec.kernels._intrinsics import prefetch
 _AHEAD = 8  # rows between a prefetch and its use
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def _hash(buf, start, end):
+    """FNV-1a of the bytes, 64 bits, mixed so that the high bits are good too."""
+    h = np.uint64(0xCBF29CE484222325)
+    for p in range(start, end):
+        h = (h ^ np.uint64(buf[p])) * np.uint64(0x100000001B3)
+    h ^= h >> np.uint64(32)
+    return h * np.uint64(0x9E3779B97F4A7C15)
+
+
 @njit(nogil=True, cache=True)
 def hash_tokens(buf, starts, ends, out):
-    """Hash each token (FNV-1a, 64 bits, mixed so that the high bits are good too)."""
+    """Write the hash of each token to ``out``."""
     for row in range(out.shape[0]):
         for c in range(out.shape[1]):
-            h = np.uint64(0xCBF29CE484222325)
-            for p in range(starts[row, c], ends[row, c]):
-                h = (h ^ np.uint64(buf[p])) * np.uint64(0x100000001B3)
-            h ^= h >> np.uint64(32)
-            out[row, c] = h * np.uint64(0x9E3779B97F4A7C15)
+            out[row, c] = _hash(buf, starts[row, c], ends[row, c])
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -116,11 +122,7 @@ def rehash(names, offsets, count, table):
     """Enter the first ``count`` names, which are distinct, into an empty ``table``."""
     mask = np.uint64(table.shape[0] - 1)
     for code in range(count):
-        h = np.uint64(0xCBF29CE484222325)
-        for p in range(offsets[code], offsets[code + 1]):
-            h = (h ^ np.uint64(names[p])) * np.uint64(0x100000001B3)
-        h ^= h >> np.uint64(32)
-        h *= np.uint64(0x9E3779B97F4A7C15)
+        h = _hash(names, offsets[code], offsets[code + 1])
         slot = h & mask
         while table[np.int64(slot), 0] != 0:
             slot = (slot + np.uint64(1)) & mask

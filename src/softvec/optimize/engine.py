@@ -152,8 +152,8 @@ class Engine:
         ctx = None
         if exact is None and (problem.through_context or self.columns is not self.rows):
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
-        step = _Step(self, mom, ctx if problem.through_context else None, exact, plans, eta, sum_x, sum_y)
-        step.takes_sums = self.columns is self.rows and not last
+        through = ctx if problem.through_context else None
+        step = _Step(self, mom, through, exact, plans, eta, sum_x, sum_y, last)
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
@@ -242,8 +242,7 @@ class Engine:
 
     def _exact(self) -> tuple[Array, Array, Array]:
         """Return normaliser gradient on X, weighted log Z, and gradient on Y, all from the exact sums."""
-        problem, X, Y = self.problem, self.rows.X, self.columns.X
-        pool = self.runtime.workers
+        problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
         V, log_z, E = exact_term(X, Y, self.rho, v, beta, pool, columns=columns)
@@ -282,6 +281,7 @@ class _Step:
         eta: float,
         sum_x: Array,
         sum_y: Array,
+        last: bool,
     ):
         problem, dtype = engine.problem, engine.rows.X.dtype
         self.engine, self.mom, self.ctx, self.exact, self.plans = engine, mom, ctx, exact, plans
@@ -290,7 +290,7 @@ class _Step:
         pull = problem.regularization / problem.P.shape[0]
         both = pull if problem.both_ways else 0.0
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
-        self.takes_sums = True
+        self.takes_sums = engine.columns is engine.rows and not last
         self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
 
     def run(self, lo: int, hi: int) -> _Part:
