@@ -6,7 +6,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from softvec.affinity import BUILDERS, Affinity, as_affinity
 from softvec.embedding import Embedding
 from softvec.errors import InputError, did_you_mean
 from softvec.operators import Powers, Sparse, row_normalize
+from softvec.optimize import Options, prepared
+from softvec.optimize import fit as run
 
-# The defaults of embed, in one place. What is not named here is EDRep's own default.
+# The defaults of embed, in one place. What is not named here is the default of `Options`.
 N_COMPONENTS = 128
 WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
 # Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
@@ -183,25 +185,20 @@ def embed_affinity(
     **fit: Any,
 ) -> Embedding:
     """Fit an affinity; the arguments are those of :func:`embed`."""
-    from softvec.estimator import EDRep, diagnosis_dict
-
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
     fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
-    model = EDRep(
+    options = Options(
         n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
     )
     started = time.perf_counter()
-    model.fit(affinity, item_weight=_item_weight(affinity, power))
+    operator = prepared(affinity.operator, options.normalize)
+    found = run(operator, options, item_weight=_item_weight(affinity, power), stacklevel=4)
     spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
-    parameters = {
-        name: value if isinstance(value, str | int | float | bool | None) else type(value).__name__
-        for name, value in model.get_params().items()
-        if name not in ("callbacks", "verbose", "n_jobs", "warm_start", "checkpoint", "checkpoint_every")
-    }
+    parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
     n, m = affinity.shape
     data = {
         "kind": affinity.kind,
@@ -212,20 +209,19 @@ def embed_affinity(
     }
     if source is not None:
         data["source"] = "standard input" if source == "-" else Path(source).name
-    two_sided = model.context_embedding_ is not model.embedding_
     return Embedding(
-        model.embedding_,
+        found.state.X,
         affinity.rows,
-        context_vectors=model.context_embedding_ if two_sided else None,
-        context_names=affinity.columns if two_sided else None,
+        context_vectors=found.state.Y,
+        context_names=None if found.state.Y is None else affinity.columns,
         sizes=affinity.sizes,
         provenance={
             "softvec": __version__,
             "data": data,
             "parameters": parameters
-            | {"random_state": random_state, "seed": model.seed_, "base_measure": float(power)},
-            "history": {key: values.tolist() for key, values in model.history_.items()},
-            "diagnosis": diagnosis_dict(model.diagnosis_),
+            | {"random_state": random_state, "seed": found.seed, "base_measure": float(power)},
+            "history": {key: values.tolist() for key, values in found.history.items()},
+            "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
             "seconds": spent,
         },
         copy=False,
@@ -233,7 +229,7 @@ def embed_affinity(
 
 
 def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from those of EDRep."""
+    """Return the options of this kind of data that differ from `Options`."""
     if affinity.kind != "graph" or affinity.counts is None:
         return FIT_DEFAULTS.get(affinity.kind, {})
     neighbours = np.diff(affinity.counts.indptr)

@@ -1,48 +1,24 @@
-"""EDRep: the scikit-learn shell over the optimiser.
-
-Longer than 400 lines because a third of it is the documentation of one public class.
-"""
+"""EDRep: the scikit-learn shell over a fit."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softvec._parallel import Workers, workers
+from softvec._parallel import workers
 from softvec.errors import InputError
-from softvec.operators import Operator, as_operator, check_nonnegative, row_normalize
-from softvec.optimize import (
-    Callback,
-    Problem,
-    Schedule,
-    State,
-    compact,
-    find_classes,
-    given_start,
-    optimize,
-    power_start,
-    random_start,
-)
-from softvec.optimize.checkpoint import Checkpoint, fingerprint
-from softvec.optimize.diagnose import Diagnosis, diagnose
+from softvec.operators import Operator
+from softvec.optimize import Callback, Diagnosis, Fit, Options, fit, prepared
 from softvec.optimize.fold_in import fold_in
 
 Array = NDArray[Any]
-INITS = ("random", "power")
-# After the fit up to 50 rows are checked, as many as cost at most this share of it (an exp counts as 20
-# multiply-adds); fewer than 10 say too little, and then none are.
-_CHEAP = 0.01
-_LOUD = 2.0  # error of log Z above which the approximated loss says little
 
 
 class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -126,28 +102,28 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 128,
+        n_components: int = Options.n_components,
         *,
-        n_clusters: int = 1,
-        n_epochs: int = 30,
-        learning_rate: float = 0.7,
-        beta: float = 6.0,
-        gradient: str = "row",
-        regularization: float = 0.0,
-        init: Any = "random",
-        symmetric: bool | str = "auto",
-        constraint: str = "sphere",
-        normalizer: str = "mixture",
-        normalize: bool = True,
-        dtype: Any = "float32",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        tol: float | None = None,
-        callbacks: Sequence[Callback] | None = None,
+        n_clusters: int = Options.n_clusters,
+        n_epochs: int = Options.n_epochs,
+        learning_rate: float = Options.learning_rate,
+        beta: float = Options.beta,
+        gradient: str = Options.gradient,
+        regularization: float = Options.regularization,
+        init: Any = Options.init,
+        symmetric: bool | str = Options.symmetric,
+        constraint: str = Options.constraint,
+        normalizer: str = Options.normalizer,
+        normalize: bool = Options.normalize,
+        dtype: Any = Options.dtype,
+        n_jobs: int | None = Options.n_jobs,
+        random_state: Any = Options.random_state,
+        tol: float | None = Options.tol,
+        callbacks: Sequence[Callback] | None = Options.callbacks,
         warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 5,
-        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = Options.checkpoint,
+        checkpoint_every: int = Options.checkpoint_every,
+        verbose: int = Options.verbose,
     ):
         self.n_components = n_components
         self.n_clusters = n_clusters
@@ -206,85 +182,29 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.fit(P, y, **fit_params).embedding_
 
     def _fit(self, P: Any, labels: Any, dissimilarity: Any, item_weight: Any) -> None:
-        self._check_parameters()
-        operator = self._operator(P, "P", reset=True)
-        problem = self._problem(operator, dissimilarity, item_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        schedule = Schedule(self.n_epochs, self.learning_rate, self.tol)
-        saved = self._checkpoint(operator)
-        with workers(self.n_jobs) as pool:
-            found = None if saved is None else saved.load()
-            state, seed = (self._start(problem, seed, pool), seed) if found is None else found
-            if found is not None:
-                pass
-            elif labels is not None:
-                state.labels = _check_labels(labels, operator.shape[1])
-            elif self.warm_start and self.n_clusters > 1 and hasattr(self, "embedding_"):
-                context = state.X if state.Y is None else state.Y
-                state.labels = find_classes(context, self.n_clusters, seed, pool)
-            with _Progress(self.verbose, schedule.n_epochs, state.epoch) as progress:
+        options = Options(**{one.name: getattr(self, one.name) for one in fields(Options)})
+        operator = self._operator(P, reset=True)
+        warm = self.warm_start and hasattr(self, "embedding_")
+        if warm:
+            both = self.embedding_, self.context_embedding_
+            options = replace(options, init=both[0] if options.one_sided(operator) else both)
+        found = fit(
+            operator,
+            options,
+            labels=labels,
+            dissimilarity=dissimilarity,
+            item_weight=item_weight,
+            warm=warm,
+            stacklevel=4,
+        )
+        self.embedding_: Array = found.state.X
+        self.context_embedding_: Array = found.context
+        self.labels_, self.n_iter_ = found.state.labels, found.state.epoch
+        self.history_, self.diagnosis_, self.seed_ = found.history, found.diagnosis, found.seed
+        self._n_features_out = found.state.X.shape[1]
+        self._fit_: Fit = found
 
-                def after_epoch(state: State) -> None:
-                    progress.update(state)
-                    if (
-                        saved is not None
-                        and state.epoch % saved.every == 0
-                        and state.epoch < schedule.n_epochs
-                    ):
-                        saved.save(state, seed)
-
-                optimize(
-                    problem,
-                    state,
-                    schedule,
-                    pool,
-                    n_clusters=self.n_clusters if labels is None else 1,
-                    seed=seed,
-                    callbacks=self.callbacks or (),
-                    on_epoch=after_epoch,
-                )
-            if saved is not None:
-                saved.remove()
-            self._store(problem, state, seed)
-            self.diagnosis_ = None
-            n, m = operator.shape
-            work = max(1, state.epoch) * (operator.nnz + n * self.n_components) * self.n_components
-            budget = max(_CHEAP * work, 2e6) / (m * (self.n_components + 20))
-            rows = int(min(n, 50, budget))
-            if problem.normalizer == "mixture" and rows >= min(n, 10):
-                self.diagnosis_ = self._diagnose(rows, pool)
-
-    def _checkpoint(self, operator: Operator) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        skipped = ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "verbose", "init")
-        settings = {name: value for name, value in self.get_params().items() if name not in skipped}
-        settings["init"] = self.init if isinstance(self.init, str) else "given"
-        return Checkpoint(Path(self.checkpoint), self.checkpoint_every, fingerprint(operator, settings))
-
-    def _check_parameters(self) -> None:
-        for name, least in (("n_components", 1), ("n_clusters", 1), ("n_epochs", 0), ("checkpoint_every", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-                raise InputError(f"{name} is {value!r}; expected an integer")
-            if value < least:
-                raise InputError(f"{name} is {value}; expected at least {least}")
-        for name in ("beta", "learning_rate", "regularization", "tol"):
-            value = getattr(self, name)
-            if isinstance(value, str) or np.ndim(value):
-                raise InputError(f"{name} is {value!r}; expected a number")
-        if self.symmetric not in (True, False, "auto"):
-            raise InputError(f'symmetric is {self.symmetric!r}; expected True, False or "auto"')
-        if isinstance(self.init, str) and self.init not in INITS:
-            raise InputError(f"init is {self.init!r}; expected one of {', '.join(INITS)}, or an array")
-        try:
-            dtype = np.dtype(self.dtype)
-        except TypeError as error:
-            raise InputError(f"dtype is {self.dtype!r}; expected float32 or float64") from error
-        if dtype not in (np.float32, np.float64):
-            raise InputError(f"dtype is {dtype}; expected float32 or float64")
-
-    def _operator(self, P: Any, name: str, *, reset: bool) -> Operator:
+    def _operator(self, P: Any, *, reset: bool) -> Operator:
         """Turn what the user gave into a checked operator; remember its width and column names."""
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = P.operator
@@ -292,14 +212,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             from softvec.affinity import as_affinity
 
             P = as_affinity(P).operator
-        operator = as_operator(P)
-        if min(operator.shape) == 0:
-            missing = "sample" if operator.shape[0] == 0 else "feature"
-            raise InputError(
-                f"Found array with 0 {missing}(s) (shape={operator.shape}) while a minimum of 1 is required "
-                f"by EDRep: {name} is empty"
-            )
-        check_nonnegative(operator, name)
+        operator = prepared(P, self.normalize)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {operator.shape[1]} features, but EDRep is expecting {self.n_features_in_} features "
@@ -308,71 +221,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         known = P if hasattr(P, "columns") or isinstance(P, np.ndarray) else _Shaped(operator.shape)
         if reset or hasattr(known, "columns") or isinstance(known, np.ndarray):
             validate_data(self, known, reset=reset, skip_check_array=True)
-        return row_normalize(operator) if self.normalize and name == "P" else operator
-
-    def _problem(self, P: Operator, dissimilarity: Any, item_weight: Any) -> Problem:
-        if not np.any(P.row_sums() > 0):
-            raise InputError("all entries of P are 0: nothing relates to anything. Check how P was built")
-        symmetric = P.shape[0] == P.shape[1] if self.symmetric == "auto" else bool(self.symmetric)
-        N = None
-        if dissimilarity is not None:
-            N = as_operator(dissimilarity)
-            check_nonnegative(N, "dissimilarity")
-        weight = None
-        if item_weight is not None:
-            weight = np.asarray(item_weight, np.float64)
-            if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
-                raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
-            weight = weight / weight.mean()
-        return Problem(
-            P,
-            symmetric,
-            float(self.beta),
-            self.gradient,
-            float(self.regularization),
-            self.constraint,
-            self.normalizer,
-            N,
-            weight,
-        )
-
-    def _start(self, problem: Problem, seed: int, pool: Workers) -> State:
-        (n, m), d, dtype = problem.P.shape, int(self.n_components), np.dtype(self.dtype)
-        init = self.init
-        if self.warm_start and hasattr(self, "embedding_"):
-            init = self.embedding_ if problem.symmetric else (self.embedding_, self.context_embedding_)
-        if not isinstance(init, str):
-            if problem.symmetric:
-                return State(given_start(init, (n, d), problem.constraint, dtype))
-            if not (isinstance(init, (tuple, list)) and len(init) == 2):
-                raise InputError(
-                    "init of a two-sided fit is a pair of arrays: row vectors and column vectors"
-                )
-            X, Y = init
-            return State(
-                given_start(X, (n, d), problem.constraint, dtype),
-                given_start(Y, (m, d), problem.constraint, dtype, "init (columns)"),
-            )
-        if init == "random":
-            X = random_start(n, d, seed, 0, dtype, pool)
-            return State(X, None if problem.symmetric else random_start(m, d, seed, 1, dtype, pool))
-        if problem.symmetric:
-            return State(power_start(problem.P, d, seed, dtype, pool))
-        # two sides: push a random column side to the rows and back
-        X = power_start(problem.P, d, seed, dtype, pool, steps=1)
-        Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype)
-        return State(X, Y)
-
-    def _store(self, problem: Problem, state: State, seed: int) -> None:
-        self.embedding_ = state.X
-        self.context_embedding_ = state.X if state.Y is None else state.Y
-        self.labels_ = state.labels
-        self.n_iter_ = state.epoch
-        self.seed_ = seed
-        keys = state.history[0] if state.history else ()
-        self.history_ = {key: np.array([record[key] for record in state.history]) for key in keys}
-        self._problem_ = problem
-        self._n_features_out = state.X.shape[1]
+        return operator
 
     def diagnose(self, n_rows: int = 1000) -> Diagnosis:
         """Measure the fit on a sample of rows with the exact softmax, in O(n_rows m d).
@@ -384,23 +233,10 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             maximum of the error of log Z.
         """
         check_is_fitted(self, "embedding_")
-        with workers(self.n_jobs) as pool:
-            return self._diagnose(n_rows, pool)
-
-    def _diagnose(self, n_rows: int, pool: Workers) -> Diagnosis:
-        if not hasattr(self, "_problem_"):
+        if not hasattr(self, "_fit_"):
             raise InputError("this estimator was restored without its matrix; fit it again to diagnose it")
-        result = diagnose(
-            self._problem_, self.embedding_, self.context_embedding_, self.labels_, n_rows, self.seed_, pool
-        )
-        if result.log_z_error_median > _LOUD:
-            warnings.warn(
-                f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows); vectors may still be good, but the loss is not. "
-                f"Lower beta (now {self.beta:g}) or raise n_clusters (now {self.n_clusters})",
-                stacklevel=5,
-            )
-        return result
+        with workers(self.n_jobs) as pool:
+            return self._fit_.diagnose(n_rows, pool)
 
     def transform(self, P: Any) -> Array:
         """Embed unseen rows against the fitted context vectors, everything else frozen.
@@ -415,7 +251,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self, "embedding_")
-        operator = self._operator(P, "P", reset=False)
+        operator = self._operator(P, reset=False)
         with workers(self.n_jobs) as pool:
             return fold_in(
                 operator, self.context_embedding_, self.labels_, float(self.beta), self.constraint, pool
@@ -423,7 +259,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_problem_", None)  # the matrix is the user's; a saved estimator does not carry it
+        state.pop("_fit_", None)  # the matrix is the user's; a saved estimator does not carry it
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -442,39 +278,3 @@ class _Shaped:
 
     def __len__(self) -> int:
         return self.shape[0]
-
-
-class _Progress:
-    """A tqdm bar with the loss; nothing when not verbose."""
-
-    def __init__(self, verbose: int, n_epochs: int, done: int):
-        self._bar: Any = None
-        if verbose:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, state: State) -> None:
-        """Advance by an epoch."""
-        if self._bar is not None:
-            self._bar.set_postfix(loss=f"{state.history[-1]['loss']:.4f}")
-            self._bar.update()
-
-
-def _check_labels(labels: Any, m: int) -> Array:
-    labels = np.asarray(labels)
-    if labels.shape != (m,):
-        raise InputError(f"labels have shape {labels.shape}; expected ({m},): one class per column of P")
-    return compact(labels)
-
-
-def diagnosis_dict(diagnosis: Diagnosis | None) -> dict[str, float] | None:
-    """Return a diagnosis as plain numbers, for files."""
-    return None if diagnosis is None else asdict(diagnosis)

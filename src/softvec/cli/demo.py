@@ -107,10 +107,10 @@ def _run(
 
     from softvec import tasks
     from softvec.api import embed_affinity
-    from softvec.estimator import EDRep
+    from softvec.optimize import Options
 
     started = time.perf_counter()
-    with epoch_progress(settings, EDRep().n_epochs) as callback:
+    with epoch_progress(settings, Options.n_epochs) as callback:
         emb = embed_affinity(
             example.affinity, example.dim, random_state=seed, n_jobs=threads,
             callbacks=[callback] if callback else None, source=example.key,

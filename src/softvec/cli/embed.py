@@ -245,9 +245,9 @@ def _fit(
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity
     from softvec.errors import InputError
-    from softvec.estimator import EDRep
+    from softvec.optimize import Options
 
-    total = fit.get("n_epochs", EDRep().n_epochs)
+    total = fit.get("n_epochs", Options.n_epochs)
     try:
         with epoch_progress(settings, total) as callback:
             return embed_affinity(
