@@ -255,10 +255,12 @@ rng = np.random.default_rng(0)
 rows, cols = rng.integers(0, 10_000, (2, 50_000))
 A = sparse.coo_array((np.ones(50_000), (rows, cols)), shape=(10_000, 10_000)).tocsr()
 begin = time.perf_counter()
-from softvec import EDRep
-EDRep(random_state=0).fit(A + A.T)
+%s
 print(json.dumps({"import": imported, "fit": time.perf_counter() - begin}))
 """
+# embed does without scikit-learn, whose import is the longer part of what EDRep takes
+EMBED = "softvec.embed(A + A.T, random_state=0)"
+ESTIMATOR = "softvec.EDRep(random_state=0).fit(A + A.T)"
 
 
 def plain_environment() -> Path:
@@ -280,15 +282,16 @@ def start(quick: bool) -> dict[str, Any]:
     In a plain installation: with pandas at hand scikit-learn imports it, which takes half a second more.
     """
     interpreter = plain_environment()
-    results: dict[str, list[float]] = {"import": [], "first fit ever": [], "first fit of a process": []}
+    ever, embed, estimator = "first fit ever", "first embed of a process", "first EDRep.fit of a process"
+    results: dict[str, list[float]] = {"import": [], ever: [], embed: [], estimator: []}
     for _ in range(2 if quick else 5):
         with tempfile.TemporaryDirectory() as cache:
             os.environ["NUMBA_CACHE_DIR"] = cache
-            cold, warm = (child(interpreter, START) for _ in range(2))
+            cold, warm, again = (child(interpreter, START % call) for call in (ESTIMATOR, EMBED, ESTIMATOR))
             del os.environ["NUMBA_CACHE_DIR"]
         results["import"].append(warm["import"])
-        results["first fit ever"].append(cold["fit"])
-        results["first fit of a process"].append(warm["fit"])
+        for name, found in ((ever, cold), (embed, warm), (estimator, again)):
+            results[name].append(found["fit"])
         print("start:", {key: round(values[-1], 2) for key, values in results.items()}, flush=True)
     return {name: summary(values) for name, values in results.items()}
 
@@ -316,7 +319,7 @@ def tables(data: dict[str, Any]) -> str:
         lines.append(
             f"| extra peak memory, {name} | {share:.0%} of 14 n d bytes + 1.2 x matrix | at most 100% |"
         )
-    for (name, values), most in zip(data.get("start", {}).items(), (0.5, 6, 1.5)):
+    for (name, values), most in zip(data.get("start", {}).items(), (0.5, 6, 1.5, 1.5)):
         lines.append(f"| cold start: {name} | {values['median']:.2f} s | at most {most} s |")
     return "\n".join(lines)
 

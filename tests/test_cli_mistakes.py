@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from softvec import api
+from softvec import memory
 from softvec.cli import run
 from softvec.embedding import Embedding
 
@@ -139,14 +139,14 @@ def test_mistakes(mistake, folder, arguments, expected):
 
 def test_too_many_dimensions(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\nb c\nc a\n")
-    monkeypatch.setattr(api, "available_memory", lambda: 1 << 30)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
     line = mistake("embed", "e.txt", "-d", "99999999")
     assert "--dim of about" in line
 
 
 def test_too_big_for_memory(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\nb c\nc a\n")
-    monkeypatch.setattr(api, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
     line = mistake("embed", "e.txt")
     assert "GiB" in line
     assert "--force" in line
@@ -155,7 +155,7 @@ def test_too_big_for_memory(mistake, folder, monkeypatch):
 
 def test_file_larger_than_memory(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\n" * 100)
-    monkeypatch.setattr(api, "available_memory", lambda: 100)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100)
     assert "of memory are free" in mistake("embed", "e.txt")
 
 

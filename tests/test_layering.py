@@ -22,6 +22,7 @@ ORDER = [
     ["generators"],
     ["tasks"],
     ["datasets"],
+    ["memory"],
     ["api"],
     ["cli"],
     ["__init__", "__main__"],

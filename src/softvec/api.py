@@ -1,4 +1,4 @@
-"""One call from any data to named vectors, and an estimate of the memory it takes."""
+"""One call from any data to named vectors."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity, as_affinity
 from softvec.embedding import Embedding
 from softvec.errors import InputError, did_you_mean
+from softvec.memory import refuse_if_too_big
 from softvec.operators import Powers, Sparse, row_normalize
 from softvec.optimize import Options, prepared
 from softvec.optimize import fit as run
@@ -32,12 +33,13 @@ FIT_DEFAULTS: dict[str, dict[str, Any]] = {"corpus": {"regularization": 0.0, "be
 # Graphs: half of the mean number of neighbours, within these bounds (benchmarks/defaults.py). Few neighbours
 # say little about an item, and a sharp softmax would learn their accidents.
 GRAPH_BETA = (3.0, 6.0)
+# Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
+SHRINKAGE = {"graph": 0.5}
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
-    "constraint", "normalizer", "dtype", "tol", "base_measure",
+    "constraint", "normalizer", "dtype", "tol", "base_measure", "shrinkage",
     "checkpoint", "checkpoint_every",
 )  # fmt: skip
-_BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 
 
 def embed(
@@ -76,16 +78,18 @@ def embed(
     verbose : int
         1 shows a progress bar.
     check_memory : bool
-        Refuse a job that cannot fit in the memory that is free; see :func:`estimate_memory`.
+        Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.memory`.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
         ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. ``beta`` of a graph is half of the
         mean number of neighbours by default, at least 3 and at most 6. ``base_measure`` is a power p:
         items of size s (degree, word count) weigh s ** p in the softmax, 0 for all alike; 0.75 for text
-        by default. Everything else goes to the builder of this kind of data, such as ``window`` for text
-        or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
-        :func:`softvec.io.read`.
+        by default. ``shrinkage`` s makes the vectors of items with few neighbours short: of m of them, on
+        average a, the length is sqrt(m / (m + s a)); 0.5 for graphs by default, and with 0 all vectors have
+        length 1, which is where the softmax was fitted. Everything else goes to the builder of this kind of
+        data, such as ``window`` for text or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for
+        a file, to its reader: see :func:`softvec.io.read`.
 
     Returns
     -------
@@ -189,6 +193,7 @@ def embed_affinity(
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
     fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
+    shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
     options = Options(
@@ -197,6 +202,8 @@ def embed_affinity(
     started = time.perf_counter()
     operator = prepared(affinity.operator, options.normalize)
     found = run(operator, options, item_weight=_item_weight(affinity, power), stacklevel=4)
+    if shrinkage:
+        _shorten(found.state.X, affinity, shrinkage)
     spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
     parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
     n, m = affinity.shape
@@ -219,7 +226,8 @@ def embed_affinity(
             "softvec": __version__,
             "data": data,
             "parameters": parameters
-            | {"random_state": random_state, "seed": found.seed, "base_measure": float(power)},
+            | {"random_state": random_state, "seed": found.seed, "base_measure": float(power)}
+            | {"shrinkage": shrinkage},
             "history": {key: values.tolist() for key, values in found.history.items()},
             "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
             "seconds": spent,
@@ -232,9 +240,40 @@ def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
     """Return the options of this kind of data that differ from `Options`."""
     if affinity.kind != "graph" or affinity.counts is None:
         return FIT_DEFAULTS.get(affinity.kind, {})
-    neighbours = np.diff(affinity.counts.indptr)
-    beta = float(neighbours[neighbours > 0].mean()) / 2
+    beta = _mean_neighbours(affinity.counts) / 2
     return {"beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
+
+
+def _mean_neighbours(counts: Any) -> float:
+    """Return the mean number of entries in a row, of the rows that have any."""
+    neighbours = np.diff(counts.indptr)
+    return float(neighbours[neighbours > 0].mean())
+
+
+def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:
+    """Return the shrinkage to apply: the user's, or the default of this kind of data."""
+    known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
+    if shrinkage is None:
+        return SHRINKAGE.get(affinity.kind, 0.0) if known else 0.0
+    if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
+        raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
+    if shrinkage > 0 and not known:
+        raise InputError(
+            "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
+        )
+    return float(shrinkage)
+
+
+def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
+    """Scale unit vectors in place to the length sqrt(m / (m + shrinkage * mean)) for m neighbours.
+
+    An estimate from m observations is drawn towards nothing the more, the fewer they are. An item without
+    neighbours keeps a thousandth of one: next to nothing, and yet cosines with it are numbers.
+    """
+    counts = affinity.counts
+    assert counts is not None
+    m = np.maximum(np.diff(counts.indptr), 1e-3)
+    X *= np.sqrt(m / (m + shrinkage * _mean_neighbours(counts))).astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
@@ -255,127 +294,3 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
 
 def _plain(value: Any) -> bool:
     return isinstance(value, str | int | float | bool | None)
-
-
-def estimate_memory(
-    n: int,
-    nnz: int,
-    n_components: int,
-    *,
-    m: int | None = None,
-    bytes_per_entry: float = 8.0,
-    walk_length: int = 1,
-    n_clusters: int = 1,
-    transposed: bool = False,
-) -> int:
-    """Return about how many bytes a fit takes at its peak, the interpreter included.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    nnz : int
-        Stored entries of P, or of each factor together.
-    n_components : int
-    m : int, optional
-        Columns of a two-sided fit, which have vectors of their own.
-    bytes_per_entry : float
-        4 without values, 8 with float32 ones.
-    walk_length : int
-        Walks of more than one step need up to two scratch matrices in half precision.
-    n_clusters : int
-    transposed : bool
-        Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
-        matrix that is not symmetric.
-
-    Examples
-    --------
-    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
-    11.2
-    """
-    d = n_components
-    rows = n + (m or 0)
-    vectors = rows * d * (4 + 2 + 2)  # float32, and two copies in half precision that neighbours read
-    scratch = n * d * 2 * min(2, walk_length - 1)
-    matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
-    small = 6 * n_clusters * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
-    return _BASE_BYTES + vectors + scratch + matrix + small
-
-
-def available_memory() -> int | None:
-    """Return the bytes this process may still take: free memory and what the control group allows.
-
-    None where the system does not tell.
-    """
-    limits = [value for value in (_meminfo(), _cgroup_v2(), _cgroup_v1()) if value is not None]
-    if limits:
-        return min(limits)
-    try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _meminfo() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _cgroup_v2() -> int | None:
-    return _cgroup("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file")
-
-
-def _cgroup_v1() -> int | None:
-    return _cgroup(
-        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-    )
-
-
-def _cgroup(root: str, limit: str, usage: str, cache: str) -> int | None:
-    """Return limit - usage + file cache that the kernel would give back."""
-    try:
-        most = int((Path(root) / limit).read_text())
-        used = int((Path(root) / usage).read_text())
-        stat = dict(line.split() for line in (Path(root) / "memory.stat").read_text().splitlines())
-        return max(0, most - used + int(stat.get(cache, 0)))
-    except (OSError, ValueError):  # no such file, or the word "max"
-        return None
-
-
-def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
-    """Return the estimate for fitting this affinity, less what is already held."""
-    operator = affinity.operator
-    symmetric = fit.get("symmetric", affinity.symmetric)
-    entries = max(1, operator.nnz)
-    directed = bool(affinity.details.get("directed", False))
-    total = estimate_memory(
-        affinity.shape[0],
-        operator.nnz,
-        n_components,
-        m=None if symmetric else affinity.shape[1],
-        bytes_per_entry=operator.nbytes / entries,
-        walk_length=int(affinity.parameters.get("length", 1) or 1),
-        n_clusters=int(fit.get("n_clusters", 1)),
-        transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
-    )
-    return max(0, total - operator.nbytes - _BASE_BYTES)
-
-
-def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
-    """Raise an error before a fit that cannot fit in memory."""
-    need, free = needed_memory(affinity, n_components, fit), available_memory()
-    if free is None or need <= free:
-        return
-    smaller = n_components
-    while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
-        smaller = int(smaller * 0.9)
-    advice = f"n_components of about {smaller // 8 * 8} would fit" if smaller >= 8 else "use a larger machine"
-    raise InputError(
-        f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
-        f"{free / 2**30:,.1f} GiB are free; {advice} (check_memory=False tries all the same)"
-    )

@@ -217,8 +217,9 @@ def _read(
 ) -> tuple[Affinity, float]:
     import time
 
-    from softvec.api import available_memory, to_affinity
+    from softvec.api import to_affinity
     from softvec.errors import InputError
+    from softvec.memory import available_memory
 
     if source.endswith(".svec"):
         raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")

@@ -106,8 +106,9 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
-    from softvec.api import available_memory, needed_memory, to_affinity
+    from softvec.api import to_affinity
     from softvec.errors import InputError
+    from softvec.memory import available_memory, needed_memory
 
     try:
         affinity = to_affinity(file)
