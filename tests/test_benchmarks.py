@@ -238,3 +238,9 @@ class TestChecks:
         assert "| ProNE | **54.0**, 2 s |" in text
         assert "| ProNE | **55.0** |" in text
         assert "[FAILS] best or within" in text
+
+    def test_summary_says_where_a_rival_is_better(self):
+        rows = [cell("softvec", 1.0, [50.0]), cell("ProNE", 2.0, [54.0]), cell("PecanPy", 20.0, [49.0])]
+        text = report.summary({"graphs": {"ppi": {"nodes": 3890}}, **results(*rows)})
+        expected = "50.0, 1 s | **54.0, 2 s (ProNE)** | 49.0, 20 s (PecanPy) |"
+        assert text.splitlines()[-1] == f"| ppi, 3,890 nodes | {expected}"

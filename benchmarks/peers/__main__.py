@@ -13,7 +13,7 @@ from .campaign import Campaign, Protocol
 from .checks import all_checks
 from .methods import METHODS, Method
 from .plots import draw_all
-from .report import overview, render
+from .report import overview, render, summary
 
 QUICK_PROTOCOL = Protocol(
     splits=2, small_splits=5, rounds=1, repeats=3, timing_budget=1.0, link_limit=5.0, timeout=60.0
@@ -26,7 +26,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few graphs, quick rivals, two splits")
     parser.add_argument("--graphs", nargs="+", metavar="NAME", help=f"of {', '.join(graphs.NAMES)}")
     parser.add_argument("--methods", nargs="+", metavar="TEXT", help="parts of the names of the methods")
-    parser.add_argument("--no-sweep", action="store_true", help="published settings only")
+    parser.add_argument("--sweep", action="store_true", help="also a few other settings of each method")
     parser.add_argument(
         "--once", action="store_true", help="time once: for a busy machine, with --retime later"
     )
@@ -63,9 +63,8 @@ def main(words: list[str] | None = None) -> int:
         protocol = replace(protocol, threads=options.threads)
         protocol = replace(protocol, repeats=1, rounds=1) if options.once else protocol
         campaign = Campaign(path, protocol)
-        sweep = not (options.no_sweep or options.quick)
         chosen = chosen_methods(options.methods, options.quick)
-        campaign.run(names, chosen, sweep=sweep, retime=options.retime)
+        campaign.run(names, chosen, sweep=options.sweep, retime=options.retime)
     data = read_json(path)
     if not data or not data["cells"]:
         raise SystemExit(f"{path} holds no results; run without --report first")
@@ -74,6 +73,7 @@ def main(words: list[str] | None = None) -> int:
     draw_all(data, path.with_name(path.stem + "-plots"), figure)
     if main_file:
         replace_section(ROOT / "docs" / "benchmarks.md", "peers", render(data, "figures/peers.png"))
+        replace_section(ROOT / "README.md", "peers", summary(data))
     print(overview(data), "", *all_checks(data), sep="\n")
     return 0
 

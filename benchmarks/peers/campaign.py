@@ -33,7 +33,7 @@ OURS = {
 }
 PUBLISHED = "published"
 SMALL = 2_000  # nodes: few to test on, so more splits
-LARGE = 1_000_000  # nodes times labels: many regressions, so fewer splits and no sweep
+LARGE = 1_000_000  # nodes times labels: many regressions, so fewer splits
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,9 @@ class Protocol:
     timing_budget: float = 3.0
     timeout: float = 600.0
     link_limit: float = 20.0
-    sweep_limit: float = 10.0
-    sweep_nodes: int = 12_000
+    sweep_limit: float = 5.0
+    sweep_nodes: tuple[int, int] = (1_000, 12_000)
+    sweep_regressions: int = 200_000  # nodes times labels
     seed: int = 0
 
 
@@ -124,8 +125,7 @@ class Bench:
         sp.save_npz(self.rest, sp.csr_matrix(self.split.graph, dtype=np.float32))
         n, k = graph.A.shape[0], graph.n_labels
         self.d = dimension(n, self.protocol.d)
-        self.large = n * k > LARGE
-        self.splits = self.protocol.large_splits if self.large else self.protocol.splits
+        self.splits = self.protocol.large_splits if n * k > LARGE else self.protocol.splits
         self.splits = self.protocol.small_splits if n < SMALL else self.splits
         campaign.data["graphs"][graph.name] = {
             "nodes": n,
@@ -168,9 +168,11 @@ class Bench:
         if published:
             return True
         done = self.campaign.cells(self.graph.name).get(cell_key(method, PUBLISHED), {})
-        small = n <= self.protocol.sweep_nodes and not self.large and self.graph.name in REAL
+        least, most = self.protocol.sweep_nodes
+        swept = least <= n <= most and n * self.graph.n_labels <= self.protocol.sweep_regressions
+        swept = swept and self.graph.name in REAL
         spent = min(done.get("seconds", 1e9), done.get("cpu_seconds", 1e9))
-        return small and spent <= self.protocol.sweep_limit
+        return swept and spent <= self.protocol.sweep_limit
 
     def _fill(self, jobs: list[tuple[Method, str, dict[str, Any]]]) -> None:
         extra: list[tuple[Method, str, dict[str, Any]]] = []

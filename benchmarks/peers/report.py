@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .campaign import PUBLISHED
-from .checks import US, all_checks, published, settings_of
+from .checks import US, WALKERS, all_checks, published, settings_of
 from .methods import METHODS
 
 COLUMNS = {
@@ -47,6 +47,27 @@ def overview(data: dict[str, Any]) -> str:
             row.append(f"{score}, {seconds(cell['seconds'])} s")
         if any(row):
             lines.append(f"| {method.name} | " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def summary(data: dict[str, Any]) -> str:
+    """Return a short table for the README: softvec, the best rival and the best walk-based one."""
+    lines = ["| graph | softvec | best rival | best of random walks |", "|---|---|---|---|"]
+    for graph in data["cells"]:
+        cells = published(data, graph)
+        rivals = [cell for name, cell in cells.items() if name != US]
+        walkers = [cell for cell in rivals if cell["method"] in WALKERS]
+        if US not in cells or not rivals:
+            continue
+        ours = cells[US]
+        row = [f"{ours['micro_f1']:.1f}, {seconds(ours['seconds'])} s"]
+        for group in (rivals, walkers):
+            best = max(group, key=lambda c: c["micro_f1"], default=None)
+            text = f"{best['micro_f1']:.1f}, {seconds(best['seconds'])} s ({best['method']})" if best else ""
+            row.append(f"**{text}**" if best and best["micro_f1"] > ours["micro_f1"] else text)
+        if not any(rival["micro_f1"] > ours["micro_f1"] for rival in rivals):
+            row[0] = f"**{row[0]}**"
+        lines.append(f"| {graph}, {data['graphs'][graph]['nodes']:,} nodes | " + " | ".join(row) + " |")
     return "\n".join(lines)
 
 
