@@ -8,7 +8,7 @@ from typing import Any
 from .checks import US, published
 from .methods import METHODS
 
-MARKERS = "osD^v<>Pp*Xhd8"
+MARKERS = "osD^v<>Pp*XhH8"
 SCORES = {"micro_f1": "micro-F1, 50% labels (%)"}
 
 
@@ -64,7 +64,7 @@ def draw_all(data: dict[str, Any], directory: Path, combined: Path) -> None:
         axes.set_visible(False)
     figure.supxlabel("embedding time (s)")
     figure.supylabel(SCORES["micro_f1"])
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=5, fontsize=8)
     combined.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(combined, dpi=90)
     plt.close(figure)
