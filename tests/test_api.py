@@ -159,13 +159,13 @@ def test_vectors_of_items_with_few_neighbours_are_short():
     emb = softvec.embed(star(4), 3, random_state=0, n_epochs=3)
     mean = (4 + 4 * 1) / 5  # of the nodes that have neighbours
     hub, leaf = np.sqrt(4 / (4 + mean / 2)), np.sqrt(1 / (1 + mean / 2))
-    np.testing.assert_allclose(
-        np.linalg.norm(emb.vectors, axis=1), [hub, leaf, leaf, leaf, leaf, leaf], rtol=1e-6
-    )
+    alone = np.sqrt(0.001 / (0.001 + mean / 2))
+    lengths = np.linalg.norm(emb.vectors, axis=1)
+    np.testing.assert_allclose(lengths, [hub, leaf, leaf, leaf, leaf, alone], rtol=1e-5)
     unit = softvec.embed(star(4), 3, random_state=0, n_epochs=3, shrinkage=0)
     np.testing.assert_allclose(np.linalg.norm(unit.vectors, axis=1), 1, rtol=1e-6)
     cosine = np.einsum("ij,ij->i", unit.vectors, emb.vectors) / np.linalg.norm(emb.vectors, axis=1)
-    np.testing.assert_allclose(cosine, 1, rtol=1e-6)
+    np.testing.assert_allclose(cosine, 1, rtol=1e-5)
     assert (emb.provenance["parameters"]["shrinkage"], unit.provenance["parameters"]["shrinkage"]) == (0.5, 0)
 
 
