@@ -184,6 +184,11 @@ def test_shrinkage_needs_unit_vectors_of_one_kind(options):
         softvec.embed(ring(), 3, shrinkage=0.5, **options)
 
 
+def test_vectors_of_a_directed_graph_keep_their_length():
+    emb = softvec.embed([("a", "b"), ("b", "c"), ("d", "c")], 3, directed=True, n_epochs=2, random_state=0)
+    np.testing.assert_allclose(np.linalg.norm(emb.vectors, axis=1), 1, rtol=1e-5)
+
+
 @pytest.mark.parametrize("wrong", [-1, "much", float("inf"), float("nan"), True])
 def test_wrong_shrinkage(wrong):
     with pytest.raises(InputError, match="shrinkage is"):

@@ -12,9 +12,11 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import softvec
 from softvec import EDRep
 from softvec.errors import InputError
 from softvec.operators import Powers, row_normalize
+from softvec.optimize import fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")  # tiny d, on purpose
 
@@ -345,3 +347,20 @@ def test_tiny_problems_never_import_numba():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+@pytest.mark.filterwarnings("always:the normaliser is off")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda A: EDRep(2, random_state=0).fit(A),
+        lambda A: EDRep(2, random_state=0, normalizer="exact").fit(A).diagnose(),
+        lambda A: softvec.embed(A, 2, random_state=0),
+    ],
+    ids=["fit", "diagnose", "embed"],
+)
+def test_the_warning_points_at_the_call_of_the_user(call, monkeypatch):
+    monkeypatch.setattr(fitting, "_LOUD", -1.0)
+    with pytest.warns(UserWarning, match="the normaliser is off") as caught:
+        call(np.ones((6, 6)) - np.eye(6))
+    assert (caught[0].filename, caught[0].lineno) == (__file__, call.__code__.co_firstlineno)

@@ -86,10 +86,10 @@ def embed(
         mean number of neighbours by default, at least 3 and at most 6. ``base_measure`` is a power p:
         items of size s (degree, word count) weigh s ** p in the softmax, 0 for all alike; 0.75 for text
         by default. ``shrinkage`` s makes the vectors of items with few neighbours short: of m of them, on
-        average a, the length is sqrt(m / (m + s a)); 0.5 for graphs by default, and with 0 all vectors have
-        length 1, which is where the softmax was fitted. Everything else goes to the builder of this kind of
-        data, such as ``window`` for text or ``directed`` for graphs: see :mod:`softvec.affinity`; and, for
-        a file, to its reader: see :func:`softvec.io.read`.
+        average a, the length is sqrt(m / (m + s a)); 0.5 for undirected graphs by default, and with 0 all
+        vectors have length 1, which is where the softmax was fitted. Everything else goes to the builder of
+        this kind of data, such as ``window`` for text or ``directed`` for graphs: see
+        :mod:`softvec.affinity`; and, for a file, to its reader: see :func:`softvec.io.read`.
 
     Returns
     -------
@@ -253,8 +253,9 @@ def _mean_neighbours(counts: Any) -> float:
 def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:
     """Return the shrinkage to apply: the user's, or the default of this kind of data."""
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
-    if shrinkage is None:
-        return SHRINKAGE.get(affinity.kind, 0.0) if known else 0.0
+    if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
+        measured = known and not affinity.details.get("directed", False)
+        return SHRINKAGE.get(affinity.kind, 0.0) if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:

@@ -236,7 +236,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not hasattr(self, "_fit_"):
             raise InputError("this estimator was restored without its matrix; fit it again to diagnose it")
         with workers(self.n_jobs) as pool:
-            return self._fit_.diagnose(n_rows, pool)
+            return self._fit_.diagnose(n_rows, pool, stacklevel=3)
 
     def transform(self, P: Any) -> Array:
         """Embed unseen rows against the fitted context vectors, everything else frozen.

@@ -122,7 +122,7 @@ class Fit:
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
                 f"{result.n_rows} rows); vectors may still be good, but the loss is not. "
                 f"Lower beta (now {self.problem.beta:g}) or raise n_clusters (now {k})",
-                stacklevel=stacklevel + 1,
+                stacklevel=stacklevel,
             )
         return result
 
