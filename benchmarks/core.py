@@ -9,6 +9,7 @@ its own (see benchmarks/peers/environments.py), in turn with softvec, each in a 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -89,11 +90,11 @@ def child(interpreter: Path, code: str, *words: object) -> dict[str, Any]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def block_graph(n: int, c: float) -> sparse.csr_array:
+def block_graph(n: int, c: float, seed: int = 0) -> sparse.csr_array:
     """Return the paper's DCSBM at alpha = 2."""
     from softvec.generators import dcsbm
 
-    return dcsbm(n, c, 4, alpha=2.0, random_state=0).adjacency
+    return dcsbm(n, c, 4, alpha=2.0, random_state=seed).adjacency
 
 
 def exact_loss(A: sparse.csr_array, w: int, X: np.ndarray, rows: int = 1000) -> float:
@@ -136,33 +137,64 @@ def speed(quick: bool) -> dict[str, Any]:
     return results
 
 
+def soonest(target: float, A: sparse.csr_array, d: int, w: int) -> dict[str, Any]:
+    """Return the quickest setting of a small grid that reaches the loss on this graph, and the whole grid."""
+    from softvec import EDRep
+    from softvec.operators import Powers, row_normalize
+
+    grid = itertools.product(("random", "power"), ("row", "paper", "full"), (2, 3, 4), (0.5, 0.7, 0.9))
+    tried = []
+    for init, form, epochs, rate in grid:
+        setting = {"init": init, "gradient": form, "n_epochs": epochs, "learning_rate": rate}
+        seconds = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            model = EDRep(d, random_state=0, **{**PAPER, **setting}).fit(Powers(row_normalize(A), w))
+            seconds.append(time.perf_counter() - begin)
+        tried.append({**setting, "seconds": min(seconds), "exact_loss": exact_loss(A, w, model.embedding_)})
+    # with a margin: it shall reach the target on another graph as well
+    enough = [one for one in tried if one["exact_loss"] <= target - 0.005]
+    return {"best": min(enough, key=lambda one: one["seconds"]), "tried": tried}
+
+
 def loss(quick: bool) -> dict[str, Any]:
-    """Find how soon softvec reaches the exact loss at which the authors' code ends after 30 epochs."""
+    """Find how soon softvec reaches the exact loss at which the authors' code ends after 30 epochs.
+
+    The setting is chosen on one graph of the model and timed on another, in turn with the authors' code.
+    """
     ensure("edrep")
     n, c, d, w, _, repeats = CASES["n = 30,000, d = 32, w = 3, 30 epochs"]
-    ladder = [{"gradient": form, "n_epochs": e} for form in ("row", "full") for e in (3, 4, 5, 6, 8, 10, 15)]
     with tempfile.TemporaryDirectory() as folder:
-        A = block_graph(n, c)
         graph, out = Path(folder) / "graph.npz", Path(folder) / "X.npy"
+
+        def theirs(A: sparse.csr_array) -> dict[str, float]:
+            seconds = child(python("edrep"), RIVAL, graph, d, w, 30, out)["seconds"]
+            return {"seconds": seconds, "exact_loss": exact_loss(A, w, np.load(out))}
+
+        A = block_graph(n, c, seed=1)
+        sparse.save_npz(graph, A)
+        chosen = soonest(theirs(A)["exact_loss"], A, d, w)
+        setting = {name: chosen["best"][name] for name in ("init", "gradient", "n_epochs", "learning_rate")}
+        print("loss:", setting, flush=True)
+        options = {**PAPER, **setting}
+        epochs = options.pop("n_epochs")
+        A = block_graph(n, c)
         sparse.save_npz(graph, A)
         rounds = []
         for _ in range(2 if quick else repeats):
-            theirs = child(python("edrep"), RIVAL, graph, d, w, 30, out)
-            target = exact_loss(A, w, np.load(out))
-            tried = []
-            for setting in ladder:
-                options = {**PAPER, "gradient": setting["gradient"]}
-                mine = child(
-                    Path(sys.executable), OURS, graph, d, w, setting["n_epochs"], out, json.dumps(options)
-                )
-                value = exact_loss(A, w, np.load(out))
-                tried.append({**setting, "seconds": mine["seconds"], "exact_loss": value})
-            enough = [one for one in tried if one["exact_loss"] <= target]
-            best = min(enough, key=lambda one: one["seconds"]) if enough else None
-            rounds.append({"target": target, "theirs": theirs["seconds"], "best": best, "tried": tried})
-            print("loss:", target, theirs["seconds"], best, flush=True)
-    ratios = [one["theirs"] / one["best"]["seconds"] for one in rounds if one["best"]]
-    return {"ratio": float(np.median(ratios)) if ratios else None, "rounds": rounds}
+            rival = theirs(A)
+            mine = child(Path(sys.executable), OURS, graph, d, w, epochs, out, json.dumps(options))
+            mine["exact_loss"] = exact_loss(A, w, np.load(out))
+            rounds.append({"EDRep 0.1.2": rival, "softvec": mine})
+            print("loss:", rounds[-1], flush=True)
+    reached = all(one["softvec"]["exact_loss"] <= one["EDRep 0.1.2"]["exact_loss"] for one in rounds)
+    ratios = [one["EDRep 0.1.2"]["seconds"] / one["softvec"]["seconds"] for one in rounds]
+    return {
+        "ratio": float(np.median(ratios)) if reached else None,
+        "setting": setting,
+        "rounds": rounds,
+        "tried": chosen["tried"],
+    }
 
 
 def limit(quick: bool) -> dict[str, Any]:
