@@ -9,15 +9,20 @@ block order, so sums over blocks have the same bits for any number of threads.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from softvec._interrupt import interrupts_put_off, let_interrupts_through
 from softvec.errors import InputError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -38,6 +43,15 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
     """Cut ``range(n)`` into consecutive (start, stop) blocks of ``size`` rows, the last one shorter."""
     return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+def even_blocks(n: int, most: int, least: int = 256) -> int:
+    """Return a size of blocks that cuts ``n`` rows into a multiple of four of about equal size.
+
+    Two or four threads then end together also where a few blocks are all there is.
+    """
+    rounds = max(1, -(-n // (4 * most)))
+    return max(min(least, most), -(-n // (4 * rounds)))
 
 
 class Workers:
@@ -106,16 +120,22 @@ class Workers:
         let_interrupts_through()
 
 
+@lru_cache(1)
+def _blas(modules: int) -> ThreadpoolController:
+    """Return the control of the BLAS libraries, looked for anew once modules were imported meanwhile."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def workers(n_jobs: int | None = None) -> Iterator[Workers]:
     """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use.
 
     Ctrl-C takes effect between two blocks.
     """
-    from threadpoolctl import threadpool_limits
-
     count = resolve_n_jobs(n_jobs)
-    with interrupts_put_off(), threadpool_limits(limits=1):
+    with interrupts_put_off(), _blas(len(sys.modules)).limit(limits=1):
         if count == 1:
             yield Workers(1, None)
             return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 Array = NDArray[np.floating]
 _TINY = 1e-15  # a gradient shorter than this has no direction
@@ -45,8 +44,11 @@ def gather(
     w = values[begin:end] if len(values) else np.ones(end - begin, row_scale.dtype)
     if len(col_scale):
         w = w * col_scale[columns]
-    A = csr_array((w, columns, indptr[lo : hi + 1] - begin), shape=(hi - lo, X.shape[0]))
-    result = A @ as_float(X)
+    terms = w[:, None] * as_float(X[columns])
+    filled = np.flatnonzero(np.diff(indptr[lo : hi + 1]))
+    result = np.zeros((hi - lo, X.shape[1]), terms.dtype)
+    if len(filled):
+        result[filled] = np.add.reduceat(terms, indptr[lo:hi][filled] - begin, axis=0)
     if len(row_scale):
         result = row_scale[lo:hi, None] * result
     if len(add):

@@ -69,9 +69,14 @@ def diagnose(
     source = np.empty(Y.shape, np.uint16 if Y.dtype == np.float32 else Y.dtype)
     runtime.kernels.to_half(Y, source)  # the precision, and the compiled code, of the fit
     rows = problem.P.plan(source, runtime)
-    G = np.empty_like(x)
-    for i, row in enumerate(chosen):
-        rows(int(row), int(row) + 1, G[i : i + 1], x[:0])
+    if n <= 20 * len(chosen):  # all rows in one call take less than some of them one by one
+        everything = np.empty_like(X)
+        rows(0, n, everything, x[:0])
+        G = everything[chosen]
+    else:
+        G = np.empty_like(x)
+        for i, row in enumerate(chosen):
+            rows(int(row), int(row) + 1, G[i : i + 1], x[:0])
     rho = problem.P.row_sums()[chosen]
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
