@@ -34,7 +34,7 @@ def test_blocks_are_not_cut_below_the_least_size():
 
 
 def test_blas_has_one_thread_inside_and_its_own_outside():
-    import numpy  # noqa: F401, ICN001: brings a BLAS
+    import numpy  # noqa: F401  its BLAS is the one that is limited
     from threadpoolctl import threadpool_info, threadpool_limits
 
     def threads():
