@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from softvec._parallel import even_blocks, row_blocks, workers
+from softvec._parallel import workers
 
 BLOCKS = [(i,) for i in range(20)]
 
@@ -16,21 +16,6 @@ def test_results_keep_the_order_of_the_blocks(n_jobs):
     with workers(n_jobs) as pool:
         assert pool.map(lambda i: i * i, BLOCKS) == [i * i for i in range(20)]
         assert pool.fold(lambda i: [i], BLOCKS, lambda a, b: a + b) == list(range(20))
-
-
-@pytest.mark.parametrize("n", [1, 255, 1222, 4096, 4097, 10**6 + 7])
-def test_even_blocks_cover_all_rows_in_about_equal_parts(n):
-    blocks = row_blocks(n, even_blocks(n, 1024))
-    sizes = [hi - lo for lo, hi in blocks]
-    assert sum(sizes) == n
-    assert max(sizes) <= 1024
-    if n > 1024:
-        assert len(blocks) % 4 == 0
-        assert max(sizes) - min(sizes) <= len(blocks)
-
-
-def test_blocks_are_not_cut_below_the_least_size():
-    assert even_blocks(0, 1024) == even_blocks(100, 1024) == 256
 
 
 def test_blas_has_one_thread_inside_and_its_own_outside():

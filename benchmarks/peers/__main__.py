@@ -26,6 +26,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few graphs, quick rivals, two splits")
     parser.add_argument("--graphs", nargs="+", metavar="NAME", help=f"of {', '.join(graphs.NAMES)}")
     parser.add_argument("--methods", nargs="+", metavar="TEXT", help="parts of the names of the methods")
+    parser.add_argument("--long", action="store_true", help="also walks on graphs that take them minutes")
     parser.add_argument("--sweep", action="store_true", help="also a few other settings of each method")
     parser.add_argument(
         "--once", action="store_true", help="time once: for a busy machine, with --retime later"
@@ -60,7 +61,7 @@ def main(words: list[str] | None = None) -> int:
         path.unlink(missing_ok=True)
     if not options.report:
         protocol = QUICK_PROTOCOL if options.quick else Protocol()
-        protocol = replace(protocol, threads=options.threads)
+        protocol = replace(protocol, threads=options.threads, long=options.long)
         protocol = replace(protocol, repeats=1, rounds=1) if options.once else protocol
         campaign = Campaign(path, protocol)
         chosen = chosen_methods(options.methods, options.quick)

@@ -54,6 +54,7 @@ class Protocol:
     sweep_nodes: tuple[int, int] = (1_000, 12_000)
     sweep_regressions: int = 200_000  # nodes times labels
     seed: int = 0
+    long: bool = False
 
 
 @dataclass
@@ -164,6 +165,8 @@ class Bench:
     def _allowed(self, method: Method, published: bool) -> bool:
         n = self.graph.A.shape[0]
         if n > method.max_nodes or self.graph.name.startswith(method.skip):
+            return False
+        if self.graph.name in method.long and not self.protocol.long:
             return False
         if published:
             return True

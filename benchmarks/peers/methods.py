@@ -26,7 +26,9 @@ class Method:
     max_nodes : int
         Larger graphs are left out: time or memory grows too fast.
     skip : tuple of str
-        Beginnings of the names of other graphs left out, to keep the whole run under an hour.
+        Beginnings of the names of other graphs left out.
+    long : tuple of str
+        Graphs that take this method so long that they are left to ``--long``.
     source : str
         Where the settings come from.
     """
@@ -39,6 +41,7 @@ class Method:
     walks: bool = False
     max_nodes: int = 10**9
     skip: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
     source: str = ""
 
 
@@ -69,6 +72,7 @@ METHODS = [
         ({**N2V, "p": 1.0, "q": 0.5, "epochs": 10},),
         walks=True,
         skip=("dcsbm_1.5", "dcsbm_3"),
+        long=("dblp_prone",),
         source="node2vec paper: 10 walks of 80, window 10",
     ),
     Method(
@@ -80,6 +84,7 @@ METHODS = [
         walks=True,
         max_nodes=11_000,
         skip=("dcsbm", "amazon"),
+        long=("blogcatalog",),
         source="DeepWalk paper: 80 walks of 40, window 10; skip-gram with 5 negatives",
     ),
     Method(
@@ -91,6 +96,7 @@ METHODS = [
         walks=True,
         max_nodes=11_000,
         skip=("dcsbm", "amazon"),
+        long=("karate", "polbooks", "football", "blogcatalog"),  # compiles for half a minute on each
         source="node2vec paper: 10 walks of 80, window 10, q = 0.5",
     ),
     Method(

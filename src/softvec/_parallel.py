@@ -45,15 +45,6 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
 
 
-def even_blocks(n: int, most: int, least: int = 256) -> int:
-    """Return a size of blocks that cuts ``n`` rows into a multiple of four of about equal size.
-
-    Two or four threads then end together also where a few blocks are all there is.
-    """
-    rounds = max(1, -(-n // (4 * most)))
-    return max(min(least, most), -(-n // (4 * rounds)))
-
-
 class Workers:
     """A group of threads that share the blocks of one computation; made by :func:`workers`."""
 

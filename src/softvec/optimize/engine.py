@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
-from softvec._parallel import Workers, even_blocks, row_blocks
+from softvec._parallel import Workers, row_blocks
 from softvec.operators import Rows, Runtime, Sum
 from softvec.optimize.moments import Moments, Sums, add_sums, block_sums, moments
 from softvec.optimize.problem import Problem
@@ -100,7 +100,7 @@ class Engine:
         self.problem = problem
         self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = even_blocks(n, max(256, min(8192, 131072 // d)))  # 512 KiB stay in cache
+        self.block = max(256, min(8192, 131072 // d))  # 512 KiB of vectors stay in the second-level cache
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
