@@ -2,8 +2,8 @@
 
 Chosen on some graphs, confirmed on others.
 
-    python -m benchmarks.defaults                 # all parts, three quarters of an hour on two cores
-    python -m benchmarks.defaults --only confirm  # one part alone: sweep, confirm or betas
+    python -m benchmarks.defaults                 # all parts, an hour on two cores
+    python -m benchmarks.defaults --only confirm  # one part alone: sweep, confirm, betas or epochs
 
 Writes benchmarks/results/defaults.json and the tables of docs/decisions.md.
 """
@@ -18,7 +18,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.preprocessing import normalize
 
+import softvec
 from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
 from benchmarks.peers.graphs import load
 from softvec import EDRep
@@ -51,6 +53,11 @@ BETAS_ON = (
     *("cora", "dblp_prone", "dcsbm 10000 2", "ppi", "polblogs"),
     *("citeseer", "pubmed", "karate", "football", "wikipedia_pos", "blogcatalog"),
 )
+EPOCHS: list[dict[str, Any]] = [{"n_epochs": epochs} for epochs in (10, 15, 20, 30, 60)]
+EPOCHS_ON = (
+    *("ppi", "cora", "polblogs", "dcsbm 10000 1.5", "dcsbm 10000 2"),
+    *("citeseer", "pubmed", "wikipedia_pos"),
+)
 CONFIRMED_ON = ("citeseer", "wikipedia_pos", "dcsbm 30000 1.5", "dcsbm 30000 2", "blogcatalog", "pubmed")
 
 
@@ -68,22 +75,28 @@ def score(name: str, A: sparse.csr_array, X: np.ndarray, labels: Any, repeats: i
     """Return micro-F1 at half of the labels (C by cross-validation), or NMI of nodes that have an edge."""
     if name.startswith("dcsbm"):
         linked = np.diff(A.indptr) > 0
-        found = KMeans(4, n_init=5, random_state=0).fit_predict(X[linked])
+        directions = normalize(X[linked])
+        found = KMeans(4, n_init=5, random_state=0).fit_predict(directions)
         return 100 * normalized_mutual_info_score(labels[linked], found)
     found = node_classification(X, labels, ratios=(0.5,), repeats=repeats, C="cv", random_state=0)
     return 100 * found[0.5]["micro_f1"]
 
 
-def measure(name: str, setting: dict[str, Any], seeds: tuple[int, ...], repeats: int) -> dict[str, Any]:
-    """Fit and score one setting on one graph."""
+def measure(
+    part: str, name: str, setting: dict[str, Any], seeds: tuple[int, ...], repeats: int
+) -> dict[str, Any]:
+    """Fit and score one setting on one graph: of `softvec.embed` for the epochs, of `EDRep` elsewhere."""
     A, labels = graph(name)
     options = {**DEFAULT, **setting}
     P = Powers(row_normalize(A), options.pop("walk_length"))
+    d = min(128, A.shape[0] // 4)
     scores, seconds = [], []
     for seed in seeds:
-        model = EDRep(min(128, A.shape[0] // 4), random_state=seed, **options)
         begin = time.perf_counter()
-        X = model.fit_transform(P)
+        if part == "epochs":
+            X = softvec.embed(A, d, kind="graph", random_state=seed, **options).vectors
+        else:
+            X = EDRep(d, random_state=seed, **options).fit_transform(P)
         seconds.append(time.perf_counter() - begin)
         scores.append(score(name, A, X, labels, repeats if len(X) < 15_000 else 1))
     return {"scores": scores, "mean": float(np.mean(scores)), "seconds": float(np.median(seconds))}
@@ -106,7 +119,7 @@ def table(results: dict[str, dict[str, Any]], names: tuple[str, ...]) -> str:
 def main() -> None:
     """Run what is missing and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("sweep", "confirm", "betas"), help="only this part")
+    parser.add_argument("--only", choices=("sweep", "confirm", "betas", "epochs"), help="only this part")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     arguments = parser.parse_args()
     path = RESULTS / "defaults.json"
@@ -115,6 +128,7 @@ def main() -> None:
         ("sweep", CHOSEN_ON, SWEEP, (0, 1), 1),
         ("confirm", CONFIRMED_ON, CONFIRM, (0,), 1),
         ("betas", BETAS_ON, BETAS, (0,), 4),
+        ("epochs", EPOCHS_ON, EPOCHS, (0, 1), 2),
     ]
     for part, names, settings, seeds, repeats in jobs:
         if arguments.only not in (None, part):
@@ -125,13 +139,14 @@ def main() -> None:
                 row = results.setdefault(describe(setting), {})
                 if name in row:
                     continue
-                row[name] = measure(name, setting, seeds, repeats)
+                row[name] = measure(part, name, setting, seeds, repeats)
                 print(part, name, describe(setting), f"{row[name]['mean']:.2f}", flush=True)
                 data.update(provenance(2))
                 write_json(path, data)
     page = ROOT / "docs" / "decisions.md"
     replace_section(page, "sweep", table(data.get("sweep", {}), CHOSEN_ON))
     replace_section(page, "betas", table(data.get("betas", {}), BETAS_ON))
+    replace_section(page, "epochs", table(data.get("epochs", {}), EPOCHS_ON))
     replace_section(page, "confirm", table(data.get("confirm", {}), CONFIRMED_ON))
 
 

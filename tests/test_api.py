@@ -100,6 +100,19 @@ def test_provenance_says_how():
     np.testing.assert_array_equal(emb.sizes, np.full(12, 2.0))
 
 
+def test_a_graph_takes_fewer_epochs_than_other_data():
+    def epochs(data, **options):
+        made = softvec.embed(data, 2, random_state=0, **options)
+        affinity = softvec.api.to_affinity(data, **{k: v for k, v in options.items() if k == "kind"})
+        ran = len(made.provenance["history"]["loss"])
+        assert softvec.api.n_epochs(affinity, options) == ran  # what the progress bar counts to
+        return ran
+
+    assert epochs(ring()) == 20
+    assert epochs(ring(), n_epochs=3) == 3
+    assert epochs([("a", "x"), ("b", "x"), ("b", "y")], kind="bipartite") == 30
+
+
 def test_beta_of_a_graph_follows_its_neighbours():
     def beta(n, k, **options):
         A = sparse.csr_array(np.roll(np.eye(n), 1, axis=0))

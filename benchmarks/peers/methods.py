@@ -129,12 +129,14 @@ METHODS = [
         "gsvd",
         {},
         ({"factor_singular": 0.5}, {"regularization": 1.0}),
+        max_nodes=20_000,
         source="package defaults",
     ),
     Method(
         "UMAP spectral",
         "umap",
         "umap_spectral",
+        max_nodes=20_000,
         source="package defaults",
     ),
     Method(

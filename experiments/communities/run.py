@@ -38,7 +38,7 @@ def embed(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Return the vectors of a method and the seconds it took."""
     if function == "softvec":
-        options = {"shrinkage": 0.0, **options}  # unit vectors, as in the paper
+        options = {"shrinkage": 0.0, "n_epochs": 30, **options}  # unit vectors, as in the paper
         return timed(lambda: softvec.embed(A, d, random_state=seed, **options).vectors)
     if function == "spectral":
         return timed(lambda: bethe_hessian_vectors(A, q, random_state=seed)[0])

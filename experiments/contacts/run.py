@@ -84,7 +84,7 @@ def embed(problem: Problem, method: dict[str, Any], d: int, seed: int) -> tuple[
     options = method["options"]
     if method["function"] == "softvec":
         supra = problem.supra
-        options = {"shrinkage": 0.0, **options}  # unit vectors, as in the paper
+        options = {"shrinkage": 0.0, "n_epochs": 30, **options}  # unit vectors, as in the paper
         if method["both_ways"]:
             return timed(
                 lambda: softvec.embed(sp.csr_array(supra + supra.T), d, random_state=seed, **options).vectors

@@ -78,7 +78,7 @@ def embed(
     """Return vectors of all genes and the seconds they took; building P from the pairs counts."""
     options = method["options"]
     if method["function"] == "softvec":
-        options = {"shrinkage": 0.0, **options}  # unit vectors, as in the paper
+        options = {"shrinkage": 0.0, "n_epochs": 30, **options}  # unit vectors, as in the paper
         return timed(lambda: softvec.embed(counts(built, n), d, random_state=seed, **options).vectors)
     if method["function"] == "gene2vec":
         return timed(lambda: skipgram_pairs(built, n, d, seed=seed, **options))

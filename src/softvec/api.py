@@ -29,7 +29,11 @@ WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3
 # word's weight in the softmax grows with its count as in word2vec's negative sampling.
 SUBSAMPLE = 1e-5
 BASE_MEASURE = {"corpus": 0.75}
-FIT_DEFAULTS: dict[str, dict[str, Any]] = {"corpus": {"regularization": 0.0, "beta": 12.0}}
+# Graphs: the scores of 20 epochs are those of 30 (benchmarks/defaults.py).
+FIT_DEFAULTS: dict[str, dict[str, Any]] = {
+    "corpus": {"regularization": 0.0, "beta": 12.0},
+    "graph": {"n_epochs": 20},
+}
 # Graphs: half of the mean number of neighbours, within these bounds (benchmarks/defaults.py). Few neighbours
 # say little about an item, and a sharp softmax would learn their accidents.
 GRAPH_BETA = (3.0, 6.0)
@@ -82,14 +86,15 @@ def embed(
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
-        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. ``beta`` of a graph is half of the
-        mean number of neighbours by default, at least 3 and at most 6. ``base_measure`` is a power p:
-        items of size s (degree, word count) weigh s ** p in the softmax, 0 for all alike; 0.75 for text
-        by default. ``shrinkage`` s makes the vectors of items with few neighbours short: of m of them, on
-        average a, the length is sqrt(m / (m + s a)); 0.5 for undirected graphs by default, and with 0 all
-        vectors have length 1, which is where the softmax was fitted. Everything else goes to the builder of
-        this kind of data, such as ``window`` for text or ``directed`` for graphs: see
-        :mod:`softvec.affinity`; and, for a file, to its reader: see :func:`softvec.io.read`.
+        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. For a graph there are 20 epochs by
+        default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
+        ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
+        for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
+        neighbours short: of m of them, on average a, the length is sqrt(m / (m + s a)); 0.5 for undirected
+        graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
+        Everything else goes to the builder of this kind of data, such as ``window`` for text or
+        ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
+        :func:`softvec.io.read`.
 
     Returns
     -------
@@ -191,7 +196,7 @@ def embed_affinity(
     """Fit an affinity; the arguments are those of :func:`embed`."""
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
-    fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
+    fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
     if check_memory:
@@ -236,12 +241,18 @@ def embed_affinity(
     )
 
 
-def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
+def fit_defaults(affinity: Affinity) -> dict[str, Any]:
     """Return the options of this kind of data that differ from `Options`."""
+    found = FIT_DEFAULTS.get(affinity.kind, {})
     if affinity.kind != "graph" or affinity.counts is None:
-        return FIT_DEFAULTS.get(affinity.kind, {})
+        return found
     beta = _mean_neighbours(affinity.counts) / 2
-    return {"beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
+    return {**found, "beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
+
+
+def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
+    """Return how many epochs a fit with these options takes."""
+    return int({"n_epochs": Options.n_epochs, **fit_defaults(affinity), **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:

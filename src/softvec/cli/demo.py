@@ -106,11 +106,10 @@ def _run(
     import numpy as np
 
     from softvec import tasks
-    from softvec.api import embed_affinity
-    from softvec.optimize import Options
+    from softvec.api import embed_affinity, n_epochs
 
     started = time.perf_counter()
-    with epoch_progress(settings, Options.n_epochs) as callback:
+    with epoch_progress(settings, n_epochs(example.affinity, {})) as callback:
         emb = embed_affinity(
             example.affinity, example.dim, random_state=seed, n_jobs=threads,
             callbacks=[callback] if callback else None, source=example.key,

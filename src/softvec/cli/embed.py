@@ -99,7 +99,13 @@ def embed(
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", rich_help_panel=_FIT, help="Passes over the data.", min=0)
+        int | None,
+        typer.Option(
+            "--epochs",
+            rich_help_panel=_FIT,
+            help="Passes over the data; by default 20 for graphs, else 30.",
+            min=0,
+        ),
     ] = None,
     beta: Annotated[
         float | None, typer.Option("--beta", rich_help_panel=_FIT, help="Inverse temperature.")
@@ -244,13 +250,11 @@ def _fit(
     affinity: Affinity, dim: int, fit: dict[str, Any], seed: int | None, threads: int | None, force: bool,
     source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
-    from softvec.api import embed_affinity
+    from softvec.api import embed_affinity, n_epochs
     from softvec.errors import InputError
-    from softvec.optimize import Options
 
-    total = fit.get("n_epochs", Options.n_epochs)
     try:
-        with epoch_progress(settings, total) as callback:
+        with epoch_progress(settings, n_epochs(affinity, fit)) as callback:
             return embed_affinity(
                 affinity, dim, random_state=seed, n_jobs=threads, check_memory=not force, source=source,
                 callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
