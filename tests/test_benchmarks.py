@@ -199,14 +199,21 @@ def results(*cells, graph="ppi"):
 
 class TestChecks:
     def test_a_faster_and_better_rival_is_told(self):
-        found = checks.undominated(results(cell("softvec", 1.0, [50, 52]), cell("ProNE", 0.5, [53, 54])))
-        assert found.holds is False
+        rows = [cell("softvec", 1.0, [50, 52]), cell("ProNE", 0.5, [53, 54])]
+        found, clear = checks.undominated(results(*rows))
+        assert found.holds is clear.holds is False
         assert "ProNE +2.50" in found.evidence
         assert "FAILS" in str(found)
 
     def test_a_slower_or_worse_rival_is_none(self):
         rows = [cell("softvec", 1.0, [50, 52]), cell("ProNE", 2.0, [53, 54]), cell("FastRP", 0.1, [40, 41])]
-        assert checks.undominated(results(*rows)).holds is True
+        assert all(found.holds for found in checks.undominated(results(*rows)))
+
+    def test_a_difference_within_its_error_is_told_apart(self):
+        rows = [cell("softvec", 1.0, [50, 54]), cell("ProNE", 0.5, [53, 52])]
+        found, clear = checks.undominated(results(*rows))
+        assert found.holds is False
+        assert clear.holds is True
 
     @pytest.mark.parametrize(("score", "holds"), [(53.6, True), (53.4, False)])
     def test_half_a_point_of_the_best(self, score, holds):
