@@ -72,7 +72,7 @@ METHODS = [
         ({**N2V, "p": 1.0, "q": 0.5, "epochs": 10},),
         walks=True,
         skip=("dcsbm_1.5", "dcsbm_3"),
-        long=("dblp_prone",),
+        long=("dblp_prone", "pubmed", "amazon_edrep", "dcsbm_2"),
         source="node2vec paper: 10 walks of 80, window 10",
     ),
     Method(
@@ -84,7 +84,7 @@ METHODS = [
         walks=True,
         max_nodes=11_000,
         skip=("dcsbm", "amazon"),
-        long=("blogcatalog",),
+        long=("blogcatalog", "wikipedia_pos"),
         source="DeepWalk paper: 80 walks of 40, window 10; skip-gram with 5 negatives",
     ),
     Method(
@@ -96,7 +96,8 @@ METHODS = [
         walks=True,
         max_nodes=11_000,
         skip=("dcsbm", "amazon"),
-        long=("karate", "polbooks", "football", "blogcatalog"),  # compiles for half a minute on each
+        # on each it compiles for half a minute
+        long=("karate", "polbooks", "football", "polblogs", "blogcatalog", "wikipedia_pos"),
         source="node2vec paper: 10 walks of 80, window 10, q = 0.5",
     ),
     Method(
@@ -121,6 +122,7 @@ METHODS = [
         "spectral",
         {},
         ({"decomposition": "laplacian"}, {"regularization": 0.0}),
+        long=("dblp_prone",),
         source="package defaults",
     ),
     Method(
