@@ -59,14 +59,13 @@ def summary(data: dict[str, Any]) -> str:
         walkers = [cell for cell in rivals if cell["method"] in WALKERS]
         if US not in cells or not rivals:
             continue
-        ours = cells[US]
-        row = [f"{ours['micro_f1']:.1f}, {seconds(ours['seconds'])} s"]
-        for group in (rivals, walkers):
+        top = max(cell["micro_f1"] for cell in cells.values())
+        row = []
+        for group in ([cells[US]], rivals, walkers):
             best = max(group, key=lambda c: c["micro_f1"], default=None)
-            text = f"{best['micro_f1']:.1f}, {seconds(best['seconds'])} s ({best['method']})" if best else ""
-            row.append(f"**{text}**" if best and best["micro_f1"] > ours["micro_f1"] else text)
-        if not any(rival["micro_f1"] > ours["micro_f1"] for rival in rivals):
-            row[0] = f"**{row[0]}**"
+            text = "" if best is None else f"{best['micro_f1']:.1f}, {seconds(best['seconds'])} s"
+            text += f" ({best['method']})" if best and best["method"] != US else ""
+            row.append(f"**{text}**" if best and best["micro_f1"] == top else text)
         lines.append(f"| {graph}, {data['graphs'][graph]['nodes']:,} nodes | " + " | ".join(row) + " |")
     return "\n".join(lines)
 
