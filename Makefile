@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test lint test-slow bench bench-peers bench-scaling paper paper-quick docs clean
 
 $(STAMP): pyproject.toml
+	@echo "Setting up $(VENV), once: a minute or two"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(STAMP)

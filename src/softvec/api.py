@@ -196,7 +196,7 @@ def embed_affinity(
     """Fit an affinity; the arguments are those of :func:`embed`."""
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
-    fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity), **fit}
+    fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
     if check_memory:
@@ -241,7 +241,7 @@ def embed_affinity(
     )
 
 
-def fit_defaults(affinity: Affinity) -> dict[str, Any]:
+def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
     """Return the options of this kind of data that differ from `Options`."""
     found = FIT_DEFAULTS.get(affinity.kind, {})
     if affinity.kind != "graph" or affinity.counts is None:
@@ -252,7 +252,7 @@ def fit_defaults(affinity: Affinity) -> dict[str, Any]:
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
     """Return how many epochs a fit with these options takes."""
-    return int({"n_epochs": Options.n_epochs, **fit_defaults(affinity), **fit}["n_epochs"])
+    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:
