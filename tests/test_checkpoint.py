@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from softvec import EDRep
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 GRAPH = """
 import numpy as np

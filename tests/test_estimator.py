@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import softvec
 from softvec import EDRep
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.fit import run as fitting
 from softvec.operators import Powers, row_normalize
-from softvec.optimize import fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")  # tiny d, on purpose
 

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softvec._parallel import workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.fit import Callback, Diagnosis, Fit, Options, fit, prepared
+from softvec.fit.fold_in import fold_in
 from softvec.operators import Operator
-from softvec.optimize import Callback, Diagnosis, Fit, Options, fit, prepared
-from softvec.optimize.fold_in import fold_in
 
 Array = NDArray[Any]
 
@@ -209,9 +209,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = P.operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
-            from softvec.affinity import as_affinity
+            from softvec.affinity.convert import from_object
 
-            P = as_affinity(P).operator
+            P = from_object(P).operator
         operator = prepared(P, self.normalize)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(

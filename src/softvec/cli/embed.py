@@ -157,8 +157,8 @@ def embed(
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS
-    from softvec.errors import InputError
-    from softvec.io.vectors import format_of
+    from softvec.core.errors import InputError
+    from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
@@ -193,7 +193,7 @@ def embed(
 
 
 def _window(value: float | None) -> float | None:
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if value is None:
         return None
@@ -224,8 +224,8 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.errors import InputError
-    from softvec.memory import available_memory
+    from softvec.core.errors import InputError
+    from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
         raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
@@ -251,7 +251,7 @@ def _fit(
     source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity, n_epochs
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         with epoch_progress(settings, n_epochs(affinity, fit)) as callback:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
-from softvec._parallel import Workers, row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks, workers
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add

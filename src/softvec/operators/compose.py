@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.errors import InputError, InputTypeError
+from softvec.core.errors import InputError, InputTypeError
 from softvec.operators.base import Array, Operator, Rows, Runtime
 from softvec.operators.sparse import Sparse
 

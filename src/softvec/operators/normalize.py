@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.operators.base import Array, Operator
 from softvec.operators.compose import Powers, Product, Sum, as_operator
 from softvec.operators.sparse import Sparse
