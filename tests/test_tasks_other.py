@@ -171,6 +171,24 @@ def contact_rows(seed=0, n=60, steps=25, m=1500):
     return edges, active[:, 1], active[:, 0]
 
 
+def test_unobserved_states_are_not_infected():
+    rng = np.random.default_rng(0)
+    nodes, times = np.divmod(np.arange(400), 20)
+    infected = times >= 10
+    X = rng.standard_normal((400, 3)) + 3 * infected[:, None]
+    seen = rng.random(400) < 0.7
+    want = reconstruct_epidemic(X[seen], nodes[seen], times[seen], infected[seen], repeats=3)
+    for missing in (np.nan, None):
+        states = np.where(seen, infected.astype(object), missing)
+        got = reconstruct_epidemic(X, nodes, times, states, repeats=3)
+        np.testing.assert_array_equal(got.truth, want.truth)
+        assert got.mean == want.mean
+    with pytest.raises(InputError, match="infected holds 2; expected"):
+        reconstruct_epidemic(X, nodes, times, np.where(infected, 1, 2))
+    with pytest.raises(InputError, match="no known state"):
+        reconstruct_epidemic(X, nodes, times, np.full(400, np.nan))
+
+
 def test_epidemic_reconstruction_brackets():
     edges, nodes, times = contact_rows()
     epidemic = sir(edges, beta=0.3, mu=0.05, seed_node=0, random_state=3, n_nodes=60)

@@ -99,7 +99,8 @@ def reconstruct_epidemic(
     nodes, times : ndarray of shape (D,)
         Node and snapshot of each row, integers.
     infected : ndarray of shape (D,)
-        True state of each row, see :func:`infected_states`.
+        True state of each row, 0 or 1, see :func:`infected_states`. Rows whose state is unknown (NaN, None)
+        take no part.
     C : float
         Inverse regularisation.
     count : {"states", "probabilities"}
@@ -128,7 +129,7 @@ def reconstruct_epidemic(
     """
     X = as_vectors(X)
     nodes, times = np.asarray(nodes), np.asarray(times)
-    infected = np.asarray(infected, dtype=bool)
+    known, infected = _states(infected)
     if not nodes.shape == times.shape == infected.shape == (len(X),):
         raise InputError(
             f"nodes, times and infected have shapes {nodes.shape}, {times.shape}, {infected.shape}; "
@@ -136,6 +137,7 @@ def reconstruct_epidemic(
         )
     if count not in ("states", "probabilities"):
         raise InputError(f"count is {count!r}; pass 'states' or 'probabilities'")
+    X, nodes, times, infected = X[known], nodes[known], times[known], infected[known]
     snapshots, place = np.unique(times, return_inverse=True)
     truth = np.bincount(place, weights=infected, minlength=len(snapshots))
     rows, curves = [], []
@@ -164,6 +166,30 @@ def reconstruct_epidemic(
         )
     scores = collect("epidemic reconstruction", rows, C=C, count=count, repeats=repeats, n_states=len(X))
     return Reconstruction(scores, snapshots, truth, np.array(curves))
+
+
+def _states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return which states are known, and the states; what is neither 0, 1 nor missing is an error."""
+    given = np.asarray(infected)
+    if given.dtype == bool:
+        return np.ones(given.shape, dtype=bool), given
+    if given.dtype.kind == "O":
+        missing = np.array([value is None or not value == value for value in given.ravel().tolist()])
+        given = np.where(missing.reshape(given.shape), np.nan, given)
+    try:
+        values = given.astype(float)
+    except (TypeError, ValueError):
+        raise InputError("infected holds values that are not numbers; expected 0, 1, or NaN") from None
+    known = ~np.isnan(values)
+    wrong = known & (values != 0) & (values != 1)
+    if wrong.any():
+        raise InputError(
+            f"infected holds {values[wrong][0]:g}; expected 1 (infected), 0 (not) or NaN (not observed); "
+            "of states of an epidemic, pass states == 1"
+        )
+    if not known.any():
+        raise InputError("infected holds no known state: all of its values are missing")
+    return known, values == 1
 
 
 def _observe_once(nodes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

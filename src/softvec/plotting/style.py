@@ -53,8 +53,11 @@ def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
     plt = pyplot()
     if ax is not None:
         return ax
+    # Not within rc_context: the first figure loads the backend, which may turn the interactive mode on
+    # (notebooks), and leaving the context would turn it off again for all later figures.
+    figure = plt.figure(figsize=size, layout="constrained")
     with plt.rc_context(STYLE):
-        return plt.subplots(figsize=size, layout="constrained")[1]
+        return figure.subplots()
 
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
