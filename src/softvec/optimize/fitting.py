@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softvec._parallel import Workers, workers
 from softvec.errors import InputError
-from softvec.operators import Operator, as_operator, check_nonnegative, row_normalize
+from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 from softvec.optimize.checkpoint import Checkpoint, fingerprint
 from softvec.optimize.diagnose import Diagnosis, diagnose
 from softvec.optimize.loop import Callback, State, optimize
@@ -137,7 +137,10 @@ def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
             f"by EDRep: {name} is empty"
         )
     check_nonnegative(operator, name)
-    return row_normalize(operator) if normalize else operator
+    if normalize:
+        return row_normalize(operator)
+    check_range(operator, name)
+    return operator
 
 
 def fit(
@@ -237,12 +240,13 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
     if dissimilarity is not None:
         N = as_operator(dissimilarity)
         check_nonnegative(N, "dissimilarity")
+        check_range(N, "dissimilarity")
     weight = None
     if item_weight is not None:
         weight = np.asarray(item_weight, np.float64)
         if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
             raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
-        weight = weight / weight.mean()
+        weight = _mean_one(weight)
     return Problem(
         P,
         options.one_sided(P),
@@ -254,6 +258,16 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
         N,
         weight,
     )
+
+
+def _mean_one(weight: Array) -> Array:
+    """Return weights divided by their mean; those that float32 cannot tell from nothing are raised to 1e-30."""
+    with np.errstate(over="ignore"):
+        mean = weight.mean()
+    if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
+        weight = weight / weight.max()
+        mean = weight.mean()
+    return np.maximum(weight / mean, 1e-30)
 
 
 def _start(problem: Problem, options: Options, seed: int, pool: Workers) -> State:
