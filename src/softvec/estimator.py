@@ -68,8 +68,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     warm_start : bool, default=False
         Start from the vectors of the last fit.
     checkpoint : path-like or None, default=None
-        A file that is written every ``checkpoint_every`` epochs and removed at the end. If it exists, the
-        fit goes on from it, to the bits of an uninterrupted one.
+        A file that is written every ``checkpoint_every`` epochs and at the end. If it exists, the fit goes
+        on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when
+        the vectors are saved. A checkpoint of other data or other settings is refused.
     checkpoint_every : int, default=5
         Epochs between two writes.
     verbose : int, default=0

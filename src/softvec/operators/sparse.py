@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -149,6 +150,10 @@ class Sparse(Operator):
     def nbytes(self) -> int:
         parts = (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
         return sum(part.nbytes for part in parts)
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"sparse {self.shape}"
+        yield from (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
 
     def _row_sums(self) -> NDArray[np.float64]:
         if len(self._values) or len(self._col_scale):

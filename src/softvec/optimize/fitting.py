@@ -169,11 +169,9 @@ def fit(
         Which caller a warning points at; 2 is the one of this function.
     """
     problem = _problem(P, options, dissimilarity, item_weight)
+    labels = None if labels is None else _check_labels(labels, P.shape[1])
     schedule = Schedule(options.n_epochs, options.learning_rate, options.tol)
-    saved = None
-    if options.checkpoint is not None:
-        key = fingerprint(P, {**options.described(), "warm_start": warm})
-        saved = Checkpoint(Path(options.checkpoint), options.checkpoint_every, key)
+    saved = _checkpoint(problem, options, labels, warm)
     with workers(options.n_jobs) as pool:
         seed, found = _seed(options.random_state), None if saved is None else saved.load()
         if found is not None:
@@ -181,10 +179,11 @@ def fit(
         else:
             state = _start(problem, options, seed, pool)
             if labels is not None:
-                state.labels = _check_labels(labels, P.shape[1])
+                state.labels = labels
             elif warm and options.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
                 state.labels = find_classes(context, options.n_clusters, seed, pool)
+        finished = state.done
         with _Progress(options.verbose, schedule.n_epochs, state.epoch) as progress:
 
             def after_epoch(state: State) -> None:
@@ -202,13 +201,30 @@ def fit(
                 callbacks=options.callbacks or (),
                 on_epoch=after_epoch,
             )
-        if saved is not None:
-            saved.remove()
+        if saved is not None and not finished:
+            saved.save(state, seed)
         result = Fit(problem, state, seed)
         rows = _cheap_rows(problem, state)
         if problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
             result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
+
+
+def _checkpoint(problem: Problem, options: Options, labels: Array | None, warm: bool) -> Checkpoint | None:
+    """Return where the run is saved, with the hash of all that decides its vectors."""
+    if options.checkpoint is None:
+        return None
+    init = options.init
+    starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
+    key = fingerprint(
+        {**options.described(), "warm_start": warm},
+        problem.P,
+        problem.N,
+        problem.item_weight,
+        labels,
+        *(np.asarray(start) for start in starts),
+    )
+    return Checkpoint(Path(options.checkpoint), options.checkpoint_every, key)
 
 
 def _seed(random_state: Any) -> int:
