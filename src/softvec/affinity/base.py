@@ -95,7 +95,9 @@ class Affinity:
             return self.operator.row_sums()
         if self.counts.dtype == bool:
             return np.diff(self.counts.indptr).astype(np.float64)
-        return np.asarray(self.counts.sum(axis=1), dtype=np.float64).reshape(-1)
+        with np.errstate(over="ignore"):  # sums of entries near the largest number are that number
+            sums = np.asarray(self.counts.sum(axis=1), dtype=np.float64).reshape(-1)
+        return np.minimum(sums, np.finfo(np.float64).max)
 
     def __repr__(self) -> str:
         return f"<Affinity from {self.kind}: {self.summary}>"

@@ -80,6 +80,7 @@ def from_dense(
     if rank is None and entries_per_row is not None:
         raise InputError("entries_per_row needs rank: it is about the factors")
     if normalize:
+        dense = _finite_sums(dense)
         sums = dense.sum(axis=1, keepdims=True)
         dense = np.divide(dense, sums, out=np.zeros_like(dense), where=sums > 0)
     head = f"{n:,} x {m:,} dense"
@@ -129,6 +130,14 @@ def _largest(values: Matrix, k: int) -> NDArray[np.bool_]:
     k = min(k, values.shape[1])
     np.put_along_axis(keep, np.argpartition(-values, k - 1, axis=1)[:, :k], True, axis=1)
     return keep & (values > 0)
+
+
+def _finite_sums(dense: Matrix) -> Matrix:
+    """Return the matrix with rows divided by their largest entries where sums would overflow."""
+    top = dense.max(axis=1, initial=0.0, keepdims=True)
+    if not (top > np.finfo(dense.dtype).max / dense.shape[1]).any():
+        return dense
+    return np.divide(dense, top, out=np.zeros_like(dense), where=top > 0)
 
 
 def _sparsify(dense: Matrix, threshold: float | None, top_k: int | None) -> sparse.csr_array:

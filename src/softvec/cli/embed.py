@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -126,7 +127,7 @@ def embed(
             "--checkpoint",
             metavar="FILE",
             rich_help_panel=_FIT,
-            help="Save progress here every few epochs; the same command goes on from it.",
+            help="Save progress here every few epochs; the same command goes on from it. Removed at the end.",
         ),
     ] = None,
     seed: Seed = None,
@@ -189,6 +190,8 @@ def embed(
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
+    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
+        Path(fit["checkpoint"]).unlink(missing_ok=True)
     _report(emb, target, settings)
 
 

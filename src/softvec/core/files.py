@@ -69,10 +69,21 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
             os.fsync(file.fileno())
         os.chmod(temporary, _permissions(target))
         os.replace(temporary, target)
+        _sync_directory(target.parent)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename outlast a power cut, on systems that can open directories."""
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _permissions(target: Path) -> int:

@@ -28,6 +28,7 @@ class State:
     labels: Array | None = None
     epoch: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
+    done: bool = False
 
 
 def optimize(
@@ -54,6 +55,8 @@ def optimize(
     on_epoch : callable, optional
         Sees the whole state after each epoch (progress bars, checkpoints).
     """
+    if state.done:
+        return state
     engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs))
     if state.labels is not None:
         engine.set_labels(state.labels)
@@ -84,6 +87,7 @@ def optimize(
         stops = [callback(epoch, loss.total, watched) for callback in callbacks]
         if any(stop is True or stop is np.True_ for stop in stops) or _converged(state.history, schedule.tol):
             break
+    state.done = True
     return state
 
 

@@ -22,7 +22,7 @@ from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import Callback, State, optimize
 from softvec.fit.problem import Problem, Schedule
 from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
-from softvec.operators import Operator, as_operator, check_nonnegative, row_normalize
+from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
 INITS = ("random", "power")
@@ -137,7 +137,10 @@ def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
             f"by EDRep: {name} is empty"
         )
     check_nonnegative(operator, name)
-    return row_normalize(operator) if normalize else operator
+    if normalize:
+        return row_normalize(operator)
+    check_range(operator, name)
+    return operator
 
 
 def fit(
@@ -166,11 +169,9 @@ def fit(
         Which caller a warning points at; 2 is the one of this function.
     """
     problem = _problem(P, options, dissimilarity, item_weight)
+    labels = None if labels is None else _check_labels(labels, P.shape[1])
     schedule = Schedule(options.n_epochs, options.learning_rate, options.tol)
-    saved = None
-    if options.checkpoint is not None:
-        key = fingerprint(P, {**options.described(), "warm_start": warm})
-        saved = Checkpoint(Path(options.checkpoint), options.checkpoint_every, key)
+    saved = _checkpoint(problem, options, labels, warm)
     with workers(options.n_jobs) as pool:
         seed, found = _seed(options.random_state), None if saved is None else saved.load()
         if found is not None:
@@ -178,10 +179,11 @@ def fit(
         else:
             state = _start(problem, options, seed, pool)
             if labels is not None:
-                state.labels = _check_labels(labels, P.shape[1])
+                state.labels = labels
             elif warm and options.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
                 state.labels = find_classes(context, options.n_clusters, seed, pool)
+        finished = state.done
         with _Progress(options.verbose, schedule.n_epochs, state.epoch) as progress:
 
             def after_epoch(state: State) -> None:
@@ -199,13 +201,30 @@ def fit(
                 callbacks=options.callbacks or (),
                 on_epoch=after_epoch,
             )
-        if saved is not None:
-            saved.remove()
+        if saved is not None and not finished:
+            saved.save(state, seed)
         result = Fit(problem, state, seed)
         rows = _cheap_rows(problem, state)
         if problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
             result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
+
+
+def _checkpoint(problem: Problem, options: Options, labels: Array | None, warm: bool) -> Checkpoint | None:
+    """Return where the run is saved, with the hash of all that decides its vectors."""
+    if options.checkpoint is None:
+        return None
+    init = options.init
+    starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
+    key = fingerprint(
+        {**options.described(), "warm_start": warm},
+        problem.P,
+        problem.N,
+        problem.item_weight,
+        labels,
+        *(np.asarray(start) for start in starts),
+    )
+    return Checkpoint(Path(options.checkpoint), options.checkpoint_every, key)
 
 
 def _seed(random_state: Any) -> int:
@@ -237,12 +256,13 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
     if dissimilarity is not None:
         N = as_operator(dissimilarity)
         check_nonnegative(N, "dissimilarity")
+        check_range(N, "dissimilarity")
     weight = None
     if item_weight is not None:
         weight = np.asarray(item_weight, np.float64)
         if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
             raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
-        weight = weight / weight.mean()
+        weight = _mean_one(weight)
     return Problem(
         P,
         options.one_sided(P),
@@ -254,6 +274,16 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
         N,
         weight,
     )
+
+
+def _mean_one(weight: Array) -> Array:
+    """Return weights divided by their mean; those that float32 cannot tell from nothing are raised to 1e-30."""
+    with np.errstate(over="ignore"):
+        mean = weight.mean()
+    if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
+        weight = weight / weight.max()
+        mean = weight.mean()
+    return np.maximum(weight / mean, 1e-30)
 
 
 def _start(problem: Problem, options: Options, seed: int, pool: Workers) -> State:

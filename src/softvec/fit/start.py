@@ -68,11 +68,14 @@ def _unit(X: Array, rng: np.random.Generator) -> None:
 
 def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any, name: str = "init") -> Array:
     """Check and copy vectors to start from; on the sphere they are normalised."""
-    X = np.array(given, dtype=dtype, order="C")
+    X = np.asarray(given)
     if X.shape != shape:
         raise InputError(f"{name} has shape {X.shape}; expected {shape}")
     if not np.isfinite(X).all():
         raise InputError(f"{name} holds NaN or infinite values; pass finite vectors")
+    top = np.abs(X).max(axis=1, initial=0, keepdims=True)
+    far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares leave float32
+    X = np.array(np.divide(X, top, where=far, out=X.astype(np.float64)) if far.any() else X, dtype, order="C")
     if constraint == "sphere":
         _unit(X, np.random.default_rng(0))
     else:
