@@ -1,4 +1,4 @@
-"""The commands that tools/behaviour.py runs, right and wrong, on files that it writes, and what they print."""
+"""The commands that tools/behaviour.py runs, right and wrong, on files that it writes; what they print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data and the fits that tools/behaviour.py records: every kind of data and every setting of a fit, small."""
+"""The fits that tools/behaviour.py records: every kind of data and every setting of a fit, small."""
 
 from __future__ import annotations
 
