@@ -1,7 +1,7 @@
 """The hot loops, in Numba. Names and signatures are those of :mod:`softvec.kernels.reference`.
 
 Every kernel works on one block of rows with the GIL released; threads are the caller's
-(:mod:`softvec._parallel`). None uses ``parallel=True``: it triples compile time and ties the result to
+(:mod:`softvec.core.threads`). None uses ``parallel=True``: it triples compile time and ties the result to
 Numba's own pool. Reductions may be reordered (``reassoc``), so a sum has the same bits on the same
 machine for any number of threads, but not across processors.
 """

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec._parallel import Workers, row_blocks, workers
+from softvec.core.threads import Workers, row_blocks, workers
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 
 # 256 x 1024 float32 scores are 1 MB, about one core's share of cache; flat from 128 x 512 to 512 x 2048

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec._parallel import Workers, row_blocks, workers
+from softvec.core.threads import Workers, row_blocks, workers
 from softvec.normalizers.base import Array
 
 _BLOCK = 4096  # rows of one float32 product; sums of blocks are float64

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec._parallel import Workers
+from softvec.core.threads import Workers
 from softvec.normalizers.base import Array
 from softvec.normalizers.moments import nearest_center
 

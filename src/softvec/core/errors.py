@@ -1,0 +1,57 @@
+"""The exceptions for a user's mistake, and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class InputError(ValueError):
+    """Something the user gave is wrong; the message names it and the remedy.
+
+    The command line prints such a message as one line and exits with code 2. Subclassing
+    ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
+
+    Attributes
+    ----------
+    option : str or None
+        The parameter that is wrong, as the library calls it. The command line shows its own flag instead.
+    value : object
+        What was given.
+    expected : str or None
+        What was expected.
+    """
+
+    option: str | None = None
+    value: Any = None
+    expected: str | None = None
+
+    @classmethod
+    def of(cls, option: str, value: Any, expected: str, remedy: str = "") -> InputError:
+        """Return the error for a parameter with a wrong value.
+
+        Examples
+        --------
+        >>> str(InputError.of("beta", -1, "a number above 0"))
+        'beta is -1; expected a number above 0'
+        """
+        error = cls(f"{option} is {value!r}; expected {expected}{f'; {remedy}' if remedy else ''}")
+        error.option, error.value, error.expected = option, value, expected
+        return error
+
+
+class InputTypeError(InputError, TypeError):
+    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
+    """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("n_epoch", ["n_epochs", "beta"])
+    "; did you mean 'n_epochs'?"
+    """
+    close = difflib.get_close_matches(word, list(known), 1, cutoff)
+    return f"; did you mean {close[0]!r}?" if close else ""
