@@ -117,11 +117,9 @@ class Fit:
         X, labels = self.state.X, self.state.labels
         result = diagnose(self.problem, X, self.context, labels, n_rows, self.seed, pool)
         if result.log_z_error_median > _LOUD:
-            k = 1 if labels is None else int(labels.max()) + 1
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows); vectors may still be good, but the loss is not. "
-                f"Lower beta (now {self.problem.beta:g}) or raise n_clusters (now {k})",
+                f"{result.n_rows} rows): the loss reported for this fit is not its cross-entropy",
                 stacklevel=stacklevel,
             )
         return result
