@@ -248,7 +248,7 @@ def test_diagnosis_is_the_brute_force_loss():
 
 @pytest.mark.filterwarnings("error")
 def test_a_poor_normaliser_is_told():
-    with pytest.warns(UserWarning, match="Lower beta"):
+    with pytest.warns(UserWarning, match="the normaliser is off by"):
         fit(karate(), 2, beta=50.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from softvec import kernels
-from softvec._parallel import Workers, row_blocks
+from softvec._parallel import Workers, one_blas_thread, row_blocks
 from softvec.errors import InputError
 from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
 _BLOCK = 1024
+_WARNINGS = Lock()  # filters of warnings are global: two threads would restore each other's
 
 
 def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
@@ -87,16 +89,13 @@ def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
     """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng([seed, len(X), k])
     sample = X if len(X) <= 50_000 else X[np.sort(rng.choice(len(X), 50_000, replace=False))]
     model = KMeans(min(k, len(sample)), n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     # a limit set before scikit-learn's libraries were loaded does not bind them; sums would follow threads
-    with (
-        threadpool_limits(limits=1),
-        warnings.catch_warnings(),
-    ):  # fewer distinct points than classes: compact() drops the empty ones
+    with _WARNINGS, one_blas_thread(), warnings.catch_warnings():
+        # fewer distinct points than classes: compact() drops the empty ones
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(sample)
     centers = model.cluster_centers_.astype(X.dtype)
