@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "softvec"
 ORDER = [
-    ["_version", "errors", "_interrupt"],
+    ["_version", "errors", "_interrupt", "_container"],
     ["_parallel", "_atomic"],
     ["kernels"],
     ["labels"],

@@ -8,6 +8,7 @@ block order, so sums over blocks have the same bits for any number of threads.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import deque
@@ -18,6 +19,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeVar
 
+from softvec._container import processors
 from softvec._interrupt import interrupts_put_off, let_interrupts_through
 from softvec.errors import InputError
 
@@ -26,15 +28,21 @@ T = TypeVar("T")
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads: ``None`` is every core this process may use, -1 too, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+def _cores() -> int:
+    """Return the cores of this process: of the machine, its affinity mask, and a container's quota."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows have no affinity mask
         cores = os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
-        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    quota = processors()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:

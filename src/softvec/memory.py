@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from softvec._container import memory_left
 from softvec.affinity import Affinity
 from softvec.errors import InputError
 
@@ -62,7 +63,7 @@ def available_memory() -> int | None:
 
     None where the system does not tell.
     """
-    limits = [value for value in (_meminfo(), _cgroup_v2(), _cgroup_v1()) if value is not None]
+    limits = [value for value in (_meminfo(), memory_left()) if value is not None]
     if limits:
         return min(limits)
     try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
@@ -79,27 +80,6 @@ def _meminfo() -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return None
-
-
-def _cgroup_v2() -> int | None:
-    return _cgroup("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file")
-
-
-def _cgroup_v1() -> int | None:
-    return _cgroup(
-        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-    )
-
-
-def _cgroup(root: str, limit: str, usage: str, cache: str) -> int | None:
-    """Return limit - usage + file cache that the kernel would give back."""
-    try:
-        most = int((Path(root) / limit).read_text())
-        used = int((Path(root) / usage).read_text())
-        stat = dict(line.split() for line in (Path(root) / "memory.stat").read_text().splitlines())
-        return max(0, most - used + int(stat.get(cache, 0)))
-    except (OSError, ValueError):  # no such file, or the word "max"
-        return None
 
 
 def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:

@@ -275,7 +275,7 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
 
 
 def _mean_one(weight: Array) -> Array:
-    """Return weights divided by their mean; those that float32 cannot tell from nothing are raised to 1e-30."""
+    """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
     with np.errstate(over="ignore"):
         mean = weight.mean()
     if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
