@@ -13,6 +13,7 @@ from softvec.affinity._base import Affinity, choice, counted, name_rows
 from softvec.affinity._graphs import assemble
 from softvec.errors import InputError
 from softvec.labels import Labels
+from softvec.operators import checked_csr
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -97,7 +98,7 @@ def neighbors(
 
 def _check_features(features: Any) -> Any:
     if sparse.issparse(features):
-        X = sparse.csr_matrix(features)  # scikit-learn and pynndescent take the matrix interface
+        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
         values = X.data
     else:
         try:

@@ -11,7 +11,7 @@ from softvec.affinity._base import Affinity, choice, counted, name_rows
 from softvec.affinity._edges import Edges, Report, compress
 from softvec.errors import InputError
 from softvec.labels import Labels
-from softvec.operators import DANGLING, Operator, Powers, Sparse, row_normalize
+from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
@@ -222,7 +222,7 @@ def canonical(matrix: Any) -> sparse.csr_array:
         matrix = sparse.csr_array(dense)
     if matrix.dtype.kind not in "fiub":
         raise InputError(f"a matrix of dtype {matrix.dtype} is not numeric; convert it to float")
-    csr = sparse.csr_array(matrix)
+    csr = sparse.csr_array(checked_csr(matrix))
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
