@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "softvec"
 ORDER = [
     ["_version", "errors", "_interrupt"],
-    ["_parallel", "_atomic"],
+    ["_parallel", "_atomic", "_untrusted"],
     ["kernels"],
     ["labels"],
     ["operators"],

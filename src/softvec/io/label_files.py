@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softvec._untrusted import reading
 from softvec.errors import InputError
+from softvec.io.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.io.vectors import open_source
 from softvec.labels import Labels
 
 
@@ -81,14 +83,16 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
 
 
 def _load(file: Path) -> Any:
-    try:
-        with open(file, "rb") as stream:
-            return sparse.load_npz(stream) if file.suffix == ".npz" else np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} cannot be read as labels: {error}") from error
+    with reading(str(file), "file of labels"), open(file, "rb") as stream:
+        size = length_of(stream)
+        if file.suffix == ".npy":
+            return read_array(stream, size, str(file))
+        return sparse_matrix(read_archive(stream, str(file)), size, str(file))
 
 
 def _from_array(array: Any, n: int, path: Any) -> Groups:
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     if array.shape[0] != n:
         raise InputError(f"{path} has labels for {array.shape[0]:,} rows, but there are {n:,} vectors")
     if array.ndim == 2:
@@ -112,15 +116,8 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
 
 
 def _text(file: Path) -> list[str]:
-    import gzip
-
-    try:
-        raw = file.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        lines = raw.decode("utf-8-sig").split("\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as text: {error}") from error
+    with reading(str(file), "text of labels"), open_source(file) as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
     kept = [line.rstrip("\r") for line in lines]
     while kept and not kept[-1].strip():
         kept.pop()

@@ -29,6 +29,7 @@ from softvec.errors import InputError
 from softvec.io import lines, matrices, tables
 from softvec.io.edgelist import TextOptions, find_layout, read_edges
 from softvec.io.formats import find_format, text_kind
+from softvec.io.matrix_market import read_matrix_market
 from softvec.io.streams import Source, open_source, text_blocks
 
 _TEXT = {field.name for field in fields(TextOptions)} - {"two_sided", "timed", "comments"} | {"comment"}
@@ -208,7 +209,7 @@ def _read_edges_or_matrix(
     if format in ("parquet", "arrow"):
         return tables.edges_of_arrow(source, format, options)
     if format == "mtx":
-        return matrices.read_matrix_market(source)
+        return read_matrix_market(source)
     if format == "npz":
         return matrices.read_npz(source)
     if format == "npy":
