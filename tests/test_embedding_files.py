@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from softvec._atomic import atomic_write
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
 from softvec.embedding import Embedding
-from softvec.errors import InputError
-from softvec.io.vectors import EXTENSIONS, format_of
-from softvec.io.vectors_word2vec import parse_names
+from softvec.embedding.files.formats import EXTENSIONS, format_of
+from softvec.embedding.files.word2vec import parse_names
 
 ALL = sorted({"x" + e for e in EXTENSIONS} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"})
 KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather"]

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import softvec.io as sio
-from softvec.errors import InputError
-from softvec.io import edgelist
+import softvec.affinity as sio
+from softvec.core.errors import InputError
+from softvec.read import edgelist
 
 
 @pytest.fixture(params=["python", "compiled"])
 def road(request, monkeypatch):
     if request.param == "compiled":
         monkeypatch.setattr(edgelist, "_SMALL", -1)
-        for module in ("_names", "_edges"):
-            monkeypatch.setattr(f"softvec.affinity.{module}._SMALL", 0)
+        for module in ("names.coding", "read.edges"):
+            monkeypatch.setattr(f"softvec.{module}._SMALL", 0)
     return request.param
 
 

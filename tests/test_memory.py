@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 import softvec
-from softvec import memory
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.fit import memory
 
 
 def ring(n):

@@ -1,45 +1,5 @@
-"""The exceptions for a user's mistake, what was probably meant, and text that is safe to print."""
+"""Moved: see :mod:`softvec.core.errors`. This path works for one release."""
 
-import difflib
-import re
-from collections.abc import Iterable
+from softvec._moved import forward
 
-# control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
-_CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-class InputError(ValueError):
-    """Something the user gave is wrong; the message names it and the remedy.
-
-    The command line prints such a message as one line and exits with code 2. Subclassing
-    ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
-    """
-
-
-class InputTypeError(InputError, TypeError):
-    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
-
-
-def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
-    """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
-
-    Examples
-    --------
-    >>> did_you_mean("n_epoch", ["n_epochs", "beta"])
-    "; did you mean 'n_epochs'?"
-    """
-    close = difflib.get_close_matches(word, list(known), 1, cutoff)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def printable(text: str) -> str:
-    r"""Return text with codes that a terminal would obey, or could not print, written out.
-
-    Names come from files: one may hold the sequence that sets a window's title or moves the cursor.
-
-    Examples
-    --------
-    >>> print(printable("a\x1b[2Jb\tc"))
-    a\x1b[2Jb\tc
-    """
-    return _CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)
+__getattr__ = forward(__name__, "softvec.core.errors")

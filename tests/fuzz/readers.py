@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from softvec import Embedding
+from softvec.affinity.files import read_names
 from softvec.api import to_affinity
-from softvec.errors import InputError
-from softvec.io.label_files import read_labels
-from softvec.io.reading import read_names
-from softvec.labels import Labels
-from softvec.optimize.checkpoint import Checkpoint
+from softvec.core.errors import InputError
+from softvec.fit.checkpoint import Checkpoint
+from softvec.names import Labels
+from softvec.read.labels import read_labels
 
 
 class NotFinite(Exception):

@@ -47,7 +47,7 @@ def normalizer(
     """
     import numpy as np
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -104,7 +104,7 @@ def _timed(estimator: Any, Y: Any, X: Any) -> tuple[Any, float]:
     import time
     from contextlib import suppress
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     with suppress(InputError):  # too few items for some: said below
         copy.copy(estimator).fit(Y[:_WARM]).log_partition(X[:2])
@@ -127,7 +127,7 @@ def _methods(
     from dataclasses import fields
 
     from softvec import normalizers
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     known = {name: getattr(normalizers, name) for name in dir(normalizers)}
     known = {
@@ -179,7 +179,7 @@ def paper(
     """
     import subprocess
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     root = _checkout()
     names = sorted(path.parent.name for path in (root / "experiments").glob("*/run.py"))
@@ -197,7 +197,7 @@ def paper(
 def _checkout() -> Path:
     """Return the root of the source that holds the experiments: where softvec lies, or here."""
     import softvec
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     for root in (Path(softvec.__file__).resolve().parents[2], Path.cwd()):
         if (root / "experiments" / "__main__.py").is_file():

@@ -15,11 +15,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from softvec._atomic import atomic_write
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
 from softvec.datasets.convert import CONVERTERS, LARGEST
 from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
 from softvec.datasets.registry import REGISTRY, Dataset, info
-from softvec.errors import InputError
 
 __all__ = [
     "REGISTRY",

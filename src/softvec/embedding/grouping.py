@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.errors import InputError
 from softvec.embedding.search import unit_rows
-from softvec.errors import InputError
 
 # scikit-learn's OpenMP threads spin while they wait: on a busy machine small problems take ten times as
 # long with them as without

@@ -1,6 +1,6 @@
 """Bytes of text to fields of lines, words, integers and decimals.
 
-Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.io.lines` holds
+Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.read.lines` holds
 the same rules in plain Python, for small files and for messages about bad lines.
 """
 

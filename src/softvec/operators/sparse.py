@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -9,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
+# Products run in float32, which ends at 1e-38 and 3e38: rows whose largest entry lies within these bounds
+# keep their precision there, with room for sums over many entries.
+SAFE = (1e-25, 1e25)
 
 
 def checked_csr(A: Any, name: str = "the matrix") -> Any:
@@ -135,6 +139,41 @@ class Sparse(Operator):
         old = self._row_scale if len(self._row_scale) else np.ones(self.shape[0])
         return self._with(old * scale, self._col_scale)
 
+    def balanced(self) -> Sparse:
+        """Return a multiple of each row, by a power of 2, that float32 can hold; self where all rows do.
+
+        A matrix that is copied is as exact as before: only exponents change.
+        """
+        if not len(self._values) and not len(self._col_scale):
+            return self
+        top = self._row_tops()
+        far = (top > 0) & ~((top >= SAFE[0]) & (top <= SAFE[1]))
+        if not far.any():
+            return self
+        values = self.unscaled().data.astype(np.float64)
+        per_row = np.diff(self._indptr)
+        # twice, for the way from 1e-308 to 1 is beyond the largest power of 2
+        shift = np.where(far, -np.frexp(top)[1], 0)
+        for part in (shift // 2, shift - shift // 2):
+            values = np.ldexp(values, np.repeat(part, per_row))
+        A = sparse.csr_array((values, self._indices, self._indptr), shape=self.shape)
+        return Sparse(A, symmetric=False)._with(self._row_scale, self._col_scale)
+
+    def _row_tops(self) -> NDArray[np.float64]:
+        """Return the largest entry of each row, before row_scale; 0 for an empty row."""
+        values = self._values if len(self._values) else np.ones(1)
+        scale = self._col_scale if len(self._col_scale) else np.ones(1)
+        with np.errstate(over="ignore", under="ignore"):
+            least, most = values.min() * scale.min(), values.max() * scale.max()
+        if least >= SAFE[0] and most <= SAFE[1]:
+            return np.ones(self.shape[0])  # the common case, without a look at each row
+        if len(self._col_scale):
+            values = values * self._col_scale[self._indices]
+        top = np.zeros(self.shape[0])
+        filled = np.flatnonzero(np.diff(self._indptr))
+        top[filled] = np.maximum.reduceat(values, self._indptr[filled])
+        return top
+
     @cached_property
     def T(self) -> Sparse:  # type: ignore[override]
         if self._symmetric is None and self.shape[0] == self.shape[1]:
@@ -174,6 +213,10 @@ class Sparse(Operator):
     def nbytes(self) -> int:
         parts = (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
         return sum(part.nbytes for part in parts)
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"sparse {self.shape}"
+        yield from (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
 
     def _row_sums(self) -> NDArray[np.float64]:
         if len(self._values) or len(self._col_scale):

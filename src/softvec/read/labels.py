@@ -1,0 +1,178 @@
+"""Known labels of named items, from a file: for colours and for scores."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.core.errors import InputError
+from softvec.core.untrusted import reading
+from softvec.names import Labels
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.streams import open_source
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Labels of n items, each item with none, one or several.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        The different labels, in order of first appearance.
+    members : csr_array of shape (n, len(classes))
+        1 where an item carries a label.
+    unmatched : int
+        Names in the file that no item has.
+    """
+
+    classes: tuple[str, ...]
+    members: sparse.csr_array
+    unmatched: int = 0
+
+    @property
+    def multiple(self) -> bool:
+        """Whether some item carries several labels."""
+        return bool((np.diff(self.members.indptr) > 1).any())
+
+    @property
+    def codes(self) -> np.ndarray:
+        """One class number for each item, its first; -1 for none."""
+        counts = np.diff(self.members.indptr)
+        codes = np.full(len(counts), -1, np.int64)
+        codes[counts > 0] = self.members.indices[self.members.indptr[:-1][counts > 0]]
+        return codes
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The first label of each item, None for none."""
+        return [self.classes[code] if code >= 0 else None for code in self.codes]
+
+
+def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
+    """Read the labels of ``names``.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy`` with one integer a row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
+        matrix; or text, perhaps gzipped: lines of a name and its label or labels, separated by tabs,
+        commas or blanks, or one label a line in the order of the rows.
+    names : Labels
+        The items, in order.
+
+    Returns
+    -------
+    Groups
+    """
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f"{path}: no such file")
+    if file.is_dir():
+        raise InputError(f"{path} is a directory; expected a file of labels")
+    if file.suffix in (".npy", ".npz"):
+        return _from_array(_load(file), len(names), path)
+    return _from_text(_text(file), names, path)
+
+
+def _load(file: Path) -> Any:
+    with reading(str(file), "file of labels"), open(file, "rb") as stream:
+        size = length_of(stream)
+        if file.suffix == ".npy":
+            return read_array(stream, size, str(file))
+        return sparse_matrix(read_archive(stream, str(file)), size, str(file))
+
+
+def _from_array(array: Any, n: int, path: Any) -> Groups:
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
+    if array.shape[0] != n:
+        raise InputError(f"{path} has labels for {array.shape[0]:,} rows, but there are {n:,} vectors")
+    if array.ndim == 2:
+        members = sparse.csr_array(array != 0)
+        return Groups(tuple(str(j) for j in range(members.shape[1])), members)
+    if array.dtype.kind in "iu":
+        known = np.flatnonzero(array >= 0)
+        classes, codes = np.unique(array[known], return_inverse=True)
+    else:
+        known = np.arange(n)
+        classes, codes = np.unique(array, return_inverse=True)
+    return _groups(known, codes, [str(c) for c in classes.tolist()], n)
+
+
+def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: int = 0) -> Groups:
+    shape = (n, len(classes))
+    members = sparse.csr_array((np.ones(len(rows), np.int8), (rows, codes)), shape=shape)
+    members.sum_duplicates()
+    members.data[:] = 1
+    return Groups(tuple(classes), members, unmatched)
+
+
+def _text(file: Path) -> list[str]:
+    with reading(str(file), "text of labels"), open_source(file).seekable() as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
+    kept = [line.rstrip("\r") for line in lines]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    if not kept:
+        raise InputError(f"{file} is empty; expected a file of labels")
+    return kept
+
+
+def _from_text(lines: list[str], names: Labels, path: Any) -> Groups:
+    split = _splitter(lines)
+    fields = [split(line) for line in lines]
+    if all(len(parts) == 1 for parts in fields):
+        if len(fields) != len(names):
+            raise InputError(
+                f"{path} has {len(fields):,} labels, one a line, but there are {len(names):,} vectors; "
+                "give a name and a label on each line"
+            )
+        fields = [[i, *parts] for i, parts in enumerate(fields)]  # type: ignore[list-item]
+        find = lambda name: name  # noqa: E731
+    else:
+        find = lambda name: _row(names, name)  # noqa: E731
+    rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
+    for number, (name, *labels) in enumerate(fields, start=1):
+        at = find(name)
+        if at < 0:
+            unmatched += 1
+            continue
+        if not labels:
+            raise InputError(f"{path}, line {number:,}: a name without a label: {name!r}")
+        for label in labels:
+            if label not in ("", "-1", "NA", "nan"):
+                rows.append(at)
+                codes.append(table.setdefault(label, len(table)))
+    if not rows:
+        raise InputError(
+            f"{path}: none of its {len(fields):,} lines names a vector (first: {fields[0][0]!r})"
+        )
+    return _groups(rows, codes, list(table), len(names), unmatched)
+
+
+def _splitter(lines: list[str]) -> Any:
+    """Tell what separates the fields: a tab if there are any, else a comma, else blanks."""
+    sample = lines[:1000]
+    if any("\t" in line for line in sample):
+        return lambda line: [part.strip() for part in line.split("\t")]
+    if all("," in line for line in sample):
+        return lambda line: [part.strip() for part in line.split(",")]
+    return lambda line: re.split(r"\s+", line.strip())
+
+
+def _row(names: Labels, text: Hashable) -> int:
+    if text in names:
+        return names.index(text)
+    try:
+        number = int(text)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return -1
+    return names.index(number) if number in names else -1
