@@ -32,8 +32,10 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.embedding.files.formats import VectorTable, open_source, title
+from softvec.core.untrusted import one_line, reading
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.names import Labels
+from softvec.read.arrays import read_header
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -97,12 +99,14 @@ def read(source: Path | io.BytesIO, *, mmap: bool = False) -> VectorTable:
     name = title(source)
     mapped = source if mmap and isinstance(source, Path) else None
     try:
-        with open_source(source) as file, zipfile.ZipFile(file) as archive:
+        with (
+            reading(name, ".svec file", passing=zipfile.BadZipFile),
+            open_source(source) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
             return _read_archive(archive, name, mapped)
     except zipfile.BadZipFile as error:
-        raise InputError(f"{name} is damaged or truncated: {error}") from error
-    except (OSError, EOFError, struct.error, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{name} cannot be read: {error}") from error
+        raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
 
 
 def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None) -> VectorTable:
@@ -184,14 +188,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, mapped: P
 def _npy_header(
     member: IO[bytes], info: zipfile.ZipInfo, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    try:
-        version = np.lib.format.read_magic(member)
-        if version != (1, 0):
-            raise ValueError(f"npy version {version}")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=1024)
-    except ValueError as error:
-        raise InputError(f"{name} is damaged: {info.filename} is no npy array ({error})") from error
-    if fortran or dtype.hasobject or dtype.kind not in "iuf" or len(shape) > 2:
+    shape, fortran, dtype = read_header(member, info.file_size, f"{name}, {info.filename!r}")
+    if fortran or dtype.kind not in "iuf" or len(shape) > 2:
         raise InputError(f"{name} is damaged: {info.filename} has type {dtype} and shape {shape}")
     return shape, dtype, member.tell()
 
@@ -218,6 +216,8 @@ def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32
             f"{name} is damaged: its vectors are {vectors.dtype} of shape {vectors.shape}, "
             f"its description says float32 of shape {shape}"
         )
+    if not isinstance(vectors, np.memmap):  # a mapped file is left unread
+        require_finite(vectors, name)
     return vectors
 
 
