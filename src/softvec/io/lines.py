@@ -9,12 +9,12 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from softvec.affinity._columns import find_columns, known_names
+from softvec.affinity._roles import Column, Layout, find_roles, is_stamp, known_names, paired, word_of
 from softvec.errors import InputError
 
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
@@ -43,8 +43,12 @@ class Table:
         Column of ``source``, ``target``, ``weight`` and ``time``.
     quoted : bool
         Whether fields may be quoted, which leaves the reading to Arrow.
-    numeric : tuple of bool
-        Whether each column looks numeric.
+    layout : Layout
+        What the columns hold.
+    guesses : tuple of str
+        What is not certain about it, one line each.
+    decimal : bytes
+        The decimal mark of numbers: a comma where they are written so.
     """
 
     delimiter: int
@@ -53,7 +57,20 @@ class Table:
     n_fields: int
     roles: dict[str, int]
     quoted: bool = False
-    numeric: tuple[bool, ...] = ()
+    layout: Layout = field(default_factory=lambda: Layout((), {}))
+    guesses: tuple[str, ...] = ()
+    decimal: bytes = b"."
+    separators: bool = False  # thousands are set apart by the mark that is not the decimal one
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column looks numeric."""
+        return tuple(column.numeric for column in self.layout.columns)
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == b"." and not self.separators
 
 
 def split(line: bytes, delimiter: int) -> list[bytes]:
@@ -132,32 +149,127 @@ def find_table(
     header: bool | None = None,
     comments: bytes = COMMENTS,
     columns: Any = None,
+    weight: Any = None,
+    decimal: str | None = None,
     name: str = "the table",
 ) -> Table:
     """Work out the layout of a table from some of its data lines; what is given is not guessed."""
     if not lines:
-        raise InputError(f"{name} is empty: there are no edges in it")
+        raise InputError(
+            f"{name} is empty: there are no edges in it (lines that start with one of "
+            f"{comments.decode()} are comments; comment=None reads them)"
+        )
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
     first = [field.decode("utf-8", "replace") for field in rows[0]]
-    has_header = _is_header(rows, n_fields) if header is None else header
-    body = rows[1:] if has_header else rows
-    if has_header and len(first) != n_fields:
-        raise InputError(
-            f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give header=False "
-            "or repair it"
-        )
-    if has_header and not body:
+    guesses: list[str] = []
+    if header is None:
+        header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
+    body = rows[1:] if header else rows
+    if header and len(first) != n_fields:
+        if len(first) == n_fields - 1 and len(body) and _is_count_or_text(body):
+            first = ["", *first]  # R leaves the name of the row names out
+        else:
+            raise InputError(
+                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give "
+                "header=False or repair it"
+            )
+    if header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
     full = [row for row in body if len(row) == n_fields]
+    mark, separators = find_decimal(full, byte, decimal, name, guesses)
+    titles: Sequence[str | None] = first if header else [None] * n_fields
+    described = [_describe(titles[c], [row[c] for row in full], mark, separators) for c in range(n_fields)]
+    layout = find_roles(described, columns, weight, name)
+    return Table(
+        byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
+        (*guesses, *layout.guesses), mark, separators,
+    )  # fmt: skip
+
+
+def _is_count_or_text(body: list[list[bytes]]) -> bool:
+    return len({row[0] for row in body}) == len(body)
+
+
+def _wanted_names(columns: Any, weight: Any) -> list[str]:
+    """Return the columns that the user names: then there is a header that has them."""
+    given = list(columns.values()) if isinstance(columns, dict) else columns
+    given = list(given) if isinstance(given, list | tuple) else []
+    return [column for column in [*given, weight] if isinstance(column, str)]
+
+
+def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: bool) -> Column:
+    """Say what a column of text holds."""
+    present = [f for f in fields if f]
+    plain = mark == b"." and not separators
+    shown = [f if plain or not _GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
     # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
-    numeric = tuple(
-        sum(bool(NUMBER.fullmatch(row[c])) for row in full) >= 0.8 * len(full) for c in range(n_fields)
-    )
-    roles = find_columns(first if has_header else None, n_fields, numeric, columns, name)
-    return Table(byte, comments, tuple(first) if has_header else None, n_fields, roles, quoted, numeric)
+    numeric = len(shown) > 0 and sum(bool(NUMBER.fullmatch(f)) for f in shown) >= 0.8 * len(fields)
+    if numeric:
+        whole = all(_DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
+        numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]
+        return Column(title, True, whole, values=numbers)
+    texts = [f.decode("utf-8", "replace") for f in present]
+    dates = len(texts) > 0 and sum(map(is_stamp, texts)) >= 0.8 * len(fields)
+    return Column(title, stamps=dates, values=texts)
+
+
+_DIGITS = re.compile(rb"[+-]?[0-9]+")  # 007 names an item as well as 7 does
+_GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
+_COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
+_POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
+_EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+
+def find_decimal(
+    rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[str]
+) -> tuple[bytes, bool]:
+    """Return the decimal mark of a table, and whether thousands are set apart in it."""
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal is {decimal!r}; expected '.' or ','")
+    for c in range(len(rows[0]) if rows else 0):
+        fields = [row[c] for row in rows if row[c]]
+        with_comma = [f for f in fields if b"," in f]
+        if delimiter == 59 and decimal is None and fields and _all(rb"[1-9][0-9]{0,2}\.[0-9]{3}", fields):
+            guesses.append(
+                f"numbers such as {fields[0].decode()} are read with a decimal point; decimal=',' if they are "
+                "thousands"
+            )
+        if not with_comma or not all(NUMBER.fullmatch(f) or _GROUPED.fullmatch(f) for f in fields):
+            continue
+        point = all(NUMBER.fullmatch(f) or _POINT.fullmatch(f) for f in fields)
+        comma = all(_COMMA.fullmatch(f) for f in fields)
+        if decimal == "," or (decimal is None and comma and not point):
+            return b",", any(b"." in f for f in fields)
+        if (
+            decimal is None
+            and point
+            and comma
+            and delimiter != 44
+            and all(map(_EITHER.fullmatch, with_comma))
+        ):
+            raise InputError(
+                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; say which with decimal=',' "
+                "or decimal='.'"
+            )
+        if point:
+            return b".", True
+    return (b"," if decimal == "," else b"."), False
+
+
+def _all(pattern: bytes, fields: list[bytes]) -> bool:
+    return all(re.fullmatch(pattern, f) for f in fields)
+
+
+def plain_number(field: bytes, mark: bytes) -> bytes:
+    """Return a number with a decimal point and without marks between thousands.
+
+    >>> plain_number(b"1.234,5", b","), plain_number(b"1,234.5", b".")
+    (b'1234.5', b'1234.5')
+    """
+    return field.replace(b".", b"").replace(b",", b".") if mark == b"," else field.replace(b",", b"")
 
 
 def delimiter_byte(delimiter: str) -> int:
@@ -171,26 +283,84 @@ def delimiter_byte(delimiter: str) -> int:
     return ord(text)
 
 
-def _is_header(rows: list[list[bytes]], n_fields: int) -> bool:
+_MISSING = frozenset((b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b"."))
+
+
+def find_header(rows: list[list[bytes]], n_fields: int, wanted: Sequence[str] = ()) -> tuple[bool, list[str]]:
+    """Say whether the first line is a header, and what is not certain about that.
+
+    It is where the user names columns; where words stand above numbers or dates; where names such as source
+    and target, of one stem (gene_a, gene_b) or unlike all those below occur nowhere else. Words that never
+    occur again are a header too where the words of other lines mostly do, and that is said.
+    """
     first = rows[0]
-    if any(NUMBER.fullmatch(field) for field in first):
-        return False
+    words = [f.decode("utf-8", "replace") for f in first]
+    if wanted and (set(wanted) <= set(words) or not any(NUMBER.fullmatch(f) for f in first)):
+        return True, []
     below = [row for row in rows[1:] if len(row) == n_fields]
-    if len(first) == n_fields and below:
-        for c in range(n_fields):
-            if all(NUMBER.fullmatch(row[c]) for row in below):
-                return True  # words above numbers
-    words = [field.decode("utf-8", "replace") for field in first]
+    if len(first) == n_fields and first[0] == b"" and below and all(row[0] for row in below):
+        return len(set(first)) == len(first), []  # a corner left empty above the names of rows
+    if any(NUMBER.fullmatch(f) or is_stamp(f.decode("utf-8", "replace")) for f in first):
+        return False, []
+    elsewhere = {f for row in below for f in row}
+    again = any(f in elsewhere for f in first if f)
+    if below and len(first) in (n_fields, n_fields - 1) and _above_numbers(first, below, n_fields):
+        return (not again) or known_names(words) >= 2, []
     known = known_names([word for word in words if len(word) > 1])
-    again = any(word in row for row in below for word in first)
-    return known >= 2 and not again
+    if again or not below:
+        return known >= 2 and not again, []
+    if known >= 2:
+        return True, []
+    return _unlike_the_rest(first, words, below)
 
 
-def parse(text: bytes, table: Table, name: str, line: int = 1) -> tuple[list[list[bytes]], list[int]]:
-    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error."""
+def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) -> bool:
+    """Whether a word of the first line stands above a column of numbers or dates."""
+    shift = n_fields - len(first)
+    for c, word in enumerate(first):
+        fields = [row[c + shift] for row in below if row[c + shift]]
+        if word in _MISSING or not fields:
+            continue
+        dates = all(is_stamp(f.decode("utf-8", "replace")) for f in fields)
+        if dates or all(NUMBER.fullmatch(f) or _GROUPED.fullmatch(f) for f in fields):
+            return True
+    return False
+
+
+def _unlike_the_rest(
+    first: list[bytes], words: list[str], below: list[list[bytes]]
+) -> tuple[bool, list[str]]:
+    """Judge a first line of words that never occur again."""
+    counts = Counter(f for row in below for f in row)
+    alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
+    plain = [bool(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word)) for word in words]
+    digits = all(any(chr(b).isdigit() for b in f) for row in below for f in row[:2])
+    pair = paired(words) is not None and word_of(words[0])[:3] not in {
+        f.decode("utf-8", "replace").lower()[:3] for row in below for f in row
+    }
+    shown = ", ".join(words[:4])
+    if len(below) > 1 and all(plain) and (digits or pair):
+        return True, []
+    if len(below) > 1 and alone <= 0.2 * len(below):
+        return True, [f"line 1 ({shown}) is taken for a header; header=False if it is data"]
+    if len(below) < 2:
+        return False, []
+    return False, [f"line 1 ({shown}) is taken for data; header=True if it is a header"]
+
+
+def parse(
+    text: bytes, table: Table, name: str, line: int = 1, skip: bool = False
+) -> tuple[list[list[bytes]], list[int]]:
+    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error.
+
+    With ``skip`` the first data line, a header, is left out.
+    """
     rows, numbers = [], []
     for number, raw in enumerate(text.split(b"\n"), start=line):
         if not is_data(raw, table.comments):
+            continue
+        if skip:
+            skip = False
             continue
         fields = split(raw, table.delimiter)
         if len(fields) != table.n_fields:
@@ -219,8 +389,10 @@ def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
     return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number")
 
 
-def number_of(field: bytes, role: str, name: str, number: int) -> float:
-    """Return a field as a float."""
+def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
+    """Return a field as a float, written as the table writes numbers."""
+    if table is not None and not table.plain:
+        field = plain_number(field, table.decimal)
     try:
         if not NUMBER.fullmatch(field):
             raise ValueError
