@@ -35,9 +35,9 @@ _TWO_KINDS = (
 )
 _INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
 _SMALL_IS_CLOSE = frozenset(
-    ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr")
-    + ("evalue", "e_value", "padj")
-)
+    ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
+     "evalue", "e_value", "padj")
+)  # fmt: skip
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042

@@ -179,7 +179,8 @@ def embed(
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
-        "names": names, "directed": directed, "weighted": weighted, "weight": _position(weight), "columns": _columns(columns),
+        "names": names, "directed": directed, "weighted": weighted,
+        "weight": _position(weight), "columns": _columns(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,

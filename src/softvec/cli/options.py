@@ -140,8 +140,8 @@ def typed_here(text: str) -> str:
     >>> typed_here("weights are negative; pass negative='drop', or name the columns with columns=")
     'weights are negative; pass --set negative=drop, or name the columns with --columns'
     """
-    for written, flag in _FLAGS.items():
-        text = text.replace(written, flag)
+    for written, typed in _FLAGS.items():
+        text = text.replace(written, typed)
     text = re.sub(r"\b(weight|columns|kind)=(?=[ .;,)]|$)", r"--\1", text)
 
     def flag(found: re.Match[str]) -> str:

@@ -75,10 +75,11 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: s
     if names_two_kinds(table.header):
         return "bipartite"
     layout = table.layout
-    if suffix not in _TABLE_SUFFIXES and not _is_table(sample, table) and wide_kind(layout) is None:
-        if table.header is None or "time" not in table.roles:
-            _refuse_adjacency(sample, name)
-            return "corpus"
+    timed = table.header is not None and "time" in table.roles
+    is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
+    if not is_table and wide_kind(layout) is None:
+        _refuse_adjacency(sample, name)
+        return "corpus"
     if square_names(table, sample) is not None:
         return "graph"
     if lines.looks_temporal(table, sample):

@@ -234,8 +234,8 @@ def find_decimal(
         with_comma = [f for f in fields if b"," in f]
         if delimiter == 59 and decimal is None and fields and _all(rb"[1-9][0-9]{0,2}\.[0-9]{3}", fields):
             guesses.append(
-                f"numbers such as {fields[0].decode()} are read with a decimal point; decimal=',' if they are "
-                "thousands"
+                f"numbers such as {fields[0].decode()} are read with a decimal point; decimal=',' if they "
+                "are thousands"
             )
         if not with_comma or not all(NUMBER.fullmatch(f) or _GROUPED.fullmatch(f) for f in fields):
             continue

@@ -170,7 +170,7 @@ def _read_gml(stream: Any) -> Any:
 
 
 def read_text(source: Source, options: TextOptions) -> Graph:
-    """Read a text table of numbers; its first column may hold the names of rows, its header those of columns."""
+    """Read a text table of numbers; a first column may name the rows, a header the columns."""
     table, sample = find_layout(source, replace(options, columns=None, weight=None, timed=False), wide=True)
     columns = table.layout.columns
     named = row_names(table.layout)
