@@ -43,6 +43,8 @@ def to_arrow(column: Any) -> Any:
     """Return a column of any table as one Arrow array (string views as plain strings, categories kept)."""
     import pyarrow as pa
 
+    if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
+        column = np.asarray(column)
     if hasattr(column, "to_arrow"):  # polars
         array = column.to_arrow()
     elif isinstance(column, pa.Array | pa.ChunkedArray):

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.affinity._columns import add_table, check_weights, describe
 from softvec.affinity._edges import EdgeBuilder, Edges
-from softvec.affinity._roles import Layout, find_roles, row_names, wide_kind
+from softvec.affinity._roles import Layout, ends_are_named, find_roles, row_names, wide_kind
 from softvec.errors import GuessWarning, InputError, guess
 from softvec.labels import Labels
 
@@ -186,17 +186,11 @@ def wide_frame(frame: Any) -> str | None:
     except InputError:
         layout = Layout(described, {})
     kind = wide_kind(layout)
-    if kind is None and _text_index(frame) and all(column.numeric for column in described):
-        whole = all(c.whole and all(value >= 0 for value in c.values) for c in described)
-        named = {"source", "target"} <= set(layout.roles) and find_roles(described).summary
-        kind = None if named and _ends_are_named(layout) else "bipartite" if whole else "features"
+    own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
+    if kind is None and _text_index(frame) and len(own) > 1 and all(column.numeric for column in own):
+        whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
+        kind = None if ends_are_named(layout) else "bipartite" if whole else "features"
     return kind
-
-
-def _ends_are_named(layout: Layout) -> bool:
-    from softvec.affinity._roles import _named_roles
-
-    return {"source", "target"} <= set(_named_roles(layout))
 
 
 def _text_index(frame: Any) -> bool:

@@ -142,8 +142,10 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
     words = [word_of(name) for name in header]
     for one, two in _PAIRS:
         for i, left in enumerate(words):
-            if left.endswith(one) and len(left) > len(one) and left[: -len(one)] + two in words:
-                return i, words.index(left[: -len(one)] + two)
+            stem = left[: -len(one)]
+            family = [word for word in words if stem and re.fullmatch(re.escape(stem) + r"(\d+|[a-z])", word)]
+            if left.endswith(one) and stem and stem + two in words and len(family) <= 2:
+                return i, words.index(stem + two)
     for one, two in (("from_", "to_"), ("source_", "target_"), ("src_", "dst_")):
         for i, left in enumerate(words):
             if left.startswith(one) and two + left[len(one) :] in words:
@@ -327,6 +329,8 @@ def _check_named_weight(layout: Layout, where: str) -> None:
     if column.numeric:
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
+    if all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
+        return  # numbers that came as text
     digits = [text for text in texts if re.match(r"[^A-Za-z]{0,3}\d", text)]
     if len(digits) > 0.5 * len(texts):
         raise InputError(
@@ -376,17 +380,18 @@ def wide_kind(layout: Layout) -> str | None:
     if len(columns) < 2:
         return None
     names = layout.header
-    told = names is not None and {"source", "target"} <= set(_named_roles(layout))
-    if told and all(layout.columns[layout.roles[role]].holds_names for role in ("source", "target")):
+    if ends_are_named(layout) and all(
+        layout.columns[layout.roles[role]].holds_names for role in ("source", "target")
+    ):
         return None
     body = columns[1:] if _names_rows(columns[0]) else columns
     numbers = [column for column in body if column.numeric]
     if len(numbers) < 2:
         return None
     decimals = [column for column in numbers if not column.whole]
-    ends = [column for column in columns if column.holds_names and not column.running]
+    named = [column for column in columns if column.holds_names and not column.running]
     counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
-    if len(ends) < 2 and decimals:
+    if len(named) < 2 and decimals:
         return "features"
     if len(numbers) == len(body) and len(body) >= (4 if names is not None else 6):
         return "bipartite" if counts else "features"
@@ -395,10 +400,11 @@ def wide_kind(layout: Layout) -> str | None:
     return None
 
 
-def _named_roles(layout: Layout) -> dict[str, int]:
+def ends_are_named(layout: Layout) -> bool:
+    """Whether the names of two columns tell that they are the ends of edges."""
     named = Layout(layout.columns, {})
     _by_name(named)
-    return named.roles
+    return {"source", "target"} <= set(named.roles)
 
 
 def _names_rows(column: Column) -> bool:

@@ -82,7 +82,9 @@ def find_layout(
     """
     blocks = text_blocks(source, encoding=options.encoding, block=_SAMPLE, longest=4 << 20)
     sample: list[bytes] = []
+    marked = None
     for block, _ in blocks:  # more than one only where long comments come first
+        marked = marked or (lines.marked_names(block, options.comments) if options.comments else None)
         sample += lines.sample_lines(block, options.comments)
         if len(sample) > 1:
             break
@@ -92,6 +94,10 @@ def find_layout(
         columns=_timed(columns) if options.timed else columns, weight=options.weight,
         decimal=options.decimal, name=source.name,
     )  # fmt: skip
+    if marked is not None:
+        shown = marked[:40].decode("utf-8", "replace")
+        text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
+        table = replace(table, guesses=(*table.guesses, text))
     if wide or (keep_time and not options.timed):
         return table, sample
     return _with_roles(table, options, source.name), sample

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softvec.affinity._roles import guess_kind, names_two_kinds, wide_kind
+from softvec.affinity._roles import ends_are_named, guess_kind, names_two_kinds, wide_kind
 from softvec.errors import InputError, guess
 from softvec.io import lines
 from softvec.io.lines import Table
@@ -133,10 +133,13 @@ def _share(words: Sequence[bytes], known: set[bytes]) -> float:
 
 
 def _is_table(sample: Sequence[bytes], table: Table) -> bool:
-    n, share = lines.modal_fields(sample, table.delimiter)
+    body = sample[1:] if table.header is not None else sample
+    n, share = lines.modal_fields(body, table.delimiter)
     if n < 2:
         return False
     if table.delimiter != 0:
+        return share >= 0.8
+    if table.header is not None and ends_are_named(table.layout):
         return share >= 0.8
     ids_numeric = all(table.numeric[:2])
     if n == 2:

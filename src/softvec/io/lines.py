@@ -107,6 +107,18 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
     return [line for line in head.split(b"\n") if is_data(line, comments)]
 
 
+def marked_names(head: bytes, comments: bytes) -> bytes | None:
+    """Return the first line among the data that looks like a name, as ``#tag other``, but is a comment."""
+    seen = False
+    for line in head.split(b"\n"):
+        stripped = line.strip()
+        if is_data(line, comments):
+            seen = True
+        elif seen and re.match(rb"[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", stripped or b" "):
+            return stripped
+    return None
+
+
 def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
     """Return the most frequent number of fields and the share of lines that have it."""
     counts = Counter(len(split(line, delimiter)) for line in lines)
@@ -127,6 +139,8 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
         number, share = modal_fields(lines, delimiter)
         if number < 2 or (delimiter != 9 and _mostly_spaced(lines, delimiter)):
             continue
+        if delimiter == 44 and _within_numbers(lines):
+            continue
         if delimiter == 9 and share == 1:
             return 9
         if (share, number) > (best_share, best_number):
@@ -136,8 +150,16 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
     return 0 if number >= 2 and share > best_share else best
 
 
+def _within_numbers(lines: Sequence[bytes]) -> bool:
+    """Whether all commas are decimal marks of fields between blanks: ``ann bob 0,5``."""
+    decimal = re.compile(rb"([^,]*\s[0-9]+,[0-9]+)+[^,]*")
+    return all(decimal.fullmatch(line) for line in lines if b"," in line)
+
+
 def _mostly_spaced(lines: Sequence[bytes], delimiter: int) -> bool:
     """Whether fields read like prose (blanks inside most of them), as the commas of a text leave them."""
+    if any(has_quotes(line, delimiter) for line in lines[:200]):
+        return False
     fields = [field for line in lines[:200] for field in split(line, delimiter)]
     return sum(b" " in field for field in fields) > 0.5 * len(fields)
 
