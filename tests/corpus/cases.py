@@ -215,7 +215,34 @@ FILES = [
         "subject,predicate,object\nann,likes,bob\nbob,knows,cyd\n",
         pairs={("ann", "bob"): 1, ("bob", "cyd"): 1},
     ),
-    Case("triples without header", "ann,likes,bob\nbob,likes,cyd\ncyd,knows,ann\n", ends=("said",)),
+    Case(
+        "networkx edge list without data",
+        "0 1 {}\n1 2 {}\n2 0 {}\n",
+        suffix=".edgelist",
+        pairs={(0, 1): 1, (1, 2): 1, (2, 0): 1},
+    ),
+    Case(
+        "networkx edge list with data",
+        "0 1 {'weight': 3}\n1 2 {'weight': 1}\n2 0 {'weight': 2}\n",
+        suffix=".edgelist",
+        ends=("refused",),
+    ),
+    Case(
+        "day and month in doubt",
+        "date,from,to\n01/02/2024,a,b\n02/02/2024,b,c\n03/02/2024,c,a\n",
+        ends=("refused",),
+    ),
+    Case(
+        "export of Gephi",
+        "Source,Target,Type,Id,Label,Weight\n1,2,Undirected,0,,3\n2,3,Undirected,1,,4\n3,1,Undirected,2,,5\n",
+        pairs={(1, 2): 3, (2, 3): 4, (3, 1): 5},
+    ),
+    Case(
+        "triples without header",
+        "ann,likes,bob\nbob,likes,cyd\ncyd,knows,ann\n",
+        pairs={("ann", "bob"): 1, ("bob", "cyd"): 1, ("cyd", "ann"): 1},
+        ends=("said",),
+    ),
     Case(
         "columns by name",
         lines("when,person_a,person_b", edges=[("x", *e) for e in RING]),

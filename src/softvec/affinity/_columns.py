@@ -109,7 +109,8 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
         try:
             column = column.cast(pa.float64())
         except pa.ArrowInvalid as error:
-            raise InputError(f"{where}: the {role} column does not hold numbers ({error})") from None
+            dates = " or dates such as 2024-03-01" if role == "time" else ""
+            raise InputError(f"{where}: the {role} column does not hold numbers{dates} ({error})") from None
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)

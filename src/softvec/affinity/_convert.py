@@ -18,7 +18,7 @@ from softvec.affinity._dense import from_dense
 from softvec.affinity._edges import Edges
 from softvec.affinity._features import neighbors
 from softvec.affinity._graphs import check_weighted, from_edges, from_matrix
-from softvec.affinity._roles import guess_kind
+from softvec.affinity._table_kinds import guess_kind
 from softvec.affinity._temporal import Contacts, supra_adjacency
 from softvec.errors import InputError, did_you_mean, guess
 from softvec.labels import Labels

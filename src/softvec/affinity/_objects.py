@@ -13,7 +13,8 @@ from scipy import sparse
 
 from softvec.affinity._columns import add_table, check_weights, describe
 from softvec.affinity._edges import EdgeBuilder, Edges
-from softvec.affinity._roles import Layout, ends_are_named, find_roles, row_names, wide_kind
+from softvec.affinity._roles import Layout, find_roles
+from softvec.affinity._table_kinds import ends_are_named, row_names, wide_kind
 from softvec.errors import GuessWarning, InputError, guess
 from softvec.labels import Labels
 

@@ -185,7 +185,7 @@ def find_roles(
         layout.roles |= chosen
         return layout
     layout.roles = chosen
-    _by_name(layout)
+    by_name(layout)
     _by_stamps(layout)
     _set_index_apart(layout)
     _ends(layout, where)
@@ -203,7 +203,8 @@ def _free(layout: Layout) -> list[int]:
     return [at for at, column in enumerate(layout.columns) if at not in taken and not column.empty]
 
 
-def _by_name(layout: Layout) -> None:
+def by_name(layout: Layout) -> None:
+    """Give roles to the columns whose names are known words, or name a pair."""
     header = layout.header
     if header is None:
         return
@@ -266,6 +267,15 @@ def _alike(layout: Layout, ends: list[int]) -> bool:
     return len(left & right) >= 0.3 * len(left | right)
 
 
+def _most_alike(layout: Layout, texts: list[int]) -> tuple[int, int]:
+    """Return the two of several columns of names that share the most of them, or the first two."""
+    values = {at: set(layout.columns[at].values) for at in texts}
+    return max(
+        ((a, b) for k, a in enumerate(texts) for b in texts[k + 1 :]),
+        key=lambda pair: len(values[pair[0]] & values[pair[1]]),
+    )
+
+
 def _ends(layout: Layout, where: str) -> None:
     missing = [role for role in ("source", "target") if role not in layout.roles]
     if not missing:
@@ -279,6 +289,8 @@ def _ends(layout: Layout, where: str) -> None:
             "columns="
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
+    if len(missing) == 2 and len(texts) > 2:
+        free = [*_most_alike(layout, texts), *free]
     layout.roles |= dict(zip(missing, free))
     rest = [at for at in texts if at not in layout.roles.values()]
     if rest:
@@ -368,91 +380,6 @@ def position(header: Sequence[Any] | None, n_columns: int, column: Any, where: s
         return int(column)
     shown = ", ".join(map(repr, names)) if header is not None else f"numbers 0 to {n_columns - 1}"
     raise InputError(f"{where} has no column {column!r}; its columns are {shown}")
-
-
-def wide_kind(layout: Layout) -> str | None:
-    """Say whether a table is a matrix, its rows items: ``features`` or, of counts, ``bipartite``; else None.
-
-    It is where fewer than two columns can name the ends of edges, or where there are only numbers, four or
-    more, under names that are no words for ends of edges. Its first column may name the rows.
-    """
-    columns = [column for column in layout.columns if not column.empty]
-    if len(columns) < 2:
-        return None
-    names = layout.header
-    if ends_are_named(layout) and all(
-        layout.columns[layout.roles[role]].holds_names for role in ("source", "target")
-    ):
-        return None
-    body = columns[1:] if _names_rows(columns[0]) else columns
-    numbers = [column for column in body if column.numeric]
-    if len(numbers) < 2:
-        return None
-    decimals = [column for column in numbers if not column.whole]
-    named = [column for column in columns if column.holds_names and not column.running]
-    counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
-    if len(named) < 2 and decimals:
-        return "features"
-    if len(numbers) == len(body) and len(body) >= (4 if names is not None else 6):
-        return "bipartite" if counts else "features"
-    if len(numbers) == len(body) and len(body) >= 4 and 2 * len(decimals) > len(body):
-        return "features"
-    return None
-
-
-def ends_are_named(layout: Layout) -> bool:
-    """Whether the names of two columns tell that they are the ends of edges."""
-    named = Layout(layout.columns, {})
-    _by_name(named)
-    return {"source", "target"} <= set(named.roles)
-
-
-def _names_rows(column: Column) -> bool:
-    """Whether a first column names rows: text, or a count of them."""
-    return column.holds_names and (not column.numeric or column.running)
-
-
-def row_names(layout: Layout) -> int | None:
-    """Return the column of a wide table that names its rows, if its first does."""
-    first = next((at for at, column in enumerate(layout.columns) if not column.empty), None)
-    return first if first is not None and _names_rows(layout.columns[first]) else None
-
-
-def two_kinds(layout: Layout) -> bool:
-    """Whether the ends of edges share no name in the sample, as visitors and pages do not."""
-    left, right = (layout.columns[layout.roles[role]].values for role in ("source", "target"))
-    return len(left) >= 10 and not set(left) & set(right)
-
-
-def guess_kind(layout: Layout, where: str) -> str:
-    """Say what kind of data a table of edges is, and add to its guesses what is not certain."""
-    if names_two_kinds(layout.header):
-        return "bipartite"
-    ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-    if "time" not in layout.roles or len(layout.columns) < 3:
-        if layout.header is not None and two_kinds(layout):
-            layout.guesses.append(
-                f"{where} is read as one graph, though {ends} share no name; kind='bipartite' if they are "
-                "two kinds of items, kind='graph' if not"
-            )
-        return "graph"
-    if two_kinds(layout):
-        layout.guesses.append(
-            f"{where} is read as two kinds of items without times, as {ends} share no name; "
-            "kind='temporal' if they are of one kind"
-        )
-        return "bipartite"
-    shown = layout.show(layout.roles["time"])
-    if layout.header is None and not layout.columns[layout.roles["time"]].stamps:
-        layout.guesses.append(
-            f"column {shown} of {where} reads as Unix times and is not used; kind='temporal' uses it"
-        )
-        return "graph"
-    if layout.roles["time"] != 0:
-        layout.guesses.append(
-            f"{where} is read as contacts in time, by column {shown}; kind='graph' leaves the times out"
-        )
-    return "temporal"
 
 
 def is_stamp(text: str) -> bool:

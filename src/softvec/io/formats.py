@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softvec.affinity._roles import ends_are_named, guess_kind, names_two_kinds, wide_kind
+from softvec.affinity._roles import names_two_kinds
+from softvec.affinity._table_kinds import ends_are_named, guess_kind, wide_kind
 from softvec.errors import InputError, guess
 from softvec.io import lines
 from softvec.io.lines import Table

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.affinity._objects import Graph, from_networkx
-from softvec.affinity._roles import row_names
+from softvec.affinity._table_kinds import row_names
 from softvec.errors import InputError, guess
 from softvec.io import lines
 from softvec.io.edgelist import TextOptions, find_layout

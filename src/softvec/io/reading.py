@@ -24,7 +24,7 @@ from softvec.affinity import as_affinity as from_object
 from softvec.affinity import pairs as pairs_of
 from softvec.affinity._convert import KINDS, check_options, check_weighted
 from softvec.affinity._objects import Graph, edges_of_rows
-from softvec.affinity._roles import guess_kind, wide_kind
+from softvec.affinity._table_kinds import guess_kind, wide_kind
 from softvec.errors import InputError, guess
 from softvec.io import lines, matrices, tables
 from softvec.io.edgelist import TextOptions, find_layout, read_edges
