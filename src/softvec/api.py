@@ -18,7 +18,8 @@ from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
 from softvec.core.errors import InputError, did_you_mean
 from softvec.embedding import Embedding
-from softvec.fit import Options, prepared
+from softvec.embedding.add import base_measure, length_of
+from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
 from softvec.operators import Powers, Sparse, row_normalize
@@ -219,7 +220,10 @@ def embed_affinity(
         "shape": [n, m],
         "entries": affinity.operator.nnz,
         "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
+        **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
     }
+    if shrinkage and affinity.counts is not None:
+        data["mean_neighbours"] = _mean_neighbours(affinity.counts)
     if source is not None:
         data["source"] = "standard input" if source == "-" else Path(source).name
     return Embedding(
@@ -238,6 +242,7 @@ def embed_affinity(
             "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
             "seconds": spent,
         },
+        extras=_extras(found, found.state.Y is not None),
         copy=False,
     )
 
@@ -278,19 +283,15 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
 
 
 def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
-    """Scale unit vectors in place to the length sqrt(m / (m + shrinkage * mean)) for m neighbours.
-
-    An estimate from m observations is drawn towards nothing the more, the fewer they are. An item without
-    neighbours keeps a thousandth of one: next to nothing, and yet cosines with it are numbers.
-    """
+    """Scale unit vectors in place to the lengths that their numbers of neighbours ask for."""
     counts = affinity.counts
     assert counts is not None
-    m = np.maximum(np.diff(counts.indptr), 1e-3)
-    X *= np.sqrt(m / (m + shrinkage * _mean_neighbours(counts))).astype(X.dtype)[:, None]
+    lengths = length_of(np.diff(counts.indptr), shrinkage, _mean_neighbours(counts))
+    X *= lengths.astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
-    """Return size ** power for each column, sizes of at least the smallest above 0."""
+    """Return size ** power for each column; None for a power of 0."""
     if not isinstance(power, int | float) or not 0 <= power <= 2:
         raise InputError(f"base_measure is {power!r}; expected a power between 0 (all items alike) and 2")
     if power == 0:
@@ -301,8 +302,17 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
         sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     else:
         raise InputError("base_measure needs the sizes of columns, which this affinity does not know")
-    known = sizes[sizes > 0]
-    return np.maximum(sizes, known.min() if len(known) else 1.0) ** power
+    return base_measure(sizes, power)
+
+
+def _extras(found: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
+    """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
+    extras = {}
+    if found.state.labels is not None:
+        extras["classes"] = found.state.labels
+    if two_sided and found.problem.item_weight is not None:
+        extras["weights"] = found.problem.item_weight
+    return extras
 
 
 def _plain(value: Any) -> bool:

@@ -258,6 +258,50 @@ class Embedding:
     def _side(self, among: str) -> Embedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
+    # new items
+
+    def add(
+        self,
+        data: Any,
+        *,
+        names: Any = None,
+        isolated: str = "error",
+        beta: float | None = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> Embedding:
+        """Return an embedding with new items; the old vectors keep their bits.
+
+        Each new item gets the vector that fits its edges best with all others frozen: what
+        :meth:`softvec.EDRep.transform` does, also for vectors from a file. Its walks have one step.
+
+        Parameters
+        ----------
+        data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
+            ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
+            :func:`softvec.embed` takes them, whose names are new or in the embedding. Of two-sided data the
+            rows are new: users, with items that are known.
+        names : sequence, optional
+            Names of the rows of a matrix, whose columns are the items of the embedding in their order.
+        isolated : {"error", "drop"}
+            New items without an edge that leads to an item of the embedding.
+        beta : float, optional
+            Inverse temperature, where the vectors do not say with which they were fitted.
+        options
+            Of the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
+
+        Examples
+        --------
+        >>> import softvec
+        >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan")]
+        >>> emb = softvec.embed(friends, n_components=4, random_state=0)
+        >>> emb.add({"eve": ["ada", "bob"]})
+        Embedding(5 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
+        """
+        from softvec.embedding.add import add
+
+        return add(self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, **options)
+
     # groups and pictures
 
     def cluster(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from softvec.fit.moments import add_sums, block_sums, moments
 from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
+_BLOCK = 1024
+_STEPS = 30  # of Newton's method, at most; it takes about five
 
 
 def fold_in(
@@ -25,13 +28,15 @@ def fold_in(
     *,
     N: Operator | None = None,
     item_weight: Array | None = None,
+    n_context: int | None = None,
     n_epochs: int = 30,
     learning_rate: float = 0.5,
 ) -> Array:
     """Return the vectors that minimise each row's loss with Y frozen: the terms of P, and of N where given.
 
-    A row's problem is convex in the ball and has one attraction ``(P - N) Y`` that never changes, so each block
-    is brought to its end before the next is begun.
+    A row's problem has one attraction ``(P - N) Y`` that never changes, so each block is brought to its end
+    before the next is begun. On the sphere with one class it is solved in closed form (:func:`on_sphere`),
+    else by ``n_epochs`` steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if labels is None else int(labels.max()) + 1
@@ -43,7 +48,7 @@ def fold_in(
                 k,
                 None if item_weight is None else item_weight[lo:hi].astype(Y.dtype),
             ),
-            row_blocks(len(Y), 4096),
+            row_blocks(len(Y) if n_context is None else n_context, 4096),
             add_sums,
         )
     )
@@ -54,6 +59,16 @@ def fold_in(
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = np.empty((n, d), Y.dtype)
+    if k == 1 and N is None and constraint == "sphere":
+        solve = on_sphere(mom.mu[0], mom.omega[0], beta, Y.dtype)
+
+        def finish(lo: int, hi: int) -> None:
+            G = np.empty((hi - lo, d), Y.dtype)
+            rows(lo, hi, G, X[:0])
+            X[lo:hi] = solve(G, rho[lo:hi])
+
+        pool.map(finish, row_blocks(n, _BLOCK))
+        return X
     center = mom.weight @ mom.mu / mom.weight.sum()
     move = runtime.kernels.sphere_step if constraint == "sphere" else runtime.kernels.ball_step
 
@@ -75,3 +90,41 @@ def fold_in(
 
     pool.map(settle, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X
+
+
+def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Array, Array], Array]:
+    """Return a function that minimises the rows' losses over unit vectors, given attractions and row sums.
+
+    Up to constants the loss of Eq. main is beta times ``-b.x + x'Ax / 2`` with b = g - rho mu and
+    A = rho beta omega. Its minimum on the sphere is x = (A + s)^-1 b, with the one shift s above minus the
+    least eigenvalue of A that gives it length 1: Newton's method on 1 / |x|, from the left, where it never
+    overshoots.
+    """
+    spread, axes = np.linalg.eigh(omega)
+    spread = (beta * np.maximum(spread, 0)).astype(dtype)  # rising
+    axes, mean = axes.astype(dtype), mu.astype(dtype)
+    tiny, close = np.finfo(dtype).tiny ** 0.5, 8 * np.finfo(dtype).eps
+
+    def solve(G: Array, rho: Array) -> Array:
+        row_sum = rho.astype(dtype)[:, None]
+        b = (G - row_sum * mean) @ axes  # (rows, d), in the axes of omega
+        a = row_sum * spread
+        least = close * a[:, -1:] + tiny - a[:, :1]  # a + shift stays above 0
+        shift = np.maximum((np.abs(b) - a).max(axis=1, keepdims=True), least)
+        for _ in range(_STEPS):
+            inverse = 1 / (a + shift)
+            x = b * inverse
+            square = np.einsum("ij,ij->i", x, x)[:, None]
+            length = np.sqrt(square)
+            step = (length - 1) * square / np.maximum(np.einsum("ij,ij,ij->i", x, x, inverse)[:, None], tiny)
+            if (np.abs(length - 1) < 1e-6).all() or not (step > 0).any():
+                break
+            shift = shift + np.maximum(step, 0)
+        x = b / (a + shift)
+        short = np.maximum(1 - np.einsum("ij,ij->i", x, x), 0)
+        fill = short > 1e-4  # no pull along the first axis: what is missing goes there
+        x[fill, 0] = np.copysign(np.sqrt(x[fill, 0] ** 2 + short[fill]), x[fill, 0])
+        x = x @ axes.T
+        return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), tiny)
+
+    return solve
