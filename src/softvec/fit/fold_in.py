@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.threads import Workers, row_blocks
-from softvec.fit.moments import add_sums, block_sums, moments
+from softvec.normalizers.moments import class_moments
 from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
@@ -40,18 +40,7 @@ def fold_in(
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if labels is None else int(labels.max()) + 1
-    mom = moments(
-        pool.fold(
-            lambda lo, hi: block_sums(
-                Y[lo:hi],
-                None if labels is None else labels[lo:hi],
-                k,
-                None if item_weight is None else item_weight[lo:hi].astype(Y.dtype),
-            ),
-            row_blocks(len(Y) if n_context is None else n_context, 4096),
-            add_sums,
-        )
-    )
+    mom = class_moments(Y[:n_context], labels, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])

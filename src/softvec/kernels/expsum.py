@@ -121,30 +121,6 @@ def nearest(S, half_norm, labels):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def mixture_rows(X, G, linear, offset, out):
-    """Write log Z of each row from ``G = X @ [beta^2/2 omega_1, ...]`` (n, k d): Eq. main, second line.
-
-    ``linear`` is beta mu (k, d) and ``offset`` log m + log pi (k).
-    """
-    n, d = X.shape
-    k = offset.shape[0]
-    logits = np.empty(k)
-    for i in range(n):
-        top = -np.inf
-        for c in range(k):
-            a = X.dtype.type(0)
-            g = c * d
-            for j in range(d):
-                a += X[i, j] * (linear[c, j] + G[i, g + j])
-            logits[c] = offset[c] + a
-            top = max(top, logits[c])
-        total = 0.0
-        for c in range(k):
-            total += math.exp(logits[c] - top)
-        out[i] = top + math.log(total)
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
 def row_dots(A, B, out):
     """Write the scalar product of each row of A with the same row of B."""
     for i in range(A.shape[0]):
