@@ -14,6 +14,7 @@ from softvec.cli.options import (
     Seed,
     Threads,
     check_target,
+    columns_of,
     output_beside,
     parse_settings,
     typed_here,
@@ -174,7 +175,7 @@ def embed(
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
-        "names": names, "directed": directed, "weighted": weighted, "columns": _columns(columns),
+        "names": names, "directed": directed, "weighted": weighted, "columns": columns_of(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,
@@ -203,13 +204,6 @@ def _window(value: float | None) -> float | None:
     if not 0 < value < float("inf"):
         raise InputError(f"--window is {value:g}; expected a number above 0")
     return int(value) if value == int(value) else value
-
-
-def _columns(text: str | None) -> list[Any] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
 
 
 def _delimiter(text: str | None) -> str | None:
