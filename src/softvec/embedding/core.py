@@ -302,6 +302,25 @@ class Embedding:
 
         return add(self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, **options)
 
+    def align(self, other: Embedding) -> Embedding:
+        """Return these vectors turned onto another embedding of the same items.
+
+        The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
+        orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
+        ``other`` become comparable.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> old = Embedding(np.eye(2), ["ada", "bob"])
+        >>> new = Embedding([[0, 1], [-1, 0], [0, -1]], ["ada", "bob", "cyd"])
+        >>> new.align(old).vectors.round(6).tolist()
+        [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+        """
+        from softvec.embedding.align import align
+
+        return align(self, other)
+
     # groups and pictures
 
     def cluster(

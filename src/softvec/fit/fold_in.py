@@ -15,7 +15,8 @@ from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
 _BLOCK = 1024
-_STEPS = 30  # of Newton's method, at most; it takes about five
+_STEPS = 30  # of Newton's method, at most; it takes two or three
+_CLOSE = 1e-4  # of the length 1
 
 
 def fold_in(
@@ -44,7 +45,7 @@ def fold_in(
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
-    rows, rho = A.plan(np.ascontiguousarray(Y), runtime), P.row_sums()
+    rows, rho = A.plan(_half(np.ascontiguousarray(Y), runtime), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = np.empty((n, d), Y.dtype)
@@ -81,6 +82,17 @@ def fold_in(
     return X
 
 
+def _half(Y: Array, runtime: Runtime) -> Array:
+    """Return Y as the fit reads it: half precision for float32."""
+    if Y.dtype != np.float32:
+        return Y
+    out = np.empty(Y.shape, np.uint16)
+    runtime.workers.map(
+        lambda lo, hi: runtime.kernels.to_half(Y[lo:hi], out[lo:hi]), row_blocks(len(Y), _BLOCK * 8)
+    )
+    return out
+
+
 def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Array, Array], Array]:
     """Return a function that minimises the rows' losses over unit vectors, given attractions and row sums.
 
@@ -98,20 +110,27 @@ def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Arr
         row_sum = rho.astype(dtype)[:, None]
         b = (G - row_sum * mean) @ axes  # (rows, d), in the axes of omega
         a = row_sum * spread
-        least = close * a[:, -1:] + tiny - a[:, :1]  # a + shift stays above 0
-        shift = np.maximum((np.abs(b) - a).max(axis=1, keepdims=True), least)
+        b2 = b * b
+        norm2 = np.maximum(b2.sum(axis=1, keepdims=True), tiny)
+        # below the solution: |x| >= |b| / (mean of a + s) by convexity, and |x| >= |b_i| / (a_i + s)
+        shift = np.sqrt(norm2) - np.einsum("ij,ij->i", b2, a)[:, None] / norm2
+        np.maximum(shift, (np.abs(b) - a).max(axis=1, keepdims=True), out=shift)
+        np.maximum(shift, close * a[:, -1:] + tiny - a[:, :1], out=shift)  # a + shift stays above 0
+        inverse, part = np.empty_like(b), np.empty_like(b)
         for _ in range(_STEPS):
-            inverse = 1 / (a + shift)
-            x = b * inverse
-            square = np.einsum("ij,ij->i", x, x)[:, None]
-            length = np.sqrt(square)
-            step = (length - 1) * square / np.maximum(np.einsum("ij,ij,ij->i", x, x, inverse)[:, None], tiny)
-            if (np.abs(length - 1) < 1e-6).all() or not (step > 0).any():
+            np.add(a, shift, out=inverse)
+            np.reciprocal(inverse, out=inverse)
+            np.multiply(b2, inverse, out=part)
+            square = np.einsum("ij,ij->i", part, inverse)[:, None]  # |x|^2
+            part *= inverse
+            length, bend = np.sqrt(square), np.einsum("ij,ij->i", part, inverse)[:, None]
+            step = (length - 1) * square / np.maximum(bend, tiny)
+            if not (length > 1 + _CLOSE).any():
                 break
-            shift = shift + np.maximum(step, 0)
+            shift += np.maximum(step, 0)
         x = b / (a + shift)
         short = np.maximum(1 - np.einsum("ij,ij->i", x, x), 0)
-        fill = short > 1e-4  # no pull along the first axis: what is missing goes there
+        fill = short > 10 * _CLOSE  # no pull along the first axis: what is missing goes there
         x[fill, 0] = np.copysign(np.sqrt(x[fill, 0] ** 2 + short[fill]), x[fill, 0])
         x = x @ axes.T
         return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), tiny)
