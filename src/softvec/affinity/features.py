@@ -14,6 +14,7 @@ from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
+from softvec.operators import checked_csr
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -98,7 +99,7 @@ def neighbors(
 
 def _check_features(features: Any) -> Any:
     if sparse.issparse(features):
-        X = sparse.csr_matrix(features)  # scikit-learn and pynndescent take the matrix interface
+        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
         values = X.data
     else:
         try:

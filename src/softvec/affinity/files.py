@@ -22,6 +22,7 @@ from softvec.read.columns import names_two_kinds
 from softvec.read.edgelist import TextOptions, find_layout, read_edges
 from softvec.read.edges import Edges
 from softvec.read.formats import find_format, text_kind
+from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, open_source, text_blocks
 
@@ -202,7 +203,7 @@ def _read_edges_or_matrix(
     if format in ("parquet", "arrow"):
         return tables.edges_of_arrow(source, format, options)
     if format == "mtx":
-        return matrices.read_matrix_market(source)
+        return read_matrix_market(source)
     if format == "npz":
         return matrices.read_npz(source)
     if format == "npy":

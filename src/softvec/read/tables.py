@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import check_expanded, reading
 from softvec.read.columns import add_table, find_columns
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.lines import Table
@@ -139,6 +140,7 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
 
         with source.seekable() as stream:
             file = pq.ParquetFile(stream)
+            check_rows(file.metadata, source.size, source.name)
             yield file.schema_arrow
             yield from file.iter_batches(_BATCH)
 
@@ -162,15 +164,29 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
                 yield reader.schema
                 yield from reader
 
-    def guarded(inner: Iterator[Any]) -> Iterator[Any]:
-        try:
-            yield from inner
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise InputError(f"{source.name} is not a readable {format} file: {reason}") from None
+    def checked(inner: Iterator[Any]) -> Iterator[Any]:
+        """Arrow trusts offsets, codes and text until asked to look: before any value is touched."""
+        with reading(source.name, f"{format} file"):
+            for part in inner:
+                _check_names(part) if isinstance(part, pa.Schema) else part.validate(full=True)
+                yield part
 
-    batches = guarded(parquet() if format == "parquet" else arrow())
+    batches = checked(parquet() if format == "parquet" else arrow())
     return next(batches), batches
+
+
+def check_rows(metadata: Any, stored: int, name: str) -> None:
+    """Raise an error where a parquet file claims row groups that its size cannot explain."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    claimed = sum(abs(group.total_byte_size) for group in groups)
+    cells = 8 * max([abs(metadata.num_rows), *(abs(g.num_rows) for g in groups)]) * metadata.num_columns
+    check_expanded(max(claimed, cells), stored, name, "its rows")
+
+
+def _check_names(schema: Any) -> None:
+    """Raise an error for column names that are not text."""
+    for name in schema.names:
+        name.encode("utf-8")
 
 
 def table_roles(schema: Any, columns: Any, timed: bool, name: str) -> dict[str, int]:
@@ -227,10 +243,10 @@ def _names_as(column: Any, role: str, ids: str) -> Any:
 def _square(schema: Any, source: Source, format: str) -> Graph | None:
     import pyarrow as pa
 
-    names = [name for name in schema.names if not name.startswith("__index_level_")]
+    shown = [field for field in schema if not field.name.startswith("__index_level_")]
+    names = [field.name for field in shown]
     if len(names) <= 3 or not all(
-        pa.types.is_floating(schema.field(name).type) or pa.types.is_integer(schema.field(name).type)
-        for name in names
+        pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in shown
     ):
         return None
     matrix = numeric_columns(source, format, names)[0]
@@ -245,8 +261,8 @@ def numeric_columns(source: Source, format: str, names: list[str] | None = None)
     table = pa.Table.from_batches(list(batches), schema)
     labels = None
     columns = []
-    for name in schema.names:
-        column, kind = table.column(name), schema.field(name).type
+    for at, name in enumerate(schema.names):  # by position: names may repeat
+        column, kind = table.column(at), schema.field(at).type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if (names is None or name in names) and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             columns.append(column.to_numpy())

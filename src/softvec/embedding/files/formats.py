@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.names import Labels
+from softvec.read.arrays import length_of
+from softvec.read.streams import Bounded
 
 EXTENSIONS = {
     ".svec": "softvec",
@@ -200,10 +203,19 @@ def open_source(source: Path | io.BytesIO) -> IO[bytes]:
     file.seek(0)
     if not zipped:
         return file
+    stored = length_of(file)
     if isinstance(source, Path):
         file.close()  # gzip.open closes what it opened itself, and nothing else
-        return gzip.open(source, "rb")  # type: ignore[return-value]
-    return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
+    return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
+
+
+def require_finite(vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None) -> None:
+    """Raise an error that names the first row with missing, NaN or infinite values."""
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        where = f"in row {row + 1:,}" if texts is None else f"of {texts[row]!r}"
+        raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
 
 
 def title(source: Path | io.BytesIO) -> str:
@@ -239,7 +251,7 @@ def _looks_binary(head: bytes) -> bool:
     line, _, _ = rest.partition(b"\n")
     numbers = line.split(b" ")[1:]
     if len(rest) > len(line):
-        numbers = numbers[-int(first.split()[1]) :]
+        numbers = numbers[-min(int(first.split()[1]), len(numbers)) :]
     else:
         numbers = numbers[:-1]  # the last number is cut off where the head ends
     try:

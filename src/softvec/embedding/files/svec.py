@@ -34,9 +34,11 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
+from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
-from softvec.embedding.files.formats import VectorTable, open_source, title
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.names import Labels
+from softvec.read.arrays import read_header
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -103,12 +105,14 @@ def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) 
     name = title(source)
     mapped = source if mmap and isinstance(source, Path) else None
     try:
-        with open_source(source) as file, zipfile.ZipFile(file) as archive:
+        with (
+            reading(name, ".svec file", passing=zipfile.BadZipFile),
+            open_source(source) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
             return _read_archive(archive, name, mapped, index)
     except zipfile.BadZipFile as error:
-        raise InputError(f"{name} is damaged or truncated: {error}") from error
-    except (OSError, EOFError, struct.error, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{name} cannot be read: {error}") from error
+        raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
 
 
 def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> VectorTable:
@@ -136,6 +140,11 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
         context = _checked(load("context_vectors", mapped), head["context_shape"], name)
         context_labels = _labels(members, "context_names/", load, len(context), name)
     extras = {key: load(f"extras/{key}") for key in EXTRAS if f"extras/{key}.npy" in members}
+    for key, array in extras.items():
+        side, dtype = EXTRAS[key]
+        length = len(vectors) if side == "rows" or context is None else len(context)
+        if array.shape != (length,) or array.dtype != np.dtype(dtype):
+            raise InputError(f"{name} is damaged: its {key} are {array.dtype} of shape {array.shape}")
     stored = None
     if index and "index.npy" in members:
         stored = load("index"), head.get("index")
@@ -196,14 +205,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, mapped: P
 def _npy_header(
     member: IO[bytes], info: zipfile.ZipInfo, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    try:
-        version = np.lib.format.read_magic(member)
-        if version != (1, 0):
-            raise ValueError(f"npy version {version}")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=1024)
-    except ValueError as error:
-        raise InputError(f"{name} is damaged: {info.filename} is no npy array ({error})") from error
-    if fortran or dtype.hasobject or dtype.kind not in "iuf" or len(shape) > 2:
+    shape, fortran, dtype = read_header(member, info.file_size, f"{name}, {info.filename!r}")
+    if fortran or dtype.kind not in "iuf" or len(shape) > 2:
         raise InputError(f"{name} is damaged: {info.filename} has type {dtype} and shape {shape}")
     return shape, dtype, member.tell()
 
@@ -230,6 +233,8 @@ def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32
             f"{name} is damaged: its vectors are {vectors.dtype} of shape {vectors.shape}, "
             f"its description says float32 of shape {shape}"
         )
+    if not isinstance(vectors, np.memmap):  # a mapped file is left unread
+        require_finite(vectors, name)
     return vectors
 
 
