@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import softvec
+from benchmarks import memory as memory_jobs
 from softvec import _container, _parallel, memory
 from softvec.errors import InputError
 
@@ -129,3 +130,11 @@ def test_quota_limits_the_threads(monkeypatch, quota, threads):
     monkeypatch.setattr(_parallel, "processors", lambda: quota)
     assert _parallel.resolve_n_jobs(None) == _parallel.resolve_n_jobs(-1) == threads
     assert _parallel.resolve_n_jobs(5) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("name", memory_jobs.JOBS)
+def test_estimate_is_within_a_quarter_above_the_peak(name):
+    found = memory_jobs.measure(memory_jobs.JOBS[name])
+    assert 1 <= found["ratio"] <= 1.25, found
