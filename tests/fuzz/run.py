@@ -54,7 +54,11 @@ def _child(seed: int, first: int, last: int, step: int, compiled: bool) -> subpr
 
 
 def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled: bool) -> None:
-    """Read the cases first, first + step, ... before last; a dead or stuck child is replaced."""
+    """Read the cases first, first + step, ... before last; a dead or stuck child is replaced.
+
+    A read that takes too long is tried once more, in a new process: the machine may have been busy.
+    """
+    slow = -1
     while first < last:
         child = _child(seed, first, last, step, compiled)
         assert child.stdout is not None
@@ -77,11 +81,15 @@ def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled
                     started = None
         code = child.wait()
         child.stdout.close()
-        if started is None:
-            if code == 0:
-                return
-            raise RuntimeError(f"a fuzzing process ended with code {code} between reads")
-        tally.add(started, "hang" if stuck else "crash", f"exit code {code}")
+        if started is None and code == 0:
+            return
+        at = first if started is None else started[0]
+        if stuck and at != slow:
+            slow = first = at
+        elif started is None:
+            raise RuntimeError(f"a fuzzing process ended with code {code} before case {first}")
+        else:
+            tally.add(started, "hang" if stuck else "crash", f"exit code {code}")
 
 
 def _line(ready: selectors.BaseSelector, child: subprocess.Popen[str], patience: float) -> str:

@@ -13,6 +13,7 @@ from sklearn.metrics import f1_score
 from softvec.core.errors import InputError
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.operators import checked_csr
 
 #: Regularisations tried when ``C="cv"``.
 C_GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -140,7 +141,7 @@ def node_classification(
 def label_matrix(labels: Any, n: int) -> np.ndarray:
     """Return labels as a boolean matrix (n, k); negative integers mean no label."""
     if sp.issparse(labels):
-        Y = labels.toarray() != 0
+        Y = checked_csr(labels, "the matrix of labels").toarray() != 0
     else:
         labels = np.asarray(labels)
         if labels.ndim == 1:
