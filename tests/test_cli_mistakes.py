@@ -77,7 +77,7 @@ def mistake(folder, capsys):
         (["communities", "v.svec", "-k", "50"], "n_clusters is 50"),
         (["evaluate", "v.svec", "none.txt"], "none.txt: no such file"),
         (["evaluate", "v.svec", "empty.txt"], "is empty"),
-        (["evaluate", "v.svec", "two.npy"], "labels for 2 rows"),
+        (["evaluate", "v.svec", "two.npy"], "2 labels for 3 vectors"),
         (["evaluate", "v.svec", "l.txt", "--C", "x"], "--C"),
         (["evaluate", "v.svec", "other.txt"], "none of its"),
         (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),

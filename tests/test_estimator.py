@@ -248,7 +248,7 @@ def test_diagnosis_is_the_brute_force_loss():
 
 @pytest.mark.filterwarnings("error")
 def test_a_poor_normaliser_is_told():
-    with pytest.warns(UserWarning, match="Lower beta"):
+    with pytest.warns(UserWarning, match="the normaliser is off by"):
         fit(karate(), 2, beta=50.0)
 
 
@@ -363,6 +363,7 @@ def test_the_warning_points_at_the_call_of_the_user(call, monkeypatch):
     monkeypatch.setattr(fitting, "_LOUD", -1.0)
     with pytest.warns(UserWarning, match="the normaliser is off") as caught:
         call(np.ones((6, 6)) - np.eye(6))
+    assert "n_clusters" not in str(caught[0].message)  # more classes cost PPI and Cora points of micro-F1
     assert (caught[0].filename, caught[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
 

@@ -191,7 +191,7 @@ def embed(
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
-        Path(fit["checkpoint"]).unlink(missing_ok=True)
+        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
 
 

@@ -1,9 +1,11 @@
-"""The exceptions for a user's mistake, what was probably meant, and text that is safe to print."""
+"""The exceptions for a user's mistake, what was probably meant, warnings about guesses, printable text."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,6 +49,18 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
+
+
+class GuessWarning(UserWarning):
+    """Something about the data was guessed; the message says what, and the option that overrides it."""
+
+
+def guess(text: str) -> None:
+    """Warn, at the line of the user's code that called softvec, that something was guessed."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "softvec":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, GuessWarning, stacklevel=level)
 
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:

@@ -174,7 +174,7 @@ def _states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     if given.dtype == bool:
         return np.ones(given.shape, dtype=bool), given
     if given.dtype.kind == "O":
-        missing = np.array([value is None or not value == value for value in given.ravel().tolist()])
+        missing = np.array([value is None or value != value for value in given.ravel().tolist()])
         given = np.where(missing.reshape(given.shape), np.nan, given)
     try:
         values = given.astype(float)

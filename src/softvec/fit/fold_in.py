@@ -30,8 +30,8 @@ def fold_in(
 ) -> Array:
     """Return the vectors that minimise each row's loss with Y frozen: the terms of P, and of N where given.
 
-    A row's problem is convex in the ball and has one attraction ``(P - N) Y`` that never changes, so each block
-    is brought to its end before the next is begun.
+    A row's problem is convex in the ball and has one attraction ``(P - N) Y`` that never changes, so each
+    block is brought to its end before the next is begun.
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if labels is None else int(labels.max()) + 1

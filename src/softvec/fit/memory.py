@@ -1,13 +1,12 @@
-"""How much memory a fit takes, how much there is, and a refusal of what cannot fit."""
+"""How much memory a fit takes, and a refusal of what cannot fit."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 
@@ -55,51 +54,6 @@ def estimate_memory(
     matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
     small = 6 * n_clusters * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
     return _BASE_BYTES + vectors + scratch + matrix + small
-
-
-def available_memory() -> int | None:
-    """Return the bytes this process may still take: free memory and what the control group allows.
-
-    None where the system does not tell.
-    """
-    limits = [value for value in (_meminfo(), _cgroup_v2(), _cgroup_v1()) if value is not None]
-    if limits:
-        return min(limits)
-    try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _meminfo() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _cgroup_v2() -> int | None:
-    return _cgroup("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file")
-
-
-def _cgroup_v1() -> int | None:
-    return _cgroup(
-        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-    )
-
-
-def _cgroup(root: str, limit: str, usage: str, cache: str) -> int | None:
-    """Return limit - usage + file cache that the kernel would give back."""
-    try:
-        most = int((Path(root) / limit).read_text())
-        used = int((Path(root) / usage).read_text())
-        stat = dict(line.split() for line in (Path(root) / "memory.stat").read_text().splitlines())
-        return max(0, most - used + int(stat.get(cache, 0)))
-    except (OSError, ValueError):  # no such file, or the word "max"
-        return None
 
 
 def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import one_line
 from softvec.names import Labels
 from softvec.read.columns import add_table, check_weights, find_columns, to_arrow
 from softvec.read.edges import EdgeBuilder, Edges
@@ -57,7 +58,9 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Graph:
     try:
         matrix = nx.to_scipy_sparse_array(graph, weight=weight, dtype=float, format="csr")
     except (TypeError, ValueError) as error:
-        raise InputError(f"the networkx graph has an edge whose {weight} is no number: {error}") from error
+        raise InputError(
+            f"the networkx graph has an edge whose {weight} is no number: {one_line(error)}"
+        ) from error
     return Graph(matrix, list(graph.nodes), graph.is_directed())
 
 
