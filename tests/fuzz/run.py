@@ -1,7 +1,7 @@
 """Read many damaged files in child processes, and count what becomes of them.
 
-``python -m tests.fuzz.run --reads 200000`` writes ``benchmarks/results/fuzz.json`` and the table in
-``docs/reliability.md``; cases that fail are made smaller and kept in ``--failures``.
+``python -m tests.fuzz.run --reads 200000 --record`` writes ``benchmarks/results/fuzz.json`` and the table in
+``docs/reliability.md``; ``--failures FOLDER`` keeps the cases that fail, made smaller.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import provenance, replace_section, write_json
+
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "fuzz.json"
+PAGE = ROOT / "docs" / "reliability.md"
 OUTCOMES = ("refused", "accepted", "exception", "crash", "memory", "not_finite", "hang")
 BAD = OUTCOMES[2:]
 PATIENCE = 10.0  # seconds for one read
@@ -119,6 +123,29 @@ def total(tally: Tally) -> dict[str, int]:
     return {outcome: sum(count[outcome] for count in tally.counts.values()) for outcome in OUTCOMES}
 
 
+def table(result: dict[str, Any]) -> str:
+    """Return the counts as a table, formats of one kind together."""
+    rows: dict[str, Counter[str]] = {}
+    for name, counts in result["readers"].items():
+        reader, _, suffix = name.partition(" ")
+        rows.setdefault(_title(reader, suffix), Counter()).update(counts)
+    lines = [
+        f"{result['reads']:,} damaged files, seed {result['seed']}, limits of 10 s and 4 GiB a read.",
+        "",
+        "| file | read | clear error | accepted | raw exception | crash | memory | not finite | hang |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for title, counts in (*sorted(rows.items()), ("**all**", Counter(result["total"]))):
+        cells = [f"{counts.get(outcome, 0):,}" for outcome in OUTCOMES]
+        lines.append(f"| {title} | {sum(counts.values()):,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _title(reader: str, suffix: str) -> str:
+    kinds = {"mapped": "vectors, mapped", "checkpoint": "checkpoint", "names": "names"}
+    return f"{kinds.get(reader, reader)}: .{suffix}" if reader != "checkpoint" else "checkpoint"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; exit with 1 where a read failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description=__doc__)
@@ -127,6 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--failures", type=Path, help="folder for the cases that fail, made smaller")
     parser.add_argument("--json", type=Path, help="where the counts go")
+    parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name} and {PAGE.name}")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
     tally = fuzz(options.reads, options.seed, options.jobs)
@@ -139,7 +167,14 @@ def main(arguments: list[str] | None = None) -> int:
         "failures": tally.failures[:1000],
     }
     if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        write_json(options.json, result)
+    if options.record:
+        write_json(RESULTS, {"provenance": provenance(1), **result})
+        replace_section(PAGE, "fuzz", table(result))
+    if options.failures is not None and tally.failures:
+        from tests.fuzz.minimise import save
+
+        save(options.failures, options.seed, tally.failures)
     sys.stdout.write(json.dumps(result["total"]) + "\n")
     return int(bool(tally.failures))
 
