@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import selectors
+import select
 import subprocess
 import sys
 import threading
@@ -49,11 +49,11 @@ class Tally:
                 )
 
 
-def _child(seed: int, first: int, last: int, step: int, compiled: bool) -> subprocess.Popen[str]:
+def _child(seed: int, first: int, last: int, step: int, compiled: bool) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.fuzz.worker", *map(str, (seed, first, last, step, int(compiled)))]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
 
 
@@ -66,23 +66,22 @@ def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled
     while first < last:
         child = _child(seed, first, last, step, compiled)
         assert child.stdout is not None
+        lines = _Lines(child.stdout.fileno())
         started: list[Any] | None = None
         stuck = False
-        with selectors.DefaultSelector() as ready:
-            ready.register(child.stdout, selectors.EVENT_READ)
-            patience = START
-            for line in iter(lambda: _line(ready, child, patience), ""):  # noqa: B023 - called at once
-                if line == "stuck":
-                    stuck = True
-                    child.kill()
-                    break
-                patience = PATIENCE
-                value = json.loads(line)
-                if started is None:
-                    started, first = value, value[0] + step
-                else:
-                    tally.add(started, *value)
-                    started = None
+        patience = START
+        while line := lines.next(patience):
+            if line == b"stuck":
+                stuck = True
+                child.kill()
+                break
+            patience = PATIENCE
+            value = json.loads(line)
+            if started is None:
+                started, first = value, value[0] + step
+            else:
+                tally.add(started, *value)
+                started = None
         code = child.wait()
         child.stdout.close()
         if started is None and code == 0:
@@ -96,10 +95,23 @@ def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled
             tally.add(started, "hang" if stuck else "crash", f"exit code {code}")
 
 
-def _line(ready: selectors.BaseSelector, child: subprocess.Popen[str], patience: float) -> str:
-    """Return the next line of a child, "" at its end, or "stuck"."""
-    assert child.stdout is not None
-    return child.stdout.readline() if ready.select(patience) else "stuck"
+class _Lines:
+    """The lines that a child writes, one at a time, each waited for no longer than asked."""
+
+    def __init__(self, descriptor: int):
+        self._descriptor, self._left = descriptor, b""
+
+    def next(self, patience: float) -> bytes:
+        """Return the next line, ``b""`` at the end, or ``b"stuck"``."""
+        while b"\n" not in self._left:
+            if not select.select([self._descriptor], [], [], patience)[0]:
+                return b"stuck"
+            block = os.read(self._descriptor, 65_536)
+            if not block:
+                return b""
+            self._left += block
+        line, _, self._left = self._left.partition(b"\n")
+        return line
 
 
 def fuzz(reads: int, seed: int = 0, jobs: int = 1, first: int = 0) -> Tally:

@@ -82,10 +82,10 @@ for number in range(first, last):
     def child(*numbers):
         started.append(numbers)
         command = [sys.executable, "-c", script, *map(str, numbers[:1]), *map(str, numbers[1:3])]
-        return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     monkeypatch.setattr(driver, "_child", child)
-    monkeypatch.setattr(driver, "PATIENCE", 1.0)
+    monkeypatch.setattr(driver, "PATIENCE", 3.0)
     tally = Tally()
     read_all(tally, 0, 0, 5, 1, False)
     assert total(tally)["refused"] == 4

@@ -24,7 +24,7 @@ def checked_csr(A: Any, name: str = "the matrix") -> Any:
 
     The one door to compiled code, SciPy's and softvec's, which trusts indices and reads wherever they point:
     SciPy checks none when a matrix is built or loaded, or when a user changes its arrays. The check is one
-    pass over the indices, about a hundredth of the time that reading them from a file takes.
+    pass over the indices, a small part of what reading them from a file takes.
     """
     if not sparse.issparse(A):
         return sparse.csr_array(np.asarray(A))
