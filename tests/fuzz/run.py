@@ -37,6 +37,7 @@ class Tally:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
+    end: float = float("inf")  # by the clock of time.monotonic
 
     def add(self, started: list[Any], outcome: str, message: str) -> None:
         number, reader, name = started
@@ -82,6 +83,11 @@ def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled
             else:
                 tally.add(started, *value)
                 started = None
+                if time.monotonic() > tally.end:
+                    child.kill()
+                    child.wait()
+                    child.stdout.close()
+                    return
         code = child.wait()
         child.stdout.close()
         if started is None and code == 0:
@@ -114,13 +120,13 @@ class _Lines:
         return line
 
 
-def fuzz(reads: int, seed: int = 0, jobs: int = 1, first: int = 0) -> Tally:
+def fuzz(reads: int, seed: int = 0, jobs: int = 1, seconds: float = float("inf")) -> Tally:
     """Read ``reads`` damaged files with ``jobs`` processes; every second process uses compiled kernels."""
-    tally = Tally()
+    tally = Tally(end=time.monotonic() + seconds)
     step = max(2, jobs)
     threads: list[threading.Thread] = []
     for worker in range(step):
-        arguments = (tally, seed, first + worker, first + reads, step, worker % 2 == 1)
+        arguments = (tally, seed, worker, reads, step, worker % 2 == 1)
         threads.append(threading.Thread(target=read_all, args=arguments))
     for lo in range(0, step, jobs):
         for thread in threads[lo : lo + jobs]:
@@ -164,14 +170,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--reads", type=int, default=20_000, help="damaged files to read")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--failures", type=Path, help="folder for the cases that fail, made smaller")
     parser.add_argument("--json", type=Path, help="where the counts go")
     parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name} and {PAGE.name}")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
-    tally = fuzz(options.reads, options.seed, options.jobs)
+    tally = fuzz(options.reads, options.seed, options.jobs, options.seconds)
     result = {
-        "reads": options.reads,
+        "reads": sum(total(tally).values()),
         "seed": options.seed,
         "seconds": round(time.perf_counter() - start),
         "total": total(tally),
