@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import GuessWarning, InputError, guess
+from softvec.core.untrusted import one_line
 from softvec.names import Labels
 from softvec.read.columns import add_table, check_weights, describe
 from softvec.read.edges import EdgeBuilder, Edges
@@ -76,7 +77,9 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
     try:
         matrix = nx.to_scipy_sparse_array(graph, weight=used, dtype=float, format="csr")
     except (TypeError, ValueError) as error:
-        raise InputError(f"the networkx graph has an edge whose {used} is no number: {error}") from error
+        raise InputError(
+            f"the networkx graph has an edge whose {used} is no number: {one_line(error)}"
+        ) from error
     return Graph(matrix, list(graph.nodes), graph.is_directed())
 
 
