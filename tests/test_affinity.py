@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from softvec import affinity as aff
-from softvec.affinity import _columns, _edges, _names
-from softvec.errors import InputError
-from softvec.labels import Labels
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.names import coding as _names
 from softvec.operators import as_operator
+from softvec.read import columns as _columns
+from softvec.read import edges as _edges
 
 rng = np.random.default_rng(0)
 
@@ -273,7 +275,7 @@ def test_names_of_rows_and_of_ids(path):
         ([(1, 2)], {"lenght": 2}, "'lenght' is no option for graph data; there are .*length"),
         ([(1, 2)], {"kind": "tree"}, "kind is 'tree'"),
         (3, {}, "int is not a graph"),
-        ("edges.txt", {}, "softvec.io.read"),
+        ("absent.txt", {}, "absent.txt"),
     ],
 )
 def test_bad_edges(edges, options, message):

@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 
 import softvec
-from softvec import tasks
+from softvec import evaluate
 from softvec.cli import run
+from softvec.core.errors import GuessWarning, InputError
 from softvec.embedding import Embedding
-from softvec.errors import GuessWarning, InputError
-from softvec.labels import Labels
-from softvec.labels._align import align_labels
+from softvec.names import Labels
+from softvec.names.align import align_labels
 from softvec.plotting.map import groups_of
 
 rng = np.random.default_rng(0)
@@ -28,8 +28,8 @@ def shuffled(names):
 
 
 def scores(emb, labels):
-    accuracy = tasks.node_classification(emb, labels, repeats=2, C=100.0)[0.5]["micro_f1"]
-    mutual = tasks.communities(emb, labels)["nmi"]
+    accuracy = evaluate.node_classification(emb, labels, repeats=2, C=100.0)[0.5]["micro_f1"]
+    mutual = evaluate.communities(emb, labels)["nmi"]
     drawn = {label: set(rows.tolist()) for label, rows in groups_of(emb, labels)}
     want = {str(g): set(np.flatnonzero(GROUP[ORDER] == g).tolist()) for g in range(3)}
     return accuracy == 1, mutual == pytest.approx(1), drawn == want
@@ -60,12 +60,12 @@ def test_missing_labels_are_no_class():
     emb = shuffled([f"n{i}" for i in range(60)])
     series = pd.Series(GROUP.astype(float), index=[f"n{i}" for i in range(60)])
     series.iloc[:6] = np.nan
-    result = tasks.node_classification(emb, series, repeats=2, C=100.0)
+    result = evaluate.node_classification(emb, series, repeats=2, C=100.0)
     assert result[0.5].settings["n_nodes"] == 54
     assert result[0.5].settings["n_labels"] == 3
-    assert tasks.communities(emb, series).settings["n_nodes"] == 54
+    assert evaluate.communities(emb, series).settings["n_nodes"] == 54
     words = [None if i < 6 else "abc"[i % 3] for i in range(60)]
-    assert tasks.communities(Embedding(VECTORS), words).settings["n_nodes"] == 54
+    assert evaluate.communities(Embedding(VECTORS), words).settings["n_nodes"] == 54
 
 
 def test_matrices_of_labels_follow_the_index_too():

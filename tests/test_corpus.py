@@ -44,8 +44,8 @@ def test_the_command_says_the_same(case, tmp_path):
 
 
 def test_summary_and_info_say_which_columns_are_what(tmp_path, capsys):
+    from softvec.affinity import read
     from softvec.cli import run
-    from softvec.io import read
 
     path = tmp_path / "string.csv"
     path.write_text("idx,protein1,protein2,combined_score\n0,a,b,900\n1,b,c,400\n2,c,a,150\n")

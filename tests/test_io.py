@@ -13,10 +13,10 @@ import pytest
 from scipy import sparse
 from scipy.io import mmwrite, savemat
 
-import softvec.io as sio
-from softvec.errors import GuessWarning, InputError
-from softvec.io import edgelist
-from softvec.io.streams import open_source, text_blocks
+import softvec.affinity as sio
+from softvec.core.errors import GuessWarning, InputError
+from softvec.read import edgelist
+from softvec.read.streams import open_source, text_blocks
 
 rng = np.random.default_rng(2)
 DATA = Path(os.environ.get("SOFTVEC_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -37,12 +37,12 @@ def road(request, monkeypatch):
     """Read small files by plain Python, and by the compiled kernels."""
     if request.param == "compiled":
         monkeypatch.setattr(edgelist, "_SMALL", -1)
-        for module in ("_names", "_edges"):
-            monkeypatch.setattr(f"softvec.affinity.{module}._SMALL", 0)
+        for module in ("names.coding", "read.edges"):
+            monkeypatch.setattr(f"softvec.{module}._SMALL", 0)
     return request.param
 
 
-@pytest.mark.filterwarnings("ignore:column 3 of:softvec.errors.GuessWarning")
+@pytest.mark.filterwarnings("ignore:column 3 of:softvec.core.errors.GuessWarning")
 @pytest.mark.parametrize(
     ("text", "want"),
     [

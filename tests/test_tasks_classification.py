@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from softvec.errors import InputError
-from softvec.tasks import node_classification
-from softvec.tasks._logistic import decision, fit_one_vs_rest
-from softvec.tasks.classification import label_matrix, top_labels
+from softvec.core.errors import InputError
+from softvec.evaluate import node_classification
+from softvec.evaluate.classification import label_matrix, top_labels
+from softvec.evaluate.logistic import decision, fit_one_vs_rest
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])

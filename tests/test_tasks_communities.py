@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from softvec.errors import InputError
-from softvec.generators import dcsbm
-from softvec.tasks import (
+from softvec.core.errors import InputError
+from softvec.evaluate import (
     bethe_hessian_vectors,
     communities,
     find_communities,
     partition_scores,
     spectral_communities,
 )
+from softvec.generators import dcsbm
 
 
 def test_perfect_and_random_vectors_bracket_the_scale():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from softvec.errors import InputError
-from softvec.generators import dcsbm, sir
-from softvec.tasks import (
+from softvec.evaluate import (
     infected_states,
     matched_distance,
     neighbor_preservation,
@@ -23,6 +22,7 @@ from softvec.tasks import (
     word_analogy,
     word_similarity,
 )
+from softvec.generators import dcsbm, sir
 
 WORDS = ["king", "queen", "man", "woman", "apple"]
 # royal, male, female, fruit

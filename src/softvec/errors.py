@@ -1,42 +1,5 @@
-"""The exceptions for a user's mistake, what was probably meant, and the warning about a guess."""
+"""Moved: see :mod:`softvec.core.errors`. This path works for one release."""
 
-import difflib
-import sys
-import warnings
-from collections.abc import Iterable
+from softvec._moved import forward
 
-
-class InputError(ValueError):
-    """Something the user gave is wrong; the message names it and the remedy.
-
-    The command line prints such a message as one line and exits with code 2. Subclassing
-    ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
-    """
-
-
-class InputTypeError(InputError, TypeError):
-    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
-
-
-class GuessWarning(UserWarning):
-    """Something about the data was guessed; the message says what, and the option that overrides it."""
-
-
-def guess(text: str) -> None:
-    """Warn, at the line of the user's code that called softvec, that something was guessed."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "softvec":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, GuessWarning, stacklevel=level)
-
-
-def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
-    """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
-
-    Examples
-    --------
-    >>> did_you_mean("n_epoch", ["n_epochs", "beta"])
-    "; did you mean 'n_epochs'?"
-    """
-    close = difflib.get_close_matches(word, list(known), 1, cutoff)
-    return f"; did you mean {close[0]!r}?" if close else ""
+__getattr__ = forward(__name__, "softvec.core.errors")

@@ -47,8 +47,8 @@ def agrees(case: Case, affinity: Any) -> bool:
 
 def outcome(case: Case, folder: Path) -> tuple[str, str]:
     """Read a case through the library; return how it ended, and the words or what is wrong."""
-    from softvec.errors import InputError
-    from softvec.io import as_affinity
+    from softvec.affinity import as_affinity
+    from softvec.core.errors import InputError
 
     data = case.data() if callable(case.data) else write(case, folder)
     with warnings.catch_warnings(record=True) as caught:

@@ -56,7 +56,7 @@ def _interrupted() -> int:
 def _failed(error: Exception) -> int:
     """Print one line for a mistake of the user; let anything else show where it broke."""
     from softvec.cli.terminal import complain
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()

@@ -13,7 +13,7 @@ from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.io.label_files import Groups
+    from softvec.read.labels import Groups
 
 
 def communities(
@@ -47,7 +47,7 @@ def communities(
     sizes = np.bincount(found).tolist()
     names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
     if output != "-":
-        from softvec._atomic import atomic_write
+        from softvec.core.files import atomic_write
 
         with atomic_write(output, "w", encoding="utf-8") as file:
             file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
@@ -63,8 +63,8 @@ def communities(
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
-    from softvec.affinity._base import counted
-    from softvec.io.label_files import read_labels
+    from softvec.core.checks import counted
+    from softvec.read.labels import read_labels
 
     groups = read_labels(path, emb.names)
     if groups.unmatched:
@@ -95,8 +95,8 @@ def evaluate(
 
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
-    from softvec import tasks
-    from softvec.affinity._base import counted
+    from softvec import evaluate as tasks
+    from softvec.core.checks import counted
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -128,7 +128,7 @@ def evaluate(
 
 
 def _float(text: str) -> float:
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         return float(text)
@@ -168,7 +168,7 @@ def plot(
 
       softvec plot graph.svec --kind loss
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if kind not in ("map", "loss", "similarities"):
         raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
@@ -197,7 +197,7 @@ def _draw_to(
     try:
         import matplotlib
     except ImportError as error:
-        from softvec.errors import InputError
+        from softvec.core.errors import InputError
 
         raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
     matplotlib.use("Agg")

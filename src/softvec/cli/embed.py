@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -132,7 +133,7 @@ def embed(
             "--checkpoint",
             metavar="FILE",
             rich_help_panel=_FIT,
-            help="Save progress here every few epochs; the same command goes on from it.",
+            help="Save progress here every few epochs; the same command goes on from it. Removed at the end.",
         ),
     ] = None,
     seed: Seed = None,
@@ -163,8 +164,8 @@ def embed(
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS
-    from softvec.errors import InputError
-    from softvec.io.vectors import format_of
+    from softvec.core.errors import InputError
+    from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
@@ -196,11 +197,13 @@ def embed(
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
+    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
+        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
 
 
 def _window(value: float | None) -> float | None:
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if value is None:
         return None
@@ -235,8 +238,8 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.errors import InputError
-    from softvec.memory import available_memory
+    from softvec.core.errors import InputError
+    from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
         raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
@@ -262,7 +265,7 @@ def _fit(
     source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity, n_epochs
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         with epoch_progress(settings, n_epochs(affinity, fit)) as callback:

@@ -90,7 +90,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true"])
     {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True}
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     found = {}
     for pair in pairs:
@@ -106,7 +106,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 def check_target(target: str) -> None:
     """Find out before the work whether its result can be written."""
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if target == "-":
         return

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.errors import InputError
-from softvec.labels import Labels
-from softvec.labels._align import align_labels, is_missing
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.names.align import align_labels, is_missing
 from softvec.plotting.names import write_names
 from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, plain_text, pyplot
 

@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 Axes = Any  # matplotlib.axes.Axes, loaded on use only
 
@@ -62,7 +62,7 @@ def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
     """Write the figure of ``ax`` atomically; the extension tells the format (png, pdf, svg, ...)."""
-    from softvec._atomic import atomic_write
+    from softvec.core.files import atomic_write
 
     plt = pyplot()
     figure = ax.get_figure()
