@@ -1,4 +1,4 @@
-"""The exceptions for a user's mistake, what was probably meant, warnings about guesses, printable text."""
+"""Exceptions for a user's mistake, the warning about a guess, and text that is safe to print."""
 
 from __future__ import annotations
 
