@@ -136,9 +136,11 @@ def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
 def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Labels:
     """Return the names that ``Labels.to_arrays`` stored, every offset and code checked."""
     try:
-        for key, offsets in arrays.items():
+        for key, array in arrays.items():
+            if key.endswith(("integers", "codes", "range")) and array.dtype.kind not in "iu":
+                raise ValueError(f"{key} of type {array.dtype}")
             if key.endswith("offsets"):
-                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
+                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], array)
         labels = Labels.from_arrays(arrays)
         codes = arrays.get("codes")
         if codes is not None and codes.size:
