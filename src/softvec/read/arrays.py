@@ -130,7 +130,8 @@ def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
     """Raise an error where a file announces more rows and columns than it can mean."""
     if len(shape) != 2 or min(shape) < 0:
         raise InputError(f"{name} announces a matrix of shape {shape}; expected rows and columns")
-    check_expanded(16 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
+    # pointers, sums, scales and their copies: about 64 bytes a row or column, however few entries there are
+    check_expanded(64 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
 
 
 def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Labels:
