@@ -21,13 +21,13 @@ from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
-from softvec.fit import Fit, Options, prepared
+from softvec.fit import Fit, Settings, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.refine import can_refine, refine
 from softvec.operators import Powers, Sparse, row_normalize
 
-# The defaults of embed, in one place. What is not named here is the default of `Options`.
+# The defaults of embed, in one place. What is not named here is the default of `Settings`.
 N_COMPONENTS = 128
 WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
 # Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
@@ -231,7 +231,7 @@ def embed_affinity(
     started = time.perf_counter()
     if old is not None:
         fit["init"] = starting_vectors(old, affinity, random_state)
-    options = Options(
+    options = Settings(
         n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
     )
     operator, item_weight = prepared(affinity.operator, options.normalize), _item_weight(affinity, power)
@@ -288,7 +288,7 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 
 def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from `Options`."""
+    """Return the options of this kind of data that differ from `Settings`."""
     found = FIT_DEFAULTS.get(affinity.kind, {})
     if affinity.kind != "graph" or affinity.counts is None:
         return found
@@ -298,7 +298,7 @@ def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
     """Return how many epochs a fit with these options takes."""
-    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **fit}["n_epochs"])
+    return int({"n_epochs": Settings.n_epochs, **_fit_defaults(affinity), **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:
