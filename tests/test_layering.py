@@ -18,6 +18,7 @@ ORDER = [
     ["estimator"],
     ["io"],
     ["plotting"],
+    ["map"],
     ["embedding"],
     ["generators"],
     ["tasks"],

@@ -1,0 +1,176 @@
+"""What is known of the items: labels and metadata, aligned with the rows, as columns of a map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.affinity._objects import frame_columns
+from softvec.errors import InputError
+from softvec.plotting.map import natural_key
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+MAX_GROUPS = 1000  # a column of more different texts is shown in tooltips only
+MAX_TEXT = 500  # characters of a name or a cell that a page keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column: ``values`` are group numbers (-1: none), numbers (NaN: none) or texts, as ``kind`` says."""
+
+    name: str
+    kind: str  # "category", "number" or "text"
+    values: Any
+    groups: tuple[str, ...] = ()
+
+
+def align_labels(embedding: Embedding, labels: Any) -> list[Any]:
+    """Return one label for each item of an embedding, rows then context; None where there is none.
+
+    Parameters
+    ----------
+    labels : sequence, mapping, pandas Series
+        A sequence has one label a row, or one for each row and each context item. A mapping, or a Series
+        whose index holds names, is looked up by name.
+    """
+    names = all_names(embedding)
+    rows = len(embedding)
+    index = getattr(labels, "index", None)
+    if index is not None and not callable(index):  # a pandas Series
+        values = labels.tolist()
+        if type(index).__name__ != "RangeIndex":
+            return _by_name(names, dict(zip(index.tolist(), values)), "labels")
+    elif isinstance(labels, Mapping):
+        return _by_name(names, labels, "labels")
+    else:
+        values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    return _by_position(values, rows, len(names), "labels")
+
+
+def all_names(embedding: Embedding) -> list[Hashable]:
+    """Return the names of the rows, then those of the context."""
+    names = embedding.names.to_list()
+    return names + embedding.context_names.to_list() if embedding.context_names is not None else names
+
+
+def _by_name(names: Sequence[Hashable], table: Mapping[Any, Any], what: str) -> list[Any]:
+    values = [table.get(name) for name in names]
+    if names and not any(name in table for name in names):
+        first = next(iter(table), None)
+        raise InputError(
+            f"{what}: none of the {len(table):,} names is an item of the embedding (first: {first!r}; "
+            f"items are named as {names[0]!r}); give one label a row as a list instead"
+        )
+    return values
+
+
+def _by_position(values: list[Any], rows: int, total: int, what: str) -> list[Any]:
+    if len(values) not in (rows, total):
+        raise InputError(
+            f"{what} has {len(values):,} entries, but there are {rows:,} vectors; "
+            "expected one for each, or a mapping from names"
+        )
+    return values + [None] * (total - len(values))
+
+
+def label_column(name: str, values: Sequence[Any]) -> Column:
+    """Return labels as a column: numbers with decimals as numbers, everything else as groups."""
+    known = [v for v in values if not _is_none(v)]
+    if known and all(isinstance(v, float) for v in known) and any(v != int(v) for v in known):
+        return number_column(name, values)
+    codes: dict[Any, int] = {}
+    missing = [_is_none(v) or _is_negative(v) for v in values]
+    for value, none in zip(values, missing):
+        if not none:
+            codes.setdefault(_plain(value), len(codes))
+    order = sorted(codes, key=natural_key)
+    rank = {value: i for i, value in enumerate(order)}
+    numbers = np.array([-1 if none else rank[_plain(v)] for v, none in zip(values, missing)], np.int64)
+    return Column(name, "category", numbers, tuple(shorten(str(value)) for value in order))
+
+
+def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
+    """Return numbers as a column; single precision where that keeps whole numbers whole."""
+    array = np.array([math.nan if _is_none(v) else float(v) for v in values], np.float64)
+    whole = array[np.isfinite(array)]
+    exact = len(whole) == 0 or np.abs(whole).max() < 2**24
+    return Column(name, "number", array.astype(np.float32 if exact else np.float64))
+
+
+def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
+    """Return the columns of a frame (pandas, polars, Arrow, mapping of columns), aligned with the items.
+
+    A pandas frame with names as index, or any frame with a column ``name``, is looked up by name;
+    otherwise it has one line a row.
+    """
+    columns = frame_columns(metadata)
+    names = all_names(embedding)
+    index = getattr(metadata, "index", None)
+    keys = None
+    if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":
+        keys = index.tolist()
+    elif "name" in columns:
+        keys = _as_list(columns.pop("name"))
+    made = []
+    for name, values in columns.items():
+        entries = _as_list(values)
+        if keys is not None:
+            aligned = _by_name(names, dict(zip(keys, entries)), "metadata")
+        else:
+            aligned = _by_position(entries, len(embedding), len(names), f"metadata column {name!r}")
+        made.append(_column_of(shorten(str(name)), aligned))
+    return made
+
+
+def _as_list(values: Any) -> list[Any]:
+    for convert in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and polars, NumPy
+        if hasattr(values, convert):
+            return list(getattr(values, convert)())
+    return list(values)
+
+
+def _column_of(name: str, values: list[Any]) -> Column:
+    known = [v for v in values if not _is_none(v)]
+    if known and all(_is_number(v) for v in known):
+        return number_column(name, values)
+    texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
+    different = set(texts)
+    if len(different) > MAX_GROUPS or len(different) > 40 and 2 * len(different) > len(texts):
+        return Column(name, "text", texts)
+    return label_column(name, [text or None for text in texts])
+
+
+def _is_none(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and value == ""):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def _is_negative(value: Any) -> bool:
+    return _is_number(value) and value < 0
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's, and 3.0 as 3."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def shorten(text: str) -> str:
+    """Cut a text that no page could show.
+
+    >>> len(shorten("x" * 10_000_000))
+    500
+    """
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
