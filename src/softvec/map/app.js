@@ -1,6 +1,6 @@
 // App: the state of the map, what follows from it, and the drawing of frames.
 
-const BEHIND = 34; // alpha of points that are not among those looked for
+const BEHIND = 48; // alpha of points that are not among those looked for
 const GHOST = 12; // alpha of points of another time
 
 class App {
@@ -176,7 +176,7 @@ class App {
     this.centres ??= medians(this.data, column, this.shown);
     return this.centres.map(({ group, x, y }) => ({
       text: visible(column.groups[group - 1], 30),
-      colour: this.scale.groupColour(group, this.theme),
+      colour: readable(this.scale.groupColour(group, this.theme), this.theme),
       x: view.screenX(x),
       y: view.screenY(y),
     }));

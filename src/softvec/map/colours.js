@@ -11,6 +11,7 @@ const RAMP = {
   dark: ["#5b4aa8", "#4a74c9", "#3a9fc4", "#3fc2a4", "#97d977", "#f5e663"],
 };
 const SHAPES = 4; // circle, triangle, square, diamond
+const ROUNDS = [[0, 0], [0, 0.38], [255, 0.45], [128, 0.5]];
 const COLOURED = 40; // groups with a colour and shape of their own
 
 function rgb(hex) {
@@ -19,6 +20,12 @@ function rgb(hex) {
 
 function css(colour) {
   return `rgb(${colour[0]} ${colour[1]} ${colour[2]})`;
+}
+
+// Return a colour dark (or, on a dark page, light) enough to be read as text.
+function readable(colour, theme) {
+  const ink = theme === "dark" ? 255 : 0;
+  return colour.map((value) => Math.round(value + (ink - value) * (theme === "dark" ? 0.25 : 0.38)));
 }
 
 function ramp(theme, share) {
@@ -69,7 +76,10 @@ class Scale {
   groupColour(group, theme) {
     const palette = theme === "dark" ? DARK_PALETTE : this.data.header.palette;
     const place = this.place[group];
-    return group === 0 || place < 0 ? GREY[theme] : rgb(palette[place % palette.length]);
+    if (group === 0 || place < 0) return GREY[theme];
+    // a further round of the palette is darker, then paler, and has another shape
+    const [towards, share] = ROUNDS[Math.floor(place / palette.length) % ROUNDS.length];
+    return rgb(palette[place % palette.length]).map((value) => Math.round(value + (towards - value) * share));
   }
 
   // Shapes tell groups of one colour apart; where there are two sides, shapes tell the sides.

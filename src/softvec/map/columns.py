@@ -142,7 +142,7 @@ def _column_of(name: str, values: list[Any]) -> Column:
         return number_column(name, values)
     texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
     different = set(texts)
-    if len(different) > MAX_GROUPS or len(different) > 40 and 2 * len(different) > len(texts):
+    if len(different) > MAX_GROUPS or (len(different) > 40 and 2 * len(different) > len(texts)):
         return Column(name, "text", texts)
     return label_column(name, [text or None for text in texts])
 

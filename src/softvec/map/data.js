@@ -65,7 +65,7 @@ class MapData {
     this.x = this.array("x");
     this.y = this.array("y");
     this.names = this.texts("names");
-    this.sizes = "sizes" in header.arrays ? this.array("sizes") : null;
+    this.sizes = header.sizes ? Float32Array.from(this.array(header.sizes)) : null;
     this.columns = header.columns.map((column) => ({
       ...column,
       values: column.kind === "text" ? this.texts(column.array) : this.array(column.array),
@@ -103,11 +103,10 @@ class MapData {
   // Return the items from most to least important: by size, then in the order of the rows.
   importance() {
     const order = Uint32Array.from({ length: this.n }, (_, i) => i);
-    if (this.sizes) {
-      const sizes = this.sizes;
-      order.sort((a, b) => sizes[b] - sizes[a] || a - b);
-    }
-    return order;
+    if (!this.sizes) return order;
+    // the bits of floats that are not negative are in the order of the floats
+    const bits = new Uint32Array(this.sizes.buffer);
+    return radixSort(bits.map((value) => ~value >>> 0), order)[1];
   }
 
   // Return [{kind, id, cosine}] of the nearest neighbours of an item.

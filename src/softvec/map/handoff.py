@@ -108,7 +108,8 @@ def _attributes(content: Content) -> list[tuple[str, str, list[Any]]]:
         made.append(("side", "string", sides))
         taken["side"] = None
     for column in content.columns:
-        name = _free_name(_NOT_XML.sub("\ufffd", column.name), taken)
+        plain = "group" if column.name == "label" else column.name  # label is a node's text in such files
+        name = _free_name(_NOT_XML.sub("\ufffd", plain), taken)
         taken[name] = None
         kind = "double" if column.kind == "number" else "string"
         made.append((name, kind, column_values(column)))
@@ -240,5 +241,6 @@ def annotate(
     known = [(i, row) for i, row in enumerate(rows) if row is not None]
     for i, row in known:
         target = copy.nodes[nodes[i]] if is_networkx(graph) else copy.vs[i]
-        target["x"], target["y"], target["community"] = *places[row], groups[row]
+        target["x"], target["y"] = places[row]
+        target["community"] = groups[row]
     return copy

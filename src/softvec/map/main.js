@@ -120,7 +120,10 @@ async function start() {
   app.pointer = new Pointer(app, byId("points"));
   followKeys(app, addActions(app));
   preparePrint(app);
-  if (window.innerWidth < 720) app.panel.collapse(true);
+  if (window.innerWidth < 720) {
+    app.panel.collapse(true);
+    byId("toggle-legend").click();
+  }
   app.resize();
   followAddress(app);
   app.resize();

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,9 @@ class Map:
     def _repr_html_(self) -> str:
         if len(self.html) > _NOTEBOOK_LIMIT:
             size = f"{len(self.html) / 1e6:.0f} MB"
-            return f"<p>{html.escape(repr(self))}: {size}, too large for a notebook; use .save('map.html')</p>"
+            return (
+                f"<p>{html.escape(repr(self))}: {size}, too large for a notebook; use .save('map.html')</p>"
+            )
         return (
             f'<iframe srcdoc="{html.escape(self.html, quote=True)}" title="Map" loading="lazy" '
             f'width="100%" height="{int(self.height)}" style="border:0;border-radius:8px" '
@@ -188,7 +190,21 @@ def _columns(
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
     if times is not None:
         columns.append(number_column("time", times))
-    return columns
+    return _named_apart(columns)
+
+
+def _named_apart(columns: list[Column]) -> list[Column]:
+    """Give a column whose name is taken another: ``size (2)``."""
+    taken: set[str] = set()
+    made = []
+    for column in columns:
+        name, number = column.name, 2
+        while name in taken:
+            name = f"{column.name} ({number})"
+            number += 1
+        taken.add(name)
+        made.append(replace(column, name=name))
+    return made
 
 
 def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str]]:

@@ -29,7 +29,7 @@ class NamePlacer {
     for (const id of app.pinned()) this.tryName(id, placed, true);
     if (!app.state.names) return placed;
     for (const group of app.groupCentres()) this.tryGroup(group, placed);
-    const most = Math.min(Math.max((app.view.width * app.view.height) / 9000, 12), 130);
+    const most = this.most();
     let tried = 0;
     const { order } = app.data;
     for (let at = 0; at < order.length && placed.length < most && tried < TRIED; at++) {
@@ -39,6 +39,14 @@ class NamePlacer {
       this.tryName(id, placed, false);
     }
     return placed;
+  }
+
+  // How many names: of many items few from afar, more of them close up.
+  most() {
+    const { data, view } = this.app;
+    const room = (view.width * view.height) / 9000;
+    const share = data.n <= 300 ? 1 : Math.min(1, 0.32 * Math.max(view.zoom, 1) ** 0.7);
+    return Math.min(Math.max(room * share, 12), 130);
   }
 
   tryName(id, placed, pinned) {

@@ -93,7 +93,7 @@ class Overlay {
       context.arc(app.screenX(id), app.screenY(id), app.radius(id) + gap, 0, 2 * Math.PI);
       context.stroke();
     };
-    if (app.state.focus >= 0) for (const { id } of app.nearest) ring(id, 1.2, 1.5, ACCENT[theme]);
+    if (app.state.focus >= 0) for (const { id } of app.nearest) ring(id, 1, 1, ACCENT[theme]);
     ring(app.state.focus, 2.4, 3, ACCENT[theme]);
     if (app.hover !== app.state.focus) ring(app.hover, 1.8, 2, INK[theme]);
   }

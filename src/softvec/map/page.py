@@ -80,8 +80,6 @@ def pack(content: Content) -> bytes:
     packer.add("x", x)
     packer.add("y", y)
     packer.add_texts("names", content.names)
-    if content.sizes is not None:
-        packer.add("sizes", np.asarray(content.sizes, np.float32))
     header: dict[str, Any] = {
         "version": 1,
         "softvec": __version__,
@@ -93,6 +91,7 @@ def pack(content: Content) -> bytes:
         "sides": list(content.sides),
         "columns": [_pack_column(packer, i, column) for i, column in enumerate(content.columns)],
         "neighbours": [_pack_neighbours(packer, i, block) for i, block in enumerate(content.neighbours)],
+        "sizes": _pack_sizes(packer, content),
         "edges": _pack_edges(packer, content),
         "times": _pack_times(packer, content),
         "notes": content.notes,
@@ -109,6 +108,16 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
     else:
         packer.add(array, column.values)
     return {"name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups)}
+
+
+def _pack_sizes(packer: Packer, content: Content) -> str | None:
+    """Return the array of the sizes; often a column shows them already."""
+    if content.sizes is None:
+        return None
+    for number, column in enumerate(content.columns):
+        if column.name == "size" and np.array_equal(column.values, content.sizes):
+            return f"column{number}"
+    return packer.add("sizes", np.asarray(content.sizes, np.float32))
 
 
 def _pack_neighbours(packer: Packer, number: int, block: Any) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class Painter {
       gl.useProgram(this.lines.program);
       gl.uniform2f(this.lines.uniforms.centre, ...centre);
       gl.uniform2f(this.lines.uniforms.zoom, ...zoom);
-      const strength = Math.min(0.55, Math.max(0.05, 8 / Math.sqrt(this.edgeCount))) * (dimmed ? 0.4 : 1);
+      const strength = Math.min(0.3, Math.max(0.04, 7 / Math.sqrt(this.edgeCount))) * (dimmed ? 0.4 : 1);
       gl.uniform4f(this.lines.uniforms.colour, ...LINE[theme].map((c) => c / 255), strength);
       gl.bindVertexArray(this.lineArray);
       gl.drawArrays(gl.LINES, 0, 2 * this.edgeCount);
@@ -132,7 +132,7 @@ const FRONT = 255; // alpha of points in the foreground
 
 // Radius in pixels of a point of mean size.
 function pointRadius(n, zoom) {
-  const base = Math.min(Math.max(42 / n ** 0.32, 0.62), 9);
+  const base = Math.min(Math.max(48 / n ** 0.33, 0.62), 9);
   return base * Math.min(Math.max(zoom, 0.5) ** 0.4, Math.max(1.6, 6.5 / base));
 }
 

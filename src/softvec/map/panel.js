@@ -46,6 +46,8 @@ class Panel {
     const seen = (...keys) => first || keys.some((key) => touched.has(key));
     if (seen("query") && this.search.value !== state.query) this.search.value = state.query;
     if (seen("focus", "theme", "colour")) this.showItem(touched);
+    const closed = byId("panel").classList.contains("closed");
+    if (closed && (state.focus >= 0 || state.query || state.area) && seen("focus", "query", "area")) this.collapse(false);
     if (seen("area", "hidden", "sides", "time")) this.showArea();
     if (seen("query", "area", "theme", "colour", "hidden", "sides", "time")) this.showList();
   }

@@ -7,7 +7,7 @@ function encodeState(app) {
   const parts = new URLSearchParams();
   if (!view.isHome()) {
     const span = Math.min(view.width, view.height) / view.scale;
-    parts.set("v", [view.x, view.y, span].map((value) => Math.round(value)).join(","));
+    parts.set("v", [view.x, view.y, span].map((value) => Number(value.toFixed(2))).join(","));
   }
   if (state.colour !== start.colour) parts.set("c", state.colour < 0 ? "none" : data.columns[state.colour].name);
   if (state.hidden.length) parts.set("h", state.hidden.join("."));

@@ -6,11 +6,7 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-
 function visible(text, limit = 90) {
   const whole = Array.from(text.slice(0, 2 * limit + 2));
   const cut = whole.length > limit ? whole.slice(0, limit - 1).join("") + "…" : whole.join("");
-  return cut.replace(HIDDEN, (c) => {
-    const code = c.charCodeAt(0);
-    if (code < 32) return String.fromCharCode(0x2400 + code);
-    return "‹" + code.toString(16).toUpperCase().padStart(4, "0") + "›";
-  });
+  return cut.replace(HIDDEN, (c) => "‹" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + "›");
 }
 
 // Return a text without accents and case, for search.

@@ -28,7 +28,7 @@ class View {
   // Return the view that shows a box [left, bottom, right, top] in the part that no panel covers.
   fit([left, bottom, right, top]) {
     const { inset } = this;
-    const room = Math.min(44, 0.08 * Math.min(this.width, this.height));
+    const room = Math.min(28, 0.06 * Math.min(this.width, this.height));
     const width = Math.max(this.width - inset.left - inset.right - 2 * room, 60);
     const height = Math.max(this.height - inset.top - inset.bottom - 2 * room, 60);
     const scale = Math.min(width / Math.max(right - left, 1), height / Math.max(top - bottom, 1), MAX_SCALE);
