@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint test-slow bench bench-peers bench-scaling paper paper-quick docs clean
+.PHONY: demo test lint browser test-slow bench bench-peers bench-scaling paper paper-quick docs clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"
@@ -20,10 +20,19 @@ lint: $(STAMP)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-test: lint
+# Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
+browser: $(STAMP)
+	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check '.[browser]' \
+		|| echo "playwright cannot be installed; the tests of pages in a browser will be skipped"
+	@command -v chromium chromium-browser google-chrome chrome >/dev/null || test -n "$$SOFTVEC_BROWSER" \
+		|| { echo "Installing chromium, once"; apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
+		|| { apt-get update -qq >/dev/null 2>&1 && apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
+		|| echo "chromium cannot be installed here; the tests of pages in a browser will be skipped"
+
+test: lint browser
 	$(PY) -m pytest -m 'not slow'
 
-test-slow: $(STAMP)
+test-slow: browser
 	$(PY) -m pytest -m slow
 
 bench: $(STAMP)
