@@ -22,12 +22,7 @@ lint: $(STAMP)
 
 # Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
 browser: $(STAMP)
-	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check '.[browser]' \
-		|| echo "playwright cannot be installed; the tests of pages in a browser will be skipped"
-	@command -v chromium chromium-browser google-chrome chrome >/dev/null || test -n "$$SOFTVEC_BROWSER" \
-		|| { echo "Installing chromium, once"; apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
-		|| { apt-get update -qq >/dev/null 2>&1 && apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
-		|| echo "chromium cannot be installed here; the tests of pages in a browser will be skipped"
+	@sh tests/install_browser.sh $(PY)
 
 test: lint browser
 	$(PY) -m pytest -m 'not slow'

@@ -329,7 +329,7 @@ def test_layout_and_neighbours_by_size(monkeypatch):
     monkeypatch.setattr(content, "find_spec", lambda name: None)
     assert [content.auto_method(n) for n in (2000, 2001)] == ["tsne", "pca"]
     monkeypatch.setattr(content, "find_spec", lambda name: object())
-    assert [content.auto_method(n) for n in (200, 201, 200_000, 200_001)] == ["tsne", "umap", "umap", "pca"]
+    assert [content.auto_method(n) for n in (200, 201, 100_000, 100_001)] == ["tsne", "umap", "umap", "pca"]
     monkeypatch.setattr(content, "AUTO_NEIGHBORS", 3)
     made = Embedding(np.eye(4)).map(coordinates=np.zeros((4, 2))).content
     assert made.neighbours == []

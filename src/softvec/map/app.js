@@ -1,6 +1,7 @@
 // App: the state of the map, what follows from it, and the drawing of frames.
 
 const BEHIND = 48; // alpha of points that are not among those looked for
+const NEARBY = 96; // alpha of points around an item in focus
 const GHOST = 12; // alpha of points of another time
 
 class App {
@@ -117,9 +118,10 @@ class App {
     else if (state.focus >= 0 && data.n > 60) {
       front = [state.focus, ...this.nearest.map(({ id }) => id), ...this.track];
     }
+    const back = state.area || this.hits ? BEHIND : NEARBY;
     this.dimmed = front !== null || state.time >= 0;
     for (let i = 0; i < data.n; i++) {
-      this.alpha[i] = this.shown[i] === 1 ? (front ? BEHIND : FRONT) : this.shown[i] === 2 ? GHOST : 0;
+      this.alpha[i] = this.shown[i] === 1 ? (front ? back : FRONT) : this.shown[i] === 2 ? GHOST : 0;
     }
     if (front) for (const i of front) if (this.shown[i]) this.alpha[i] = FRONT;
     this.painter?.recolour(this.scale, this.theme, this.alpha);
@@ -171,7 +173,8 @@ class App {
   // The names of groups at the middle of their points, for a view from afar.
   groupCentres() {
     const { column, view } = this;
-    const wanted = column?.kind === "category" && column.groups.length <= COLOURED && this.data.n > 200;
+    const wanted =
+      column?.kind === "category" && !column.found && column.groups.length <= COLOURED && this.data.n > 200;
     if (!wanted || view.zoom > 3 || this.state.focus >= 0 || this.hits || this.state.area) return [];
     this.centres ??= medians(this.data, column, this.shown);
     return this.centres.map(({ group, x, y }) => ({

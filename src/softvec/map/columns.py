@@ -29,6 +29,7 @@ class Column:
     kind: str  # "category", "number" or "text"
     values: Any
     groups: tuple[str, ...] = ()
+    found: bool = False  # communities: their numbers mean nothing on a map
 
 
 def align_labels(embedding: Embedding, labels: Any) -> list[Any]:

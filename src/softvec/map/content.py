@@ -22,7 +22,7 @@ MAX_EDGES = 50_000  # drawn in a page; more is a grey blot and slow on a phone
 AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched unasked: half a minute
 AUTO_COMMUNITIES = 20_000  # items up to which communities are searched unasked: a few seconds
 AUTO_TSNE = 2000  # as in plot_map: seconds
-AUTO_UMAP = 200_000  # minutes; above it PCA
+AUTO_UMAP = 100_000  # minutes; above it PCA
 
 
 @dataclass(frozen=True, eq=False)

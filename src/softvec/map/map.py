@@ -113,7 +113,7 @@ def make_map(
     coordinates : array of shape (n, 2), optional
         A layout made before, instead of ``method``; context points after the rows.
     method : {"auto", "pca", "tsne", "umap"}
-        "auto" is UMAP from 201 to 200,000 items where umap-learn is installed; otherwise t-SNE up to 2,000
+        "auto" is UMAP from 201 to 100,000 items where umap-learn is installed; otherwise t-SNE up to 2,000
         and PCA above.
     n_neighbors : int, optional
         Nearest neighbours kept for each item; by default 10 up to 100,000 items, none above.
@@ -182,7 +182,8 @@ def _columns(
     if communities is None:
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
     if communities and len(both) > 1:
-        columns.append(label_column("community", both.cluster(random_state=random_state).tolist()))
+        found = label_column("community", both.cluster(random_state=random_state).tolist())
+        columns.append(replace(found, found=True))
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
     if embedding.sizes is not None:

@@ -29,12 +29,13 @@ class NamePlacer {
     for (const id of app.pinned()) this.tryName(id, placed, true);
     if (!app.state.names) return placed;
     for (const group of app.groupCentres()) this.tryGroup(group, placed);
+    const groups = placed.length;
     const most = this.most();
     let tried = 0;
     const { order } = app.data;
-    for (let at = 0; at < order.length && placed.length < most && tried < TRIED; at++) {
+    for (let at = 0; at < order.length && placed.length < groups + most && tried < TRIED; at++) {
       const id = order[at];
-      if (app.alpha[id] !== FRONT || !app.inView(id)) continue;
+      if (!(app.alpha[id] === FRONT || (app.alpha[id] === NEARBY && !app.hits)) || !app.inView(id)) continue;
       tried++;
       this.tryName(id, placed, false);
     }
@@ -65,7 +66,7 @@ class NamePlacer {
       const box = [left - 2, py - 8, left + width + 2, py + 8];
       if (!this.free(box)) continue;
       this.taken.push(box, [x - gap + 2, y - gap + 2, x + gap - 2, y + gap - 2]);
-      placed.push({ id, text, x: px, y: py, align, pinned });
+      placed.push({ id, text, x: px, y: py, align, pinned, muted: app.alpha[id] !== FRONT });
       return;
     }
   }
@@ -89,15 +90,16 @@ class NamePlacer {
     context.textBaseline = "middle";
     context.lineJoin = "round";
     context.strokeStyle = css(BACKGROUND[theme]).replace(")", " / 0.88)");
-    for (const { text, x, y, align, pinned, colour } of placed) {
+    for (const { text, x, y, align, pinned, colour, muted } of placed) {
       context.font = colour ? GROUP_FONT : pinned ? "600 " + FONT : FONT;
       context.textAlign = align;
       context.lineWidth = colour ? 4 : 3;
       context.strokeText(text, x, y);
-      context.fillStyle = colour ? css(colour) : INK[theme];
+      context.fillStyle = colour ? css(colour) : muted ? QUIET[theme] : INK[theme];
       context.fillText(text, x, y);
     }
   }
 }
 
+const QUIET = { light: "#8a929b", dark: "#7f8893" };
 const INK = { light: "#22262b", dark: "#e9ebee" };

@@ -107,7 +107,10 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
         packer.add(array, np.asarray(column.values) + 1)  # 0: none
     else:
         packer.add(array, column.values)
-    return {"name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups)}
+    return {
+        "name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups),
+        "found": column.found,
+    }  # fmt: skip
 
 
 def _pack_sizes(packer: Packer, content: Content) -> str | None:
