@@ -3,8 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+SITE := docs/_build/html
 
+<<<<<<< HEAD
 .PHONY: demo test lint browser test-slow bench bench-peers bench-scaling paper paper-quick docs clean
+=======
+.PHONY: demo test lint test-slow test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
+>>>>>>> main
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"
@@ -30,6 +35,36 @@ test: lint browser
 test-slow: browser
 	$(PY) -m pytest -m slow
 
+# The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of their own age: warnings
+# are no errors here.
+test-lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]'
+	.venv-lowest/bin/python -m pytest -m 'not slow' -W default
+
+# The bits of fits, the text of commands and the public names, against the record in tools/behaviour.json.
+behaviour: $(STAMP)
+	$(PY) tools/behaviour.py compare
+
+# The site, from the pages in docs and the examples, which are run. No network.
+docs: $(VENV)/.docs
+	$(PY) -m sphinx -b html -W --keep-going -q docs $(SITE)
+	@echo "open $(SITE)/index.html"
+
+$(VENV)/.docs: $(STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $(VENV)/.docs
+
+# Wheel and sdist; the wheel is installed into an empty environment, and the demo run from it, away from the source.
+dist: $(STAMP)
+	rm -rf dist .venv-dist
+	$(PY) -m pip install --quiet --disable-pip-version-check build
+	$(PY) -m build --outdir dist .
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[plot,graphs]"
+	cd dist && ../.venv-dist/bin/softvec demo --output "$$(mktemp -d)/demo"
+
 bench: $(STAMP)
 	$(PY) -m benchmarks.core
 
@@ -46,4 +81,4 @@ paper-quick: $(STAMP)
 	$(PY) -m experiments --quick
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated demo-output

@@ -99,10 +99,10 @@ def block_graph(n: int, c: float, seed: int = 0) -> sparse.csr_array:
 
 def exact_loss(A: sparse.csr_array, w: int, X: np.ndarray, rows: int = 1000) -> float:
     """Return the paper's loss per row (beta 1, regularised) with the exact softmax, on a sample of rows."""
-    from softvec._parallel import workers
+    from softvec.core.threads import workers
+    from softvec.fit import Problem
+    from softvec.fit.diagnose import diagnose
     from softvec.operators import Powers, row_normalize
-    from softvec.optimize import Problem
-    from softvec.optimize.diagnose import diagnose
 
     X = np.ascontiguousarray(X, dtype=np.float32)
     problem = Problem(Powers(row_normalize(A), w), beta=1.0, regularization=1.0)
@@ -200,9 +200,9 @@ def loss(quick: bool) -> dict[str, Any]:
 def limit(quick: bool) -> dict[str, Any]:
     """Compare an epoch with the bare gather and the matrix products that it contains."""
     from softvec import kernels
-    from softvec._parallel import row_blocks, workers
+    from softvec.core.threads import row_blocks, workers
+    from softvec.fit import Engine, Problem, random_start
     from softvec.operators import Runtime, row_normalize
-    from softvec.optimize import Engine, Problem, random_start
 
     n, neighbours, d = (100_000 if quick else 1_000_000), 20, 128
     rng = np.random.default_rng(0)

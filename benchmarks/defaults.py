@@ -21,10 +21,10 @@ import softvec
 from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
 from benchmarks.peers.graphs import load
 from softvec import EDRep
+from softvec.evaluate.classification import node_classification
+from softvec.evaluate.communities import communities
 from softvec.generators import dcsbm
 from softvec.operators import Powers, row_normalize
-from softvec.tasks.classification import node_classification
-from softvec.tasks.communities import communities
 
 DEFAULT: dict[str, Any] = {"walk_length": 3}
 SWEEP: list[dict[str, Any]] = [

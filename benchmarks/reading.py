@@ -75,7 +75,7 @@ def load_kernels(*names: str) -> None:
 def one_edges(rival: str, path: str) -> dict[str, Any]:
     """Read an edge list with one rival in this process."""
     if rival == "softvec":
-        from softvec.io import read
+        from softvec.affinity import read
 
         load_kernels("text", "graph")
 
@@ -102,7 +102,7 @@ def one_edges(rival: str, path: str) -> dict[str, Any]:
 def one_text(rival: str, path: str) -> dict[str, Any]:
     """Count a corpus with softvec, or scan it and train one word2vec epoch with gensim."""
     if rival == "softvec":
-        from softvec.io import read_corpus
+        from softvec.affinity import read_corpus
 
         load_kernels("text", "cooccurrence")
 

@@ -32,10 +32,10 @@ import json, sys, time
 import numpy as np
 from benchmarks.common import peak_rss
 from softvec import kernels
-from softvec._parallel import row_blocks, workers
+from softvec.core.threads import row_blocks, workers
 from softvec.generators import rmat
 from softvec.operators import Runtime, Sparse, row_normalize
-from softvec.optimize import Engine, Problem, random_start
+from softvec.fit import Engine, Problem, random_start
 
 n, d, threads = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 begin = time.perf_counter()

@@ -89,7 +89,7 @@ def run_gensim(lines: str, method: str, seed: int) -> tuple[Any, dict[str, float
 def child(method: str, seed: int, text: str, lines: str) -> None:
     """Run one method in this process and print what was measured."""
     from softvec.datasets import load
-    from softvec.tasks import word_similarity
+    from softvec.evaluate import word_similarity
 
     run = run_softvec(text, seed) if method == "softvec" else run_gensim(lines, method, seed)
     emb, times = run

@@ -36,7 +36,7 @@ def write_report(chosen: list[str]) -> None:
 
 def main() -> int:
     """Run the experiments named on the command line; a missing data set ends one of them, not the others."""
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names())}")

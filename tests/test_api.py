@@ -9,7 +9,7 @@ from scipy import sparse
 
 import softvec
 from softvec import api
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 

@@ -1,5 +1,6 @@
 """A killed fit goes on from its checkpoint and ends with the bits of an uninterrupted one."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,13 +10,17 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
+import softvec
 from softvec import EDRep
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.operators import Powers, Product
 
 GRAPH = """
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 rng = np.random.default_rng(0)
 rows, cols = rng.integers(0, 3000, (2, 15000))
 A = sparse.coo_array((np.ones(15000), (rows, cols)), shape=(3000, 3000)).tocsr()
@@ -51,8 +56,7 @@ def test_killed_process_resumes_with_identical_bits(tmp_path):
         assert set(data) >= {"X", "meta"}
     subprocess.run([sys.executable, "-c", code, str(saved), str(out), "0"], check=True)
     assert np.array_equal(np.load(out), EDRep(**OPTIONS).fit_transform(graph()))
-    assert not saved.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["X.npy"]
+    assert {path.name for path in tmp_path.iterdir()} == {"X.npy", "run.ckpt"}
 
 
 def stop_at(epoch):
@@ -87,12 +91,95 @@ def test_history_goes_on_and_a_random_seed_is_kept(tmp_path):
 def test_foreign_or_broken_checkpoints_are_refused(tmp_path):
     path = tmp_path / "run.ckpt"
     interrupted(path)
-    with pytest.raises(InputError, match="another matrix or other settings"):
+    with pytest.raises(InputError, match="other data or other settings"):
         EDRep(**{**OPTIONS, "beta": 2.0}, checkpoint=path).fit(graph())
-    with pytest.raises(InputError, match="another matrix or other settings"):
+    with pytest.raises(InputError, match="other data or other settings"):
         EDRep(**OPTIONS, checkpoint=path).fit(sparse.eye_array(3000).tocsr())
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match="not a checkpoint"):
         EDRep(**OPTIONS, checkpoint=path).fit(graph())
     with pytest.raises(InputError, match="checkpoint_every is 0"):
         EDRep(checkpoint=path, checkpoint_every=0).fit(graph())
+
+
+def shuffled(A):
+    """Return a graph with the degrees, and so the row sums, of A, but other neighbours."""
+    other = A.copy()
+    other.indices = np.random.default_rng(1).permutation(3000).astype(A.indices.dtype)[A.indices]
+    return other
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: {"P": shuffled(graph())},
+        lambda: {"P": graph() * 1.5},
+        lambda: {"labels": np.arange(3000) % 4},
+        lambda: {"item_weight": np.arange(3000) + 2.0},
+        lambda: {"dissimilarity": shuffled(graph())},
+        lambda: {"init": np.eye(3000, 16)},
+    ],
+    ids=["indices", "values", "labels", "item_weight", "dissimilarity", "init"],
+)
+def test_checkpoint_of_other_contents_is_refused(tmp_path, change):
+    given = {
+        "P": graph(),
+        "labels": np.arange(3000) % 3,
+        "item_weight": np.arange(3000) + 1.0,
+        "dissimilarity": graph()[::-1],
+        "init": np.ones((3000, 16)),
+    }
+    options = {**OPTIONS, "n_epochs": 3, "normalize": False, "checkpoint": tmp_path / "run.ckpt"}
+
+    def run(P, init, **more):
+        return EDRep(**options, init=init).fit(P, **more).embedding_
+
+    first = run(**given)
+    assert np.array_equal(run(**given), first)  # a finished run, from its file
+    with pytest.raises(InputError, match="other data or other settings"):
+        run(**{**given, **change()})
+
+
+@pytest.mark.parametrize(
+    "matrix", [lambda A: A, aslinearoperator, lambda A: Product([A, A]), lambda A: Powers(A, 2)]
+)
+def test_every_kind_of_operator_is_hashed(tmp_path, matrix):
+    options = {"n_components": 4, "n_epochs": 2, "random_state": 0, "checkpoint": tmp_path / "run.ckpt"}
+    A = graph()
+    first = EDRep(**options).fit_transform(matrix(A))
+    assert np.array_equal(EDRep(**options).fit_transform(matrix(A)), first)
+    with pytest.raises(InputError, match="other data or other settings"):
+        EDRep(**options).fit(matrix(shuffled(A)))
+
+
+@pytest.mark.parametrize("stop", ["end", "callback", "tol"])
+def test_finished_fit_is_returned_from_its_file(tmp_path, stop):
+    options = {**OPTIONS, "checkpoint": tmp_path / "run.ckpt", "n_epochs": 6, "checkpoint_every": 2}
+    callbacks = [lambda epoch, loss, X: stop == "callback" and epoch == 2]
+    options["tol"] = 1e3 if stop == "tol" else None
+    first = EDRep(**options, callbacks=callbacks).fit(graph())
+    ran = []
+    again = EDRep(**options, callbacks=[lambda *epoch: ran.append(epoch)]).fit(graph())
+    assert not ran
+    assert np.array_equal(again.embedding_, first.embedding_)
+    assert again.n_iter_ == {"end": 6, "callback": 3, "tol": 3}[stop]
+
+
+def test_kill_before_the_save_keeps_the_fit(tmp_path):
+    edges = tmp_path / "edges.txt"
+    edges.write_text("".join(f"{i} {(i * 7 + 1) % 300}\n" for i in range(300)))
+    command = ["embed", str(edges), "-o", str(tmp_path / "x.svec"), "--checkpoint", str(tmp_path / "c.npz")]
+    command += ["--seed", "0", "--dim", "8", "--quiet"]
+    killed = (
+        "import os, signal, sys; from softvec.embedding import Embedding\n"
+        "Embedding.save = lambda *args: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from softvec.cli import main; main(sys.argv[1:])"
+    )
+    assert subprocess.run([sys.executable, "-c", killed, *command]).returncode == -signal.SIGKILL
+    assert (tmp_path / "c.npz").exists()
+    with np.load(tmp_path / "c.npz", allow_pickle=False) as data:
+        assert json.loads(data["meta"].tobytes())["epoch"] == 20
+    subprocess.run([sys.executable, "-m", "softvec", *command], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.txt", "x.svec"]
+    found = softvec.Embedding.load(tmp_path / "x.svec").vectors
+    assert np.array_equal(found, softvec.embed(edges, 8, random_state=0).vectors)

@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from softvec import memory
 from softvec.cli import run
 from softvec.embedding import Embedding
+from softvec.fit import memory
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def mistake(folder, capsys):
         (["communities", "v.svec", "-k", "50"], "n_clusters is 50"),
         (["evaluate", "v.svec", "none.txt"], "none.txt: no such file"),
         (["evaluate", "v.svec", "empty.txt"], "is empty"),
-        (["evaluate", "v.svec", "two.npy"], "labels for 2 rows"),
+        (["evaluate", "v.svec", "two.npy"], "2 labels for 3 vectors"),
         (["evaluate", "v.svec", "l.txt", "--C", "x"], "--C"),
         (["evaluate", "v.svec", "other.txt"], "none of its"),
         (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),
@@ -112,7 +112,7 @@ def mistake(folder, capsys):
         (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
-        (["evaluate", "v.svec", "bad.npz"], "bad.npz cannot be read as labels"),
+        (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
         (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),
         (["demo", "-o", "e.txt"], "e.txt is a file"),
@@ -221,7 +221,7 @@ def test_interrupt_leaves_nothing(tmp_path, number, code):
 
 
 def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
-    from softvec.optimize.engine import Engine
+    from softvec.fit.engine import Engine
 
     (folder / "e.txt").write_text("".join(f"{i} {(3 * i + 1) % 50}\n" for i in range(50)))
     words = ["embed", "e.txt", "--seed", "1", "-d", "4", "--epochs", "30", "-q"]

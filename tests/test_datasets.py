@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from softvec import datasets
+from softvec.core.errors import InputError
 from softvec.datasets import convert
 from softvec.datasets.registry import Dataset
-from softvec.errors import InputError
 
 
 def real_data():

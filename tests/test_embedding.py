@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from softvec.core.errors import InputError
 from softvec.embedding import Embedding, search
-from softvec.errors import InputError
-from softvec.labels import Labels
+from softvec.names import Labels
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import softvec
 from softvec import EDRep
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.fit import run as fitting
 from softvec.operators import Powers, row_normalize
-from softvec.optimize import fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")  # tiny d, on purpose
 
@@ -248,7 +248,7 @@ def test_diagnosis_is_the_brute_force_loss():
 
 @pytest.mark.filterwarnings("error")
 def test_a_poor_normaliser_is_told():
-    with pytest.warns(UserWarning, match="Lower beta"):
+    with pytest.warns(UserWarning, match="the normaliser is off by"):
         fit(karate(), 2, beta=50.0)
 
 
@@ -363,4 +363,48 @@ def test_the_warning_points_at_the_call_of_the_user(call, monkeypatch):
     monkeypatch.setattr(fitting, "_LOUD", -1.0)
     with pytest.warns(UserWarning, match="the normaliser is off") as caught:
         call(np.ones((6, 6)) - np.eye(6))
+    assert "n_clusters" not in str(caught[0].message)  # more classes cost PPI and Cora points of micro-F1
     assert (caught[0].filename, caught[0].lineno) == (__file__, call.__code__.co_firstlineno)
+
+
+def row_losses(X, Y, P, beta, weight=None, N=None):
+    """Return each row's loss on the sphere by Eq. main of one class, written out in double precision."""
+    X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
+    v = np.ones(len(Y)) if weight is None else weight / weight.mean()
+    mu = v @ Y / v.sum()
+    omega = ((Y - mu) * v[:, None]).T @ (Y - mu) / (v.sum() * (len(Y) - 1) / len(Y))
+    loss = np.zeros(len(X))
+    for A, sign in ((P, 1), (N, -1)):
+        if A is not None:
+            log_z = np.log(v.sum()) + sign * beta * X @ mu + beta**2 / 2 * np.einsum("ij,ij->i", X @ omega, X)
+            loss += -sign * beta * np.einsum("ij,ij->i", X, A @ Y) + A.sum(axis=1) * log_z
+    return loss
+
+
+@pytest.mark.parametrize("contrastive", [False, True])
+def test_transform_follows_item_weight_and_dissimilarity(contrastive):
+    rng = np.random.default_rng(0)
+    A = nx.to_numpy_array(nx.karate_club_graph(), weight=None)
+    weight = np.exp(rng.normal(0, 2, 34))
+    N = (rng.random((34, 34)) < 0.1) * 0.5 if contrastive else None
+    model = EDRep(4, n_epochs=50, beta=3.0, random_state=0).fit(A, item_weight=weight, dissimilarity=N)
+    model = model if contrastive else pickle.loads(pickle.dumps(model))
+    P = A / A.sum(axis=1, keepdims=True)
+    X = model.transform(A, dissimilarity=N)
+    Y, best = model.context_embedding_, np.full(34, np.inf)
+    for _ in range(20_000):  # random search on the sphere finds nothing better
+        Z = rng.normal(size=(34, 4))
+        Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+        best = np.minimum(best, row_losses(Z, Y, P, 3.0, weight, N))
+    assert (row_losses(X, Y, P, 3.0, weight, N) - best).max() < 0.02
+
+
+def test_transform_asks_for_dissimilarity():
+    N = np.roll(np.eye(34), 1, axis=0)
+    model = EDRep(4, random_state=0).fit(karate(), dissimilarity=N)
+    with pytest.warns(UserWarning, match="dissimilarity="):
+        model.transform(karate())
+    with pytest.raises(InputError, match="fitted without"):
+        fit(karate()).transform(karate(), dissimilarity=N)
+    with pytest.raises(InputError, match="make them equal"):
+        model.transform(karate(), dissimilarity=N[:3])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.generators import dcsbm, negative_binomial, paper_theta, random_walks, rmat, sir
 from softvec.kernels import generate
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softvec.io import lines
 from softvec.kernels import text
+from softvec.read import lines
 
 QUICK = settings(max_examples=80, deadline=None)
 POWERS = 10.0 ** np.arange(23)

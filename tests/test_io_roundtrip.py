@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import softvec.io as sio
+import softvec.affinity as sio
 from softvec import affinity as aff
-from softvec.errors import InputError
-from softvec.labels import Labels
+from softvec.core.errors import InputError
+from softvec.names import Labels
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 letters = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"])

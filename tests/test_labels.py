@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softvec.errors import InputError
-from softvec.labels import Labels, UnknownName, _storage
+from softvec.core.errors import InputError
+from softvec.names import Labels, UnknownName
+from softvec.names import storage as _storage
 
 scalars = st.one_of(st.integers(-(2**40), 2**40), st.text(max_size=8), st.booleans(), st.none())
 names = st.one_of(

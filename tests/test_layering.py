@@ -7,26 +7,25 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "softvec"
 ORDER = [
-    ["_version", "errors", "_interrupt"],
-    ["_parallel", "_atomic"],
+    ["_version", "core"],
     ["kernels"],
-    ["labels"],
+    ["names"],
     ["operators"],
+    ["read"],
     ["affinity"],
     ["normalizers"],
-    ["optimize"],
+    ["fit"],
     ["estimator"],
-    ["io"],
     ["plotting"],
     ["map"],
     ["embedding"],
     ["generators"],
-    ["tasks"],
+    ["evaluate"],
     ["datasets"],
-    ["memory"],
     ["api"],
     ["cli"],
-    ["__init__", "__main__"],
+    ["_moved"],
+    ["__init__", "__main__", "io", "tasks", "labels", "errors", "memory", "optimize"],
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 FILES = sorted(path for path in SOURCE.rglob("*.py"))

@@ -142,7 +142,9 @@ def test_lasso_counts_lists_and_saves(open_map, made):
         text = waiting.value.path().read_bytes().decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text)))
         assert [row["name"] for row in rows] == [NAMES[i].replace("=1", "'=1") for i in inside]
-        assert {row["label"] for row in rows} == {"left"} | ({"top"} if any(i % 3 == 2 for i in inside) else set())
+        assert {row["label"] for row in rows} == {"left"} | (
+            {"top"} if any(i % 3 == 2 for i in inside) else set()
+        )
         view.page.locator("#clear-area").click()
         assert view.app("app.chosen.length") == 0
 
@@ -255,7 +257,10 @@ def test_dark_by_system_and_by_button(open_map, made):
         assert view.pixels()[790, 600].max() < 40
         view.page.locator("#theme").click()
         assert view.pixels()[790, 600].min() > 240
-        assert view.page.evaluate("getComputedStyle(document.querySelector('#panel')).color") == "rgb(34, 38, 43)"
+        assert (
+            view.page.evaluate("getComputedStyle(document.querySelector('#panel')).color")
+            == "rgb(34, 38, 43)"
+        )
 
 
 def test_keyboard_alone(open_map, made):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.normalizers import (
     AdaptiveSampling,
     ControlVariate,

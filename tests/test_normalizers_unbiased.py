@@ -98,7 +98,7 @@ def test_calibration_takes_queries_of_another_kind(data):
 
 def test_cells_hold_every_item_once():
     Y = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
-    from softvec._parallel import workers
+    from softvec.core.threads import workers
 
     with workers(2) as pool:
         found = cut_into_cells(Y, 30, np.random.default_rng(1), pool)

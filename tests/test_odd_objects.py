@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import softvec
+from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from softvec.errors import InputError
 
 
 class Tensors:

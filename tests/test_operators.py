@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from softvec import kernels
-from softvec._parallel import workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
 from softvec.operators import (
     Foreign,
     Powers,

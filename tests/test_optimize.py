@@ -5,10 +5,9 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 
-from softvec._parallel import workers
-from softvec.errors import InputError
-from softvec.operators import Powers, as_operator, row_normalize
-from softvec.optimize import (
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.fit import (
     Engine,
     Problem,
     Schedule,
@@ -18,6 +17,7 @@ from softvec.optimize import (
     power_start,
     random_start,
 )
+from softvec.operators import Powers, as_operator, row_normalize
 
 N, D, K = 14, 4, 3
 EPS = 1e-6

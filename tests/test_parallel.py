@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from softvec._parallel import workers
+from softvec.core.threads import workers
 
 BLOCKS = [(i,) for i in range(20)]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from softvec.errors import InputError
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

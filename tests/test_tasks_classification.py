@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from softvec.errors import InputError
-from softvec.tasks import node_classification
-from softvec.tasks._logistic import decision, fit_one_vs_rest
-from softvec.tasks.classification import label_matrix, top_labels
+from softvec.core.errors import InputError
+from softvec.evaluate import node_classification
+from softvec.evaluate.classification import label_matrix, top_labels
+from softvec.evaluate.logistic import decision, fit_one_vs_rest
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
@@ -102,9 +102,11 @@ def test_result_is_reproducible_and_plain():
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        (np.zeros(5, int), {}, "5 nodes but there are 10"),
+        (np.zeros(5, int), {}, "5 labels for 10 vectors"),
         (np.full(10, -1), {}, "0 of 10 nodes"),
-        (np.zeros(10, int), {"ratios": (1.5,)}, "ratio 1.5"),
+        (np.arange(10) % 2, {"ratios": (1.5,)}, "ratio 1.5"),
+        (np.where(np.arange(10) % 2, 1, -1), {}, "one class; expected at least two"),
+        (np.linspace(0, 1, 10), {}, "decimals"),
         (np.arange(10), {"C": "best"}, "'best'"),
         (np.arange(10), {"C": -1.0}, "above 0"),
         (np.arange(10), {"repeats": 0}, "repeats is 0"),

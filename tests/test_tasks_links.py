@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.evaluate import link_prediction, score_links, split_edges
 from softvec.generators import dcsbm
-from softvec.tasks import link_prediction, score_links, split_edges
 
 
 @pytest.fixture(scope="module")

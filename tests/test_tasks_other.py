@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from softvec.errors import InputError
-from softvec.generators import dcsbm, sir
-from softvec.tasks import (
+from softvec.evaluate import (
     infected_states,
     matched_distance,
     neighbor_preservation,
@@ -23,6 +22,7 @@ from softvec.tasks import (
     word_analogy,
     word_similarity,
 )
+from softvec.generators import dcsbm, sir
 
 WORDS = ["king", "queen", "man", "woman", "apple"]
 # royal, male, female, fruit
@@ -169,6 +169,24 @@ def contact_rows(seed=0, n=60, steps=25, m=1500):
     edges = edges[edges[:, 1] != edges[:, 2]]
     active = np.unique(np.concatenate([edges[:, [0, 1]], edges[:, [0, 2]]]), axis=0)
     return edges, active[:, 1], active[:, 0]
+
+
+def test_unobserved_states_are_not_infected():
+    rng = np.random.default_rng(0)
+    nodes, times = np.divmod(np.arange(400), 20)
+    infected = times >= 10
+    X = rng.standard_normal((400, 3)) + 3 * infected[:, None]
+    seen = rng.random(400) < 0.7
+    want = reconstruct_epidemic(X[seen], nodes[seen], times[seen], infected[seen], repeats=3)
+    for missing in (np.nan, None):
+        states = np.where(seen, infected.astype(object), missing)
+        got = reconstruct_epidemic(X, nodes, times, states, repeats=3)
+        np.testing.assert_array_equal(got.truth, want.truth)
+        assert got.mean == want.mean
+    with pytest.raises(InputError, match="infected holds 2; expected"):
+        reconstruct_epidemic(X, nodes, times, np.where(infected, 1, 2))
+    with pytest.raises(InputError, match="no known state"):
+        reconstruct_epidemic(X, nodes, times, np.full(400, np.nan))
 
 
 def test_epidemic_reconstruction_brackets():

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from softvec.tasks.classification import node_classification
-from softvec.tasks.communities import communities
-from softvec.tasks.links import LinkSplit, score_links, split_edges
+from softvec.evaluate.classification import node_classification
+from softvec.evaluate.communities import communities
+from softvec.evaluate.links import LinkSplit, score_links, split_edges
 
 from .graphs import Graph
 

@@ -18,9 +18,9 @@ from experiments.common import COLORS, Results, mean_spread, median_times, style
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, deepwalk
 from softvec import datasets
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.evaluate import bethe_hessian_vectors, find_communities, partition_scores
 from softvec.generators import dcsbm
-from softvec.tasks import bethe_hessian_vectors, find_communities, partition_scores
 
 LOOK = {
     "softvec": (COLORS["softvec"], "o", "-"),

@@ -31,8 +31,8 @@ from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, deepwalk
 from softvec import datasets
 from softvec.affinity import supra_adjacency
+from softvec.evaluate import infected_states, reconstruct_epidemic
 from softvec.generators import sir
-from softvec.tasks import infected_states, reconstruct_epidemic
 
 SHOWN = {"softvec": COLORS["softvec"], "DyANE": COLORS["authors"]}
 

@@ -24,9 +24,9 @@ from sklearn.cluster import KMeans
 from experiments.common import COLORS, Results, mean_spread, style, table, timed
 from experiments.common import main as common_main
 from softvec import EDRep
+from softvec.evaluate import matched_distance
 from softvec.generators import negative_binomial
 from softvec.normalizers import Exact
-from softvec.tasks import matched_distance
 
 FORMS = ("paper form", "defaults")
 LOOK = {

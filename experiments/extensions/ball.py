@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from experiments.common import COLORS, Results, mean_spread, table
 from softvec import EDRep, datasets
-from softvec.tasks import node_classification
+from softvec.evaluate import node_classification
 
 SHAPES = ("sphere", "ball")
 KEYS = ("exact_loss", "micro_f1", "inside", "degree_rank")

@@ -1,8 +1,8 @@
 """Distance between two temporal graphs through their embeddings (the application named in the conclusions).
 
 After Dall'Amico, Barrat, Cattuto, "An embedding-based distance for temporal graphs" (2024); see
-`softvec.tasks.temporal_walks`, `matched_distance` and `unmatched_distance`. Contacts at a conference and in a
-primary school are cut into pieces of an hour, each a temporal graph of its own people in short snapshots.
+`softvec.evaluate.temporal_walks`, `matched_distance` and `unmatched_distance`. Contacts at a conference and
+in a primary school are cut into pieces of an hour, each a temporal graph of its own people, in snapshots.
 
 - unmatched: does the nearest other piece come from the same place? And from the same kind, when each piece is
   also shown with its snapshots in random order, and with the partners of contacts drawn anew in each
@@ -20,7 +20,7 @@ import numpy as np
 
 from experiments.common import COLORS, Results, mean_spread, table
 from softvec import EDRep, datasets
-from softvec.tasks import matched_distance, temporal_walks, unmatched_distance
+from softvec.evaluate import matched_distance, temporal_walks, unmatched_distance
 
 KINDS = ("original", "snapshots shuffled", "partners redrawn")
 PLACES = ("sfhh", "primaryschool")

@@ -12,7 +12,7 @@ from typing import Any
 from experiments.common import Results, style
 from experiments.common import main as common_main
 from experiments.extensions import ball, contrastive, distance, weights
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 PARTS = {"contrastive": contrastive, "ball": ball, "weights": weights, "distance": distance}
 

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from experiments.common import COLORS, Results, mean_spread, table
 from softvec import EDRep, datasets
+from softvec.evaluate import find_communities, matched_distance, node_classification, partition_scores
 from softvec.generators import dcsbm
 from softvec.operators import Operator, Powers, as_operator, row_normalize
-from softvec.tasks import find_communities, matched_distance, node_classification, partition_scores
 
 SYMMETRIC = "symmetric"
 

@@ -29,7 +29,7 @@ from experiments.common import COLORS, Results, mean_spread, median_times, style
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, skipgram_pairs
 from softvec import datasets
-from softvec.tasks import pair_classification, pair_cosines, pair_features
+from softvec.evaluate import pair_classification, pair_cosines, pair_features
 
 PROTOCOLS = ("paper", "positive", "apart")
 

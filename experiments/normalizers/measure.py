@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from experiments.common import Results, plain, timed
 from softvec import normalizers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.normalizers import Exact, GaussianMixture, control_variate, rescale
 
 WARM: set[str] = set()  # classes that have been used in this process
@@ -33,7 +33,7 @@ def load(source: str, limit: int | None) -> np.ndarray:
     if path.suffix == ".npy":
         vectors = np.load(path, allow_pickle=False)
     else:
-        from softvec.io import read_vectors
+        from softvec.affinity import read_vectors
 
         vectors = np.asarray(read_vectors(path).vectors)
     return np.ascontiguousarray(vectors[:limit], dtype=np.float32)

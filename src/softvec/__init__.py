@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any
 from softvec._version import __version__
 
 if TYPE_CHECKING:
-    from softvec import affinity, datasets, generators, io, normalizers, operators, plotting, tasks
+    from softvec import affinity, datasets, evaluate, generators, normalizers, operators, plotting
     from softvec.affinity import Affinity
     from softvec.api import embed
+    from softvec.core.errors import InputError
     from softvec.embedding import Embedding
-    from softvec.errors import InputError
     from softvec.estimator import EDRep
-    from softvec.labels import Labels
+    from softvec.names import Labels
 
 _HOMES = {
     "Affinity": "softvec.affinity",
     "EDRep": "softvec.estimator",
     "Embedding": "softvec.embedding",
-    "InputError": "softvec.errors",
-    "Labels": "softvec.labels",
+    "InputError": "softvec.core.errors",
+    "Labels": "softvec.names",
     "embed": "softvec.api",
 }
-_MODULES = ("affinity", "datasets", "generators", "io", "normalizers", "operators", "plotting", "tasks")
+_MODULES = ("affinity", "datasets", "evaluate", "generators", "normalizers", "operators", "plotting")
+_MOVED = ("io", "tasks")  # work for one release
 
 __all__ = [
     "Affinity",
@@ -39,19 +40,18 @@ __all__ = [
     "affinity",
     "datasets",
     "embed",
+    "evaluate",
     "generators",
-    "io",
     "normalizers",
     "operators",
     "plotting",
-    "tasks",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
-    elif name in _MODULES:
+    elif name in _MODULES or name in _MOVED:
         value = import_module(f"softvec.{name}")
     else:
         raise AttributeError(f"module 'softvec' has no attribute {name!r}")

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec._version import __version__
-from softvec.affinity import BUILDERS, Affinity, as_affinity
+from softvec.affinity import BUILDERS, Affinity
+from softvec.affinity.convert import from_object
+from softvec.core.errors import InputError, did_you_mean
 from softvec.embedding import Embedding
-from softvec.errors import InputError, did_you_mean
-from softvec.memory import refuse_if_too_big
+from softvec.fit import Options, prepared
+from softvec.fit import fit as run
+from softvec.fit.memory import refuse_if_too_big
 from softvec.operators import Powers, Sparse, row_normalize
-from softvec.optimize import Options, prepared
-from softvec.optimize import fit as run
 
 # The defaults of embed, in one place. What is not named here is the default of `Options`.
 N_COMPONENTS = 128
@@ -82,7 +83,7 @@ def embed(
     verbose : int
         1 shows a progress bar.
     check_memory : bool
-        Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.memory`.
+        Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.fit.memory`.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
@@ -94,7 +95,7 @@ def embed(
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
-        :func:`softvec.io.read`.
+        :func:`softvec.affinity.read`.
 
     Returns
     -------
@@ -135,11 +136,11 @@ def to_affinity(
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
-        from softvec.io import read
+        from softvec.affinity import read
 
         affinity = read(data, kind=kind, **options)
     else:
-        affinity = as_affinity(data, kind=kind, **options)
+        affinity = from_object(data, kind=kind, **options)
     if affinity.kind == "corpus" and "subsample" not in options and not isinstance(data, Affinity):
         affinity = _subsampled(affinity)
     plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric

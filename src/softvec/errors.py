@@ -1,28 +1,5 @@
-"""The exceptions for a user's mistake, and what was probably meant."""
+"""Moved: see :mod:`softvec.core.errors`. This path works for one release."""
 
-import difflib
-from collections.abc import Iterable
+from softvec._moved import forward
 
-
-class InputError(ValueError):
-    """Something the user gave is wrong; the message names it and the remedy.
-
-    The command line prints such a message as one line and exits with code 2. Subclassing
-    ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
-    """
-
-
-class InputTypeError(InputError, TypeError):
-    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
-
-
-def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
-    """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
-
-    Examples
-    --------
-    >>> did_you_mean("n_epoch", ["n_epochs", "beta"])
-    "; did you mean 'n_epochs'?"
-    """
-    close = difflib.get_close_matches(word, list(known), 1, cutoff)
-    return f"; did you mean {close[0]!r}?" if close else ""
+__getattr__ = forward(__name__, "softvec.core.errors")

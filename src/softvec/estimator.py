@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -12,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softvec._parallel import workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.fit import Callback, Diagnosis, Fit, Options, fit, prepared
+from softvec.fit.fold_in import fold_in
 from softvec.operators import Operator
-from softvec.optimize import Callback, Diagnosis, Fit, Options, fit, prepared
-from softvec.optimize.fold_in import fold_in
 
 Array = NDArray[Any]
 
@@ -67,8 +68,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     warm_start : bool, default=False
         Start from the vectors of the last fit.
     checkpoint : path-like or None, default=None
-        A file that is written every ``checkpoint_every`` epochs and removed at the end. If it exists, the
-        fit goes on from it, to the bits of an uninterrupted one.
+        A file that is written every ``checkpoint_every`` epochs and at the end. If it exists, the fit goes
+        on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when
+        the vectors are saved. A checkpoint of other data or other settings is refused.
     checkpoint_every : int, default=5
         Epochs between two writes.
     verbose : int, default=0
@@ -202,6 +204,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.labels_, self.n_iter_ = found.state.labels, found.state.epoch
         self.history_, self.diagnosis_, self.seed_ = found.history, found.diagnosis, found.seed
         self._n_features_out = found.state.X.shape[1]
+        self._item_weight, self._contrastive = found.problem.item_weight, found.problem.N is not None
         self._fit_: Fit = found
 
     def _operator(self, P: Any, *, reset: bool) -> Operator:
@@ -209,9 +212,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = P.operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
-            from softvec.affinity import as_affinity
+            from softvec.affinity.convert import from_object
 
-            P = as_affinity(P).operator
+            P = from_object(P).operator
         operator = prepared(P, self.normalize)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(
@@ -238,13 +241,17 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with workers(self.n_jobs) as pool:
             return self._fit_.diagnose(n_rows, pool, stacklevel=3)
 
-    def transform(self, P: Any) -> Array:
+    def transform(self, P: Any, *, dissimilarity: Any = None) -> Array:
         """Embed unseen rows against the fitted context vectors, everything else frozen.
+
+        The item weights of the fit hold for new rows too.
 
         Parameters
         ----------
         P : matrix of shape (n_new, m)
             Affinities of the new rows to the columns of the fit.
+        dissimilarity : matrix of shape (n_new, m), optional
+            Dissimilarities of the new rows, of a model that was fitted with some.
 
         Returns
         -------
@@ -252,10 +259,35 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "embedding_")
         operator = self._operator(P, reset=False)
+        N = self._dissimilarity(dissimilarity, operator.shape)
         with workers(self.n_jobs) as pool:
             return fold_in(
-                operator, self.context_embedding_, self.labels_, float(self.beta), self.constraint, pool
+                operator,
+                self.context_embedding_,
+                self.labels_,
+                float(self.beta),
+                self.constraint,
+                pool,
+                N=N,
+                item_weight=self._item_weight,
             )
+
+    def _dissimilarity(self, given: Any, shape: tuple[int, int]) -> Operator | None:
+        """Return the dissimilarities of new rows; a model that knows none takes none."""
+        if given is None:
+            if self._contrastive:
+                warnings.warn(
+                    "the model was fitted with dissimilarities, and these rows have none; "
+                    "pass dissimilarity= (a matrix of zeros says that there are none)",
+                    stacklevel=3,
+                )
+            return None
+        if not self._contrastive:
+            raise InputError("dissimilarity is given, but the model was fitted without; leave it out")
+        N = prepared(given, False, "dissimilarity")
+        if N.shape != shape:
+            raise InputError(f"dissimilarities have shape {N.shape}, P has {shape}; make them equal")
+        return N
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

@@ -1,20 +1,46 @@
-"""Affinities: the matrix P with names, and builders from graphs, pairs, text, contacts and features."""
+"""Affinities: the matrix P with names, and builders from graphs, pairs, text, contacts and features.
 
-from softvec.affinity._base import Affinity
-from softvec.affinity._convert import (
-    BUILDERS,
-    KINDS,
-    as_affinity,
-    bipartite,
-    pairs,
-    random_walk,
-    temporal_edges,
-)
-from softvec.affinity._corpus import Corpus, cooccurrence
-from softvec.affinity._dense import from_dense
-from softvec.affinity._edges import EdgeBuilder, Edges
-from softvec.affinity._features import neighbors
-from softvec.affinity._temporal import Contacts, aggregate, supra_adjacency
+What concerns files is loaded when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.convert import BUILDERS, KINDS, bipartite, pairs, random_walk, temporal_edges
+from softvec.affinity.corpus import Corpus, cooccurrence
+from softvec.affinity.dense import from_dense
+from softvec.affinity.features import neighbors
+from softvec.affinity.temporal import Contacts, aggregate, supra_adjacency
+from softvec.read.edges import EdgeBuilder, Edges
+
+if TYPE_CHECKING:
+    from softvec.affinity.files import (
+        as_affinity,
+        load_corpus,
+        read,
+        read_contacts,
+        read_corpus,
+        read_features,
+        read_graph,
+        read_names,
+        read_temporal,
+    )
+    from softvec.affinity.writing import write, write_names
+
+_LAZY = {
+    "as_affinity": "files",
+    "load_corpus": "files",
+    "read": "files",
+    "read_contacts": "files",
+    "read_corpus": "files",
+    "read_features": "files",
+    "read_graph": "files",
+    "read_names": "files",
+    "read_temporal": "files",
+    "write": "writing",
+    "write_names": "writing",
+}
 
 __all__ = [
     "BUILDERS",
@@ -29,9 +55,29 @@ __all__ = [
     "bipartite",
     "cooccurrence",
     "from_dense",
+    "load_corpus",
     "neighbors",
     "pairs",
     "random_walk",
+    "read",
+    "read_contacts",
+    "read_corpus",
+    "read_features",
+    "read_graph",
+    "read_names",
+    "read_temporal",
     "supra_adjacency",
     "temporal_edges",
+    "write",
+    "write_names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f"softvec.affinity.{_LAZY[name]}"), name)
+    raise AttributeError(f"module 'softvec.affinity' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

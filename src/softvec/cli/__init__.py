@@ -34,12 +34,13 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     from softvec.cli.app import app
+    from softvec.cli.options import typed_here
     from softvec.cli.terminal import note
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        warnings.showwarning = lambda message, *_, **__: note(typed_here(str(message)))
         code = app(arguments, prog_name="softvec", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:  # how typer reports Ctrl-C
@@ -55,7 +56,7 @@ def _interrupted() -> int:
 def _failed(error: Exception) -> int:
     """Print one line for a mistake of the user; let anything else show where it broke."""
     from softvec.cli.terminal import complain
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()

@@ -13,7 +13,7 @@ from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.io.label_files import Groups
+    from softvec.read.labels import Groups
 
 
 def communities(
@@ -47,7 +47,7 @@ def communities(
     sizes = np.bincount(found).tolist()
     names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
     if output != "-":
-        from softvec._atomic import atomic_write
+        from softvec.core.files import atomic_write
 
         with atomic_write(output, "w", encoding="utf-8") as file:
             file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
@@ -63,8 +63,8 @@ def communities(
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
-    from softvec.affinity._base import counted
-    from softvec.io.label_files import read_labels
+    from softvec.core.checks import counted
+    from softvec.read.labels import read_labels
 
     groups = read_labels(path, emb.names)
     if groups.unmatched:
@@ -95,8 +95,8 @@ def evaluate(
 
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
-    from softvec import tasks
-    from softvec.affinity._base import counted
+    from softvec import evaluate as tasks
+    from softvec.core.checks import counted
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -105,7 +105,7 @@ def evaluate(
     strength: float | str = c if c == "cv" else _float(c)
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
-            emb, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
+            emb.vectors, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
         )
     rows: list[tuple[Any, ...]] = []
     for share, one in scores.by_ratio.items():
@@ -114,7 +114,7 @@ def evaluate(
     result: dict[str, Any] = {"classification": scores.to_dict()}
     if not groups.multiple:
         with working(settings, "communities"):
-            found = tasks.communities(emb, groups.codes, random_state=seed)
+            found = tasks.communities(emb.vectors, groups.codes, random_state=seed)
         result["communities"] = found.to_dict()
         rows += [(f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()]
     if json:
@@ -128,7 +128,7 @@ def evaluate(
 
 
 def _float(text: str) -> float:
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         return float(text)
@@ -168,7 +168,7 @@ def plot(
 
       softvec plot graph.svec --kind loss
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if kind not in ("map", "loss", "similarities"):
         raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
@@ -197,7 +197,7 @@ def _draw_to(
     try:
         import matplotlib
     except ImportError as error:
-        from softvec.errors import InputError
+        from softvec.core.errors import InputError
 
         raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
     matplotlib.use("Agg")
@@ -205,9 +205,9 @@ def _draw_to(
 
     colours: Any = labels
     if labels is not None and labels != "clusters":
-        colours = _read_groups(labels, emb).texts
+        colours = dict(zip(emb, _read_groups(labels, emb).texts))
     if limit is not None and limit < len(emb):
-        emb, colours = _largest(emb, colours, limit)
+        emb = _largest(emb, limit)
     shown = plotting.plain_text(title) if title else None  # a title is text, not a formula
     with working(settings, "drawing"):
         if kind == "loss":
@@ -221,7 +221,7 @@ def _draw_to(
     plotting.save(axes, path)
 
 
-def _largest(emb: Embedding, colours: Any, limit: int) -> tuple[Embedding, Any]:
+def _largest(emb: Embedding, limit: int) -> Embedding:
     import numpy as np
 
     from softvec.embedding import Embedding
@@ -229,10 +229,9 @@ def _largest(emb: Embedding, colours: Any, limit: int) -> tuple[Embedding, Any]:
     rows = np.arange(limit)
     if emb.sizes is not None:
         rows = np.sort(np.argsort(-emb.sizes, kind="stable")[:limit])
-    part = Embedding(
+    return Embedding(
         emb.vectors[rows],
         emb.names.take(rows),
         sizes=None if emb.sizes is None else emb.sizes[rows],
         provenance=emb.provenance,
     )
-    return part, [colours[i] for i in rows] if isinstance(colours, list) else colours

@@ -53,7 +53,7 @@ def demo(
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        from softvec.errors import InputError
+        from softvec.core.errors import InputError
 
         reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
         raise InputError(f"{output} {reason}; give another folder with -o") from error
@@ -105,8 +105,8 @@ def _run(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from softvec import tasks
     from softvec.api import embed_affinity, n_epochs
+    from softvec.evaluate import communities, node_classification
 
     started = time.perf_counter()
     with epoch_progress(settings, n_epochs(example.affinity, {})) as callback:
@@ -119,8 +119,8 @@ def _run(
     if example.labels is not None:
         codes = np.unique(np.asarray(example.labels), return_inverse=True)[1]
         with working(settings, "scoring"):
-            groups = tasks.communities(emb, codes, random_state=seed)
-            classes = tasks.node_classification(emb, codes, repeats=10, C=10.0, random_state=seed)
+            groups = communities(emb, codes, random_state=seed)
+            classes = node_classification(emb, codes, repeats=10, C=10.0, random_state=seed)
         scores = {"nmi": groups["nmi"], "accuracy": classes[0.5]["micro_f1"]}
     vectors = output / f"{example.key}.svec"
     emb.save(vectors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -59,6 +60,12 @@ def embed(
     ] = None,
     weighted: Annotated[
         bool | None, typer.Option("--weighted/--unweighted", rich_help_panel=_DATA, help="Use the weights.")
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--weight", metavar="COLUMN", rich_help_panel=_DATA, help="Column or attribute of the weights."
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -130,7 +137,7 @@ def embed(
             "--checkpoint",
             metavar="FILE",
             rich_help_panel=_FIT,
-            help="Save progress here every few epochs; the same command goes on from it.",
+            help="Save progress here every few epochs; the same command goes on from it. Removed at the end.",
         ),
     ] = None,
     seed: Seed = None,
@@ -163,8 +170,8 @@ def embed(
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS
-    from softvec.errors import InputError
-    from softvec.io.vectors import format_of
+    from softvec.core.errors import InputError
+    from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
@@ -183,7 +190,8 @@ def embed(
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
-        "names": names, "directed": directed, "weighted": weighted, "columns": _columns(columns),
+        "names": names, "directed": directed, "weighted": weighted,
+        "weight": _position(weight), "columns": _columns(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,
@@ -199,6 +207,8 @@ def embed(
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
+    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
+        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
@@ -207,13 +217,17 @@ def embed(
 
 
 def _window(value: float | None) -> float | None:
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if value is None:
         return None
     if not 0 < value < float("inf"):
         raise InputError(f"--window is {value:g}; expected a number above 0")
     return int(value) if value == int(value) else value
+
+
+def _position(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdigit() else text
 
 
 def _columns(text: str | None) -> list[Any] | None:
@@ -238,8 +252,8 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.errors import InputError
-    from softvec.memory import available_memory
+    from softvec.core.errors import InputError
+    from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
         raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
@@ -265,7 +279,7 @@ def _fit(
     source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity, n_epochs
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         with epoch_progress(settings, n_epochs(affinity, fit)) as callback:

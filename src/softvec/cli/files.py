@@ -39,7 +39,7 @@ def convert(
 
       softvec convert words.svec - --to word2vec | head -1
     """
-    from softvec.io.vectors import format_of
+    from softvec.embedding.files.formats import format_of
 
     chosen = format_of(target, to)
     emb = load(source, format, Settings(quiet or json))
@@ -66,7 +66,7 @@ def info(
 
       softvec info edges.txt.gz
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     try:
         emb = load(file, format)
@@ -107,8 +107,8 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
     from softvec.api import to_affinity
-    from softvec.errors import InputError
-    from softvec.memory import available_memory, needed_memory
+    from softvec.core.errors import InputError
+    from softvec.fit.memory import available_memory, needed_memory
 
     try:
         affinity = to_affinity(file)

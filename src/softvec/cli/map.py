@@ -70,7 +70,7 @@ def map(
     emb = load(vectors, format, settings)
     colours: Any = labels
     if labels is not None and labels != "clusters":
-        colours = _read_groups(labels, emb).texts
+        colours = dict(zip(emb, _read_groups(labels, emb).texts))
     table = None if metadata is None else _read_table(metadata)
     write_map(
         emb, path, settings, labels=colours, metadata=table, edges=edges, method=method,
@@ -84,7 +84,7 @@ def map(
 
 def check_map_target(path: str) -> None:
     """Find out before the work whether a map can be written."""
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if path != "-" and not path.lower().endswith(ENDINGS):
         raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
@@ -115,7 +115,7 @@ def _read_table(path: str) -> Any:
     """Read a table with a column ``name``."""
     import os
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")

@@ -38,7 +38,7 @@ def neighbors(
 
       softvec neighbors shop.svec ann --context --json
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     if vectors == "-" and names == ["-"]:
         raise InputError("standard input holds the vectors; give the names as arguments")
@@ -92,7 +92,7 @@ def similarity(
 
       softvec similarity words.svec --pairs EN-WS-353-SIM.txt
     """
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     settings = Settings(quiet, json)
     if not names and pairs is None:
@@ -109,7 +109,7 @@ def similarity(
         if not json:
             print_table(("a", "b", "cosine"), rows)
     if pairs is not None:
-        from softvec.tasks import word_similarity
+        from softvec.evaluate import word_similarity
 
         found = word_similarity(emb, pairs)
         result["correlation"] = found.to_dict()

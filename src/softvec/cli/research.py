@@ -37,7 +37,8 @@ def normalizer(
     """Compare estimates of the softmax normaliser on the vectors with the exact sum.
 
     For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
-    exactly, and estimated by each method.
+    exactly, and estimated by each method. Vectors that were shortened
+    after their fit have length 1 here, as in the softmax that was fitted.
 
     [dim]Examples:[/dim]
 
@@ -47,14 +48,18 @@ def normalizer(
     """
     import numpy as np
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
-    if beta is None:
-        fitted = emb.provenance.get("parameters")
-        beta = float(fitted.get("beta", 1.0)) if isinstance(fitted, dict) else 1.0
+    recorded = emb.provenance.get("parameters")
+    fitted = recorded if isinstance(recorded, dict) else {}
+    beta = float(fitted.get("beta", 1.0)) if beta is None else beta
     V = np.array(emb.vectors)
+    shortened = bool(fitted.get("shrinkage"))
+    if shortened:
+        V /= np.linalg.norm(V, axis=1, keepdims=True)  # none is 0: see softvec.api
+        say(settings, f"vectors back to length 1: they were shortened after the fit ({vectors})")
     Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
     X = V[np.sort(np.random.default_rng(seed).choice(len(V), min(rows, len(V)), replace=False))]
     methods = _methods(method, beta, samples, clusters, seed, threads, len(Y))
@@ -80,7 +85,10 @@ def normalizer(
                 "max": float(error.max()),
             }
         )
-    result = {"beta": beta, "vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X), "methods": found}
+    result = {
+        "beta": beta, "vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X),
+        "lengthened": shortened, "methods": found,
+    }  # fmt: skip
     if json:
         print_json(result)
         return
@@ -104,7 +112,7 @@ def _timed(estimator: Any, Y: Any, X: Any) -> tuple[Any, float]:
     import time
     from contextlib import suppress
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     with suppress(InputError):  # too few items for some: said below
         copy.copy(estimator).fit(Y[:_WARM]).log_partition(X[:2])
@@ -127,7 +135,7 @@ def _methods(
     from dataclasses import fields
 
     from softvec import normalizers
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     known = {name: getattr(normalizers, name) for name in dir(normalizers)}
     known = {
@@ -179,7 +187,7 @@ def paper(
     """
     import subprocess
 
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     root = _checkout()
     names = sorted(path.parent.name for path in (root / "experiments").glob("*/run.py"))
@@ -197,7 +205,7 @@ def paper(
 def _checkout() -> Path:
     """Return the root of the source that holds the experiments: where softvec lies, or here."""
     import softvec
-    from softvec.errors import InputError
+    from softvec.core.errors import InputError
 
     for root in (Path(softvec.__file__).resolve().parents[2], Path.cwd()):
         if (root / "experiments" / "__main__.py").is_file():

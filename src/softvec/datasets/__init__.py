@@ -15,11 +15,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from softvec._atomic import atomic_write
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
 from softvec.datasets.convert import CONVERTERS, LARGEST
 from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
 from softvec.datasets.registry import REGISTRY, Dataset, info
-from softvec.errors import InputError
 
 __all__ = [
     "REGISTRY",
@@ -44,12 +44,19 @@ def data_dir() -> Path:
     if given:
         return Path(given).expanduser()
     if sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        cache = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
+        cache = _home() / "Library" / "Caches"
     else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
     return cache / "softvec"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        return Path(tempfile.gettempdir())
 
 
 def available() -> dict[str, bool]:

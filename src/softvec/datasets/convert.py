@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from softvec.core.errors import InputError
 from softvec.datasets.registry import Dataset
-from softvec.errors import InputError
 
 #: No file of the registry is larger than this when unpacked; more is refused.
 LARGEST = 512 << 20

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from softvec.core.errors import InputError
 from softvec.datasets.registry import Dataset
-from softvec.errors import InputError
 
 
 @dataclass(frozen=True)

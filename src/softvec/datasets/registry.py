@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 _NETDATA = "https://websites.umich.edu/~mejn/netdata/"
 _LINQS = "https://linqs-data.soe.ucsc.edu/public/"

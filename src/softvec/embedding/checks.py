@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softvec.errors import InputError
-from softvec.labels import Labels
+from softvec.core.errors import InputError
+from softvec.names import Labels
 
 
 def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32]:

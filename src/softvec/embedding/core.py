@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softvec.core.errors import InputError
 from softvec.embedding import grouping, search
 from softvec.embedding.checks import as_json, checked_names, checked_sizes, frozen_rows
-from softvec.errors import InputError
-from softvec.labels import Labels
+from softvec.names import Labels
 
 if TYPE_CHECKING:
-    from softvec.io.vectors import VectorTable
+    from softvec.embedding.files.formats import VectorTable
     from softvec.map import Map
 
 # An index costs about as much as 20,000 exact searches of the same vectors (usearch, 2 cores, d = 128:
@@ -333,7 +333,7 @@ class Embedding:
 
     @property
     def _table(self) -> VectorTable:
-        from softvec.io.vectors import VectorTable
+        from softvec.embedding.files.formats import VectorTable
 
         return VectorTable(
             self.vectors,
@@ -362,9 +362,10 @@ class Embedding:
         """Write a file, its format told by the extension; an interrupted save leaves the old file.
 
         ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.txt``/``.vec``/``.bin`` (word2vec),
-        ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See :func:`softvec.io.vectors.write_vectors`.
+        ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
+        :func:`softvec.embedding.files.formats.write_vectors`.
         """
-        from softvec.io.vectors import write_vectors
+        from softvec.embedding.files.formats import write_vectors
 
         write_vectors(self._table, path, format, side=side)
 
@@ -373,7 +374,7 @@ class Embedding:
         cls, path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False
     ) -> Embedding:
         """Read any of the formats of :meth:`save`; ``mmap`` leaves the vectors of a ``.svec`` on disk."""
-        from softvec.io.vectors import read_vectors
+        from softvec.embedding.files.formats import read_vectors
 
         return cls._from_table(read_vectors(path, format, mmap=mmap))
 
@@ -385,29 +386,29 @@ class Embedding:
 
     def to_dataframe(self, library: str = "pandas") -> Any:
         """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
-        from softvec.io import vectors_frames
+        from softvec.embedding.files import frames
 
-        return vectors_frames.to_dataframe(self._table, library)
+        return frames.to_dataframe(self._table, library)
 
     @classmethod
     def from_dataframe(cls, frame: Any) -> Embedding:
         """Take the index (pandas) or the first column that is no float as names, the floats as vectors."""
-        from softvec.io import vectors_frames
+        from softvec.embedding.files import frames
 
-        return cls._from_table(vectors_frames.from_dataframe(frame))
+        return cls._from_table(frames.from_dataframe(frame))
 
     def to_gensim(self) -> Any:
         """Return a gensim ``KeyedVectors``."""
-        from softvec.io import vectors_frames
+        from softvec.embedding.files import frames
 
-        return vectors_frames.to_gensim(self._table)
+        return frames.to_gensim(self._table)
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embedding:
         """Take the vectors of a gensim ``KeyedVectors`` or of a model that has them as ``wv``."""
-        from softvec.io import vectors_frames
+        from softvec.embedding.files import frames
 
-        return cls._from_table(vectors_frames.from_gensim(vectors))
+        return cls._from_table(frames.from_gensim(vectors))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let embeddings go to other processes; an index is not taken along."""
@@ -424,9 +425,9 @@ class Embedding:
         return f"Embedding({n:,}{second} vectors of {d} dimensions: {first}{more}{recall})"
 
     def _repr_html_(self) -> str:
-        from softvec.io import vectors_frames
+        from softvec.embedding.files import frames
 
-        return vectors_frames.to_html(self._table, repr(self))
+        return frames.to_html(self._table, repr(self))
 
 
 def _as_list(names: Any) -> list[Any]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec._parallel import row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import row_blocks, workers
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 QUERIES = 256  # queries of one block: its scores take 8 MB
@@ -161,7 +161,7 @@ class Index:
 
 
 def _index_threads(n_jobs: int | None) -> int:
-    from softvec._parallel import resolve_n_jobs
+    from softvec.core.threads import resolve_n_jobs
 
     return resolve_n_jobs(n_jobs)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from softvec._parallel import resolve_n_jobs, row_blocks, workers
+from softvec.core.threads import resolve_n_jobs, row_blocks, workers
 from softvec.generators._random import block_seeds
 from softvec.kernels import generate
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.generators._edges import draw_edges, symmetric_csr
 from softvec.generators._random import RandomState, block_seeds, generator
 from softvec.kernels import generate

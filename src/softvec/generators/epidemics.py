@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.generators._random import RandomState, block_seeds, generator
 
 SUSCEPTIBLE, INFECTED, RECOVERED = 0, 1, 2

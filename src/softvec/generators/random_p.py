@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.generators._random import RandomState, generator
 from softvec.generators.dcsbm import dcsbm
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from softvec._parallel import row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import row_blocks, workers
 from softvec.generators._random import RandomState, block_seeds, generator
 from softvec.kernels import walks as kernels
 

@@ -1,13 +1,14 @@
 """Bytes of text to fields of lines, words, integers and decimals.
 
-Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.io.lines` holds
+Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.read.lines` holds
 the same rules in plain Python, for small files and for messages about bad lines.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from softvec.kernels._jit import njit
 
 OK, RAGGED, QUOTED, ODD = 0, 1, 2, 3
 _TAB, _NEWLINE, _SPACE, _QUOTE = 9, 10, 32, 34

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.affinity._objects import frame_columns
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.names.align import align_labels, is_missing
 from softvec.plotting.map import natural_key
+from softvec.read.objects import frame_columns
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -32,27 +33,40 @@ class Column:
     found: bool = False  # communities: their numbers mean nothing on a map
 
 
-def align_labels(embedding: Embedding, labels: Any) -> list[Any]:
+def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     """Return one label for each item of an embedding, rows then context; None where there is none.
 
     Parameters
     ----------
     labels : sequence, mapping, pandas Series
-        A sequence has one label a row, or one for each row and each context item. A mapping, or a Series
-        whose index holds names, is looked up by name.
+        As in :func:`softvec.names.align.align_labels`. Of two sides, those by name are looked up in both; a
+        sequence has one label a row, or one for each row and each context item.
     """
-    names = all_names(embedding)
-    rows = len(embedding)
+    rows, context = len(embedding), embedding.context_names
+    if context is None:
+        return align_labels(labels, rows, embedding.names).tolist()
     index = getattr(labels, "index", None)
-    if index is not None and not callable(index):  # a pandas Series
-        values = labels.tolist()
-        if type(index).__name__ != "RangeIndex":
-            return _by_name(names, dict(zip(index.tolist(), values)), "labels")
-    elif isinstance(labels, Mapping):
-        return _by_name(names, labels, "labels")
-    else:
-        values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    return _by_position(values, rows, len(names), "labels")
+    numbered = index is None or callable(index) or type(index).__name__ == "RangeIndex"
+    if not isinstance(labels, Mapping) and numbered:
+        values = _as_list(labels)
+        first = values[:rows] if len(values) == rows + len(context) else values
+        rest = values[rows:] or [None] * len(context)
+        return align_labels(_objects(first), rows, embedding.names).tolist() + rest
+    sides: list[list[Any]] = []
+    for names in (embedding.names, context):
+        try:
+            sides.append(align_labels(labels, len(names), names).tolist())
+        except InputError:  # none of this side
+            sides.append([None] * len(names))
+    if all(label is None for label in sides[0] + sides[1]):
+        align_labels(labels, rows, embedding.names)  # says what is wrong
+    return sides[0] + sides[1]
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def all_names(embedding: Embedding) -> list[Hashable]:
@@ -61,33 +75,13 @@ def all_names(embedding: Embedding) -> list[Hashable]:
     return names + embedding.context_names.to_list() if embedding.context_names is not None else names
 
 
-def _by_name(names: Sequence[Hashable], table: Mapping[Any, Any], what: str) -> list[Any]:
-    values = [table.get(name) for name in names]
-    if names and not any(name in table for name in names):
-        first = next(iter(table), None)
-        raise InputError(
-            f"{what}: none of the {len(table):,} names is an item of the embedding (first: {first!r}; "
-            f"items are named as {names[0]!r}); give one label a row as a list instead"
-        )
-    return values
-
-
-def _by_position(values: list[Any], rows: int, total: int, what: str) -> list[Any]:
-    if len(values) not in (rows, total):
-        raise InputError(
-            f"{what} has {len(values):,} entries, but there are {rows:,} vectors; "
-            "expected one for each, or a mapping from names"
-        )
-    return values + [None] * (total - len(values))
-
-
 def label_column(name: str, values: Sequence[Any]) -> Column:
     """Return labels as a column: numbers with decimals as numbers, everything else as groups."""
     known = [v for v in values if not _is_none(v)]
     if known and all(isinstance(v, float) for v in known) and any(v != int(v) for v in known):
         return number_column(name, values)
     codes: dict[Any, int] = {}
-    missing = [_is_none(v) or _is_negative(v) for v in values]
+    missing = [is_missing(v) for v in values]
     for value, none in zip(values, missing):
         if not none:
             codes.setdefault(_plain(value), len(codes))
@@ -112,7 +106,6 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     otherwise it has one line a row.
     """
     columns = frame_columns(metadata)
-    names = all_names(embedding)
     index = getattr(metadata, "index", None)
     keys = None
     if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":
@@ -122,10 +115,11 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     made = []
     for name, values in columns.items():
         entries = _as_list(values)
-        if keys is not None:
-            aligned = _by_name(names, dict(zip(keys, entries)), "metadata")
-        else:
-            aligned = _by_position(entries, len(embedding), len(names), f"metadata column {name!r}")
+        given = _objects(entries) if keys is None else dict(zip(keys, entries))
+        try:
+            aligned = labels_of(embedding, given)
+        except InputError as error:
+            raise InputError(f"metadata column {name!r}: {error}") from error
         made.append(_column_of(shorten(str(name)), aligned))
     return made
 
@@ -156,10 +150,6 @@ def _is_none(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
-
-
-def _is_negative(value: Any) -> bool:
-    return _is_number(value) and value < 0
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     from softvec.affinity import Affinity, as_affinity
 
     if isinstance(edges, str | os.PathLike):
-        from softvec.io import read
+        from softvec.affinity.files import read
 
         affinity = read(edges)
     else:

@@ -10,12 +10,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from softvec._atomic import atomic_write
-from softvec.affinity._objects import is_igraph, is_networkx
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
 from softvec.map import content as gather
 from softvec.map.content import Content
 from softvec.plotting.style import PALETTE
+from softvec.read.objects import is_igraph, is_networkx
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding

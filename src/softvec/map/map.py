@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softvec._atomic import atomic_write
-from softvec.affinity._base import counted
-from softvec.errors import InputError
+from softvec.core.checks import counted
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
 from softvec.map import content as gather
-from softvec.map.columns import Column, align_labels, label_column, metadata_columns, number_column, shorten
+from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
 from softvec.map.content import Content
 from softvec.map.page import render
 
@@ -177,7 +177,7 @@ def _columns(
         raise InputError(f"labels is {labels!r}; expected a list, a mapping or 'clusters'")
     columns = []
     if labels is not None and not clusters:
-        columns.append(label_column("label", align_labels(embedding, labels)))
+        columns.append(label_column("label", labels_of(embedding, labels)))
     both = gather.both_sides(embedding)
     if communities is None:
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES

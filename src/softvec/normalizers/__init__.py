@@ -4,18 +4,18 @@ All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, 
 ``std_error(X)`` where the method has one, ``estimate(X)`` and ``cost``. :func:`select` measures and chooses.
 """
 
-from softvec.normalizers.adaptive_sampling import AdaptiveSampling
 from softvec.normalizers.base import Cost, Estimate, Normalizer
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
-from softvec.normalizers.nystrom import Nystrom
-from softvec.normalizers.positive_random_features import PositiveRandomFeatures
-from softvec.normalizers.random_features import RandomFeatures
 from softvec.normalizers.report import report, rescale
-from softvec.normalizers.sampling import Sampling
+from softvec.normalizers.rivals.adaptive_sampling import AdaptiveSampling
+from softvec.normalizers.rivals.nystrom import Nystrom
+from softvec.normalizers.rivals.positive_random_features import PositiveRandomFeatures
+from softvec.normalizers.rivals.random_features import RandomFeatures
+from softvec.normalizers.rivals.sampling import Sampling
+from softvec.normalizers.rivals.top_k import TopK
 from softvec.normalizers.selection import Measurement, Selection, select
-from softvec.normalizers.top_k import TopK
 
 __all__ = [
     "AdaptiveSampling",

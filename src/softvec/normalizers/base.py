@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softvec._parallel import Workers, row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks, workers
 
 Array = NDArray[Any]
 

@@ -27,8 +27,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec._parallel import Workers, row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks, workers
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_vectors
 from softvec.normalizers.partition import cut_into_cells
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec.errors import InputError
-from softvec.normalizers.adaptive_sampling import AdaptiveSampling
+from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
-from softvec.normalizers.nystrom import Nystrom
-from softvec.normalizers.positive_random_features import PositiveRandomFeatures
-from softvec.normalizers.random_features import RandomFeatures
-from softvec.normalizers.sampling import Sampling
+from softvec.normalizers.rivals.adaptive_sampling import AdaptiveSampling
+from softvec.normalizers.rivals.nystrom import Nystrom
+from softvec.normalizers.rivals.positive_random_features import PositiveRandomFeatures
+from softvec.normalizers.rivals.random_features import RandomFeatures
+from softvec.normalizers.rivals.sampling import Sampling
+from softvec.normalizers.rivals.top_k import TopK
 from softvec.normalizers.selection import describe, select
-from softvec.normalizers.top_k import TopK
 
 METHODS: dict[str, type[Normalizer]] = {
     "exact": Exact,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
-from softvec._parallel import Workers, row_blocks, workers
-from softvec.errors import InputError
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks, workers
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
@@ -73,6 +73,10 @@ class Operator(ABC):
     @abstractmethod
     def scale_rows(self, scale: float | Array) -> Operator:
         """Return ``diag(scale) @ self``."""
+
+    @abstractmethod
+    def contents(self) -> Iterator[Array | str]:
+        """Yield all that the products depend on, for a hash: arrays, and words for what joins them."""
 
     def row_sums(self) -> NDArray[np.float64]:
         """Return ``self @ 1`` as float64; computed once, not to be written to."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.errors import InputError, InputTypeError
+from softvec.core.errors import InputError, InputTypeError
 from softvec.operators.base import Array, Operator, Rows, Runtime
 from softvec.operators.sparse import Sparse
 
@@ -37,6 +37,11 @@ class Product(Operator):
     @property
     def nbytes(self) -> int:
         return sum(factor.nbytes for factor in self._factors)
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"product of {len(self._factors)}"
+        for factor in self._factors:
+            yield from factor.contents()
 
     def scale_rows(self, scale: float | Array) -> Product:
         return Product([self._factors[0].scale_rows(scale), *self._factors[1:]])
@@ -78,6 +83,11 @@ class Sum(Operator):
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts)
 
+    def contents(self) -> Iterator[Array | str]:
+        yield f"sum of {len(self._parts)}"
+        for part in self._parts:
+            yield from part.contents()
+
     def scale_rows(self, scale: float | Array) -> Sum:
         return Sum([part.scale_rows(scale) for part in self._parts])
 
@@ -116,6 +126,10 @@ class Powers(Operator):
     @property
     def nbytes(self) -> int:
         return self._base.nbytes
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"powers up to {self._length}"
+        yield from self._base.contents()
 
     def scale_rows(self, scale: float | Array) -> Operator:
         diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
@@ -157,6 +171,12 @@ class Foreign(Operator):
     @property
     def nbytes(self) -> int:
         return 0
+
+    def contents(self) -> Iterator[Array | str]:
+        # known by its products alone: a random one tells two operators apart
+        yield f"foreign {self.shape}"
+        probe = np.random.default_rng(0).standard_normal((self.shape[1], 2))
+        yield np.asarray(self._operator.matmat(probe))
 
     def scale_rows(self, scale: float | Array) -> Operator:
         diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")

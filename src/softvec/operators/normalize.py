@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.operators.base import Array, Operator
 from softvec.operators.compose import Powers, Product, Sum, as_operator
-from softvec.operators.sparse import Sparse
+from softvec.operators.sparse import SAFE, Sparse
 
 DANGLING = ("zero", "self", "error")
 
@@ -32,8 +32,9 @@ def check_nonnegative(P: Operator, name: str = "P") -> None:
 
 
 def _check_values(values: Array, part: Sparse, name: str) -> None:
-    if not len(values) or (values.min() >= 0 and np.isfinite(values.sum(dtype=np.float64))):
-        return
+    with np.errstate(over="ignore"):  # finite values may have an infinite sum
+        if not len(values) or (values.min() >= 0 and np.isfinite(values.sum(dtype=np.float64))):
+            return
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if not len(bad):
         return
@@ -47,6 +48,19 @@ def _check_values(values: Array, part: Sparse, name: str) -> None:
         f"{kind} in data: {name} has {len(bad):,} such entries (first: {value} at {where}); "
         "affinities must be finite and >= 0"
     )
+
+
+def check_range(P: Operator, name: str = "P") -> None:
+    """Raise :class:`InputError` where a row of ``P`` has a sum that float32 cannot hold."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        sums = P.row_sums()
+    far = ~((sums >= SAFE[0]) & (sums <= SAFE[1]) | (sums == 0))
+    if far.any():
+        row = int(np.argmax(far))
+        raise InputError(
+            f"{name} has {far.sum():,} rows whose sums are beyond the range of single precision (first: "
+            f"row {row} with {sums[row]:.3g}); multiply them to between {SAFE[0]:g} and {SAFE[1]:g}"
+        )
 
 
 def row_normalize(P: Any, dangling: str = "zero") -> Operator:
@@ -69,6 +83,9 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
         raise InputError(f"dangling is {dangling!r}; expected one of {', '.join(DANGLING)}")
     operator = as_operator(P)
     check_nonnegative(operator)
+    if isinstance(operator, Sparse):
+        operator = operator.balanced()
+    check_range(operator)
     sums = operator.row_sums()
     empty = sums <= 0
     if dangling == "error" and empty.any():

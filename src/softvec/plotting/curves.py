@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 from softvec.plotting.map import groups_of
 from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
 

@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from softvec.errors import InputError
+from softvec.core.errors import InputError
 
 Axes = Any  # matplotlib.axes.Axes, loaded on use only
 
@@ -53,13 +53,16 @@ def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
     plt = pyplot()
     if ax is not None:
         return ax
+    # Not within rc_context: the first figure loads the backend, which may turn the interactive mode on
+    # (notebooks), and leaving the context would turn it off again for all later figures.
+    figure = plt.figure(figsize=size, layout="constrained")
     with plt.rc_context(STYLE):
-        return plt.subplots(figsize=size, layout="constrained")[1]
+        return figure.subplots()
 
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
     """Write the figure of ``ax`` atomically; the extension tells the format (png, pdf, svg, ...)."""
-    from softvec._atomic import atomic_write
+    from softvec.core.files import atomic_write
 
     plt = pyplot()
     figure = ax.get_figure()

@@ -1,0 +1,125 @@
+"""The Affinity: P as an operator, with the names of its rows and columns and what is known of its origin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.operators import Operator
+
+logger = logging.getLogger("softvec")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Affinity:
+    """A non-negative matrix P, known by its products, whose rows and columns have names.
+
+    Attributes
+    ----------
+    operator : Operator
+        P: what an estimator fits. Row-stochastic unless asked otherwise.
+    rows, columns : Labels
+        The names. One object for both where rows and columns are the same items.
+    kind : str
+        Where it comes from: ``"graph"``, ``"pairs"``, ``"bipartite"``, ``"temporal"``, ``"corpus"``,
+        ``"features"``, ``"dense"`` or ``"operator"``.
+    summary : str
+        One line that says what was read.
+    counts : csr_array or None
+        The matrix before normalisation; boolean where nothing is weighted. See :attr:`matrix`.
+    parameters : mapping
+        The choices that made it, for the record.
+    details : mapping
+        Figures and arrays particular to the kind, such as ``"frequency"`` of words.
+
+    Examples
+    --------
+    >>> from softvec.affinity import pairs
+    >>> affinity = pairs([("a", "b"), ("b", "c")])
+    >>> affinity.summary
+    '3 nodes, 2 edges, undirected, unweighted'
+    >>> affinity.shape, affinity.rows[1]
+    ((3, 3), 'b')
+    """
+
+    operator: Operator
+    rows: Labels
+    columns: Labels
+    kind: str
+    summary: str
+    counts: sparse.csr_array | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.operator.shape != (len(self.rows), len(self.columns)):
+            raise InputError(
+                f"P has shape {self.operator.shape}, but there are {len(self.rows):,} row names and "
+                f"{len(self.columns):,} column names"
+            )
+        logger.info("%s", self.summary)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same items, so that one set of vectors serves both."""
+        return self.rows is self.columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.operator.shape
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
+        if self.counts is None:
+            raise InputError(f"this {self.kind} affinity is an operator only; it has no sparse matrix")
+        kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
+        values = self.counts.data.astype(kind)
+        return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """How much stands behind each row: its word count, or its row sum before normalisation."""
+        if "frequency" in self.details:
+            return np.asarray(self.details["frequency"], dtype=np.float64)
+        if self.counts is None:
+            return self.operator.row_sums()
+        if self.counts.dtype == bool:
+            return np.diff(self.counts.indptr).astype(np.float64)
+        with np.errstate(over="ignore"):  # sums of entries near the largest number are that number
+            sums = np.asarray(self.counts.sum(axis=1), dtype=np.float64).reshape(-1)
+        return np.minimum(sums, np.finfo(np.float64).max)
+
+    def __repr__(self) -> str:
+        return f"<Affinity from {self.kind}: {self.summary}>"
+
+
+def name_rows(labels: Labels, names: Any) -> Labels:
+    """Replace row numbers by names: ``names[i]`` is the name of row, or of integer id, ``i``."""
+    if names is None:
+        return labels
+    named = names if isinstance(names, Labels) else Labels(names)
+    if isinstance(labels, Labels) and labels == Labels.range(len(labels)):
+        if len(named) != len(labels):
+            raise InputError(
+                f"there are {len(named):,} names for {len(labels):,} rows; expected one for each"
+            )
+        return named
+    ids = labels.to_numpy()
+    if ids.dtype.kind not in "iu":
+        raise InputError(
+            f"names are given, but the items already have names (first: {labels[0]!r}); leave names out"
+        )
+    if ids.min() < 0 or ids.max() >= len(named):
+        bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
+        raise InputError(f"there are {len(named):,} names, numbered from 0, but none for id {bad}")
+    return named.take(ids)

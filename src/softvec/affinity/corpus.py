@@ -1,0 +1,399 @@
+"""Text to word co-occurrence, in one pass over the text and memory bounded by the result."""
+
+from __future__ import annotations
+
+import re
+import string
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.graphs import assemble
+from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.names import Labels
+from softvec.names.coding import TokenNames, Tokens
+
+TOKENIZERS = ("words", "whitespace")
+WEIGHTINGS = ("linear", "harmonic", "uniform")
+_SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their places
+_IN_MEMORY = 64_000_000  # tokens kept in memory (256 MB); more go to a temporary file
+_ROWS_OUT = 4_000_000  # entries of the result that one task may produce (32 MB)
+_PUNCTUATION = re.compile(r"[^\w\s]")
+_BLANK_PUNCTUATION = str.maketrans({c: " " for c in string.punctuation if c != "_"})
+
+
+class Corpus:
+    """Collects documents as word numbers; :func:`cooccurrence` counts them.
+
+    Parameters
+    ----------
+    tokenizer : {"words", "whitespace"}
+        ``"words"`` takes punctuation (all but the underscore) for blanks; ``"whitespace"`` only blanks.
+    lowercase : bool
+
+    Examples
+    --------
+    >>> corpus = Corpus()
+    >>> corpus.add_text(b"The cat sat.\\nThe dog sat.\\n")
+    >>> corpus.n_documents, corpus.n_words
+    (2, 6)
+    """
+
+    def __init__(self, *, tokenizer: str = "words", lowercase: bool = True):
+        self.tokenizer = choice("tokenizer", tokenizer, TOKENIZERS)
+        self.lowercase = bool(lowercase)
+        self._names = TokenNames()
+        self._blocks: list[NDArray[np.int32]] = []
+        self._held = 0
+        self._spill: IO[bytes] | None = None
+        self._open_document = False
+        self.n_words = 0
+        self.n_documents = 0
+
+    def add_text(self, text: bytes) -> None:
+        """Add UTF-8 text, one document a line. A block may end inside a document, never inside a word."""
+        self._add_prepared([self._prepare(text)])
+
+    def add_blocks(self, blocks: Iterable[bytes], n_jobs: int | None = None) -> None:
+        """Add a stream of blocks; a few at a time are split into words by several threads."""
+        with workers(n_jobs) as pool:
+            batch: list[tuple[bytes]] = []
+            for block in blocks:
+                batch.append((block,))
+                if len(batch) >= 2 * pool.n_jobs:
+                    self._add_prepared(pool.map(self._prepare, batch))
+                    batch = []
+            if batch:
+                self._add_prepared(pool.map(self._prepare, batch))
+
+    def add_document(self, document: str | Iterable[str]) -> None:
+        """Add one document: a text, or a sequence of words taken as they are."""
+        if isinstance(document, str):
+            self._end_document()
+            self.add_text(document.replace("\n", " ").encode("utf-8", "surrogatepass"))
+            return
+        words = list(document)
+        for word in words:
+            if not isinstance(word, str):
+                raise InputError(f"a document holds {word!r}; words must be strings")
+        self._end_document()
+        if not words:
+            return
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        ends = np.cumsum([len(word) for word in encoded]).reshape(-1, 1)
+        starts = ends - np.array([len(word) for word in encoded]).reshape(-1, 1)
+        buf = np.frombuffer(b"".join(encoded), np.uint8)
+        self._add_prepared([(Tokens.hashed(buf, starts, ends), np.zeros(len(words), np.int64), 0)])
+
+    def _end_document(self) -> None:
+        self._open_document = False
+
+    def _prepare(self, text: bytes) -> tuple[Tokens, NDArray[np.int64], int]:
+        """Return the words of a block, the number of line ends before each, and of all line ends."""
+        from softvec.kernels import text as kernels
+
+        if self.lowercase or self.tokenizer == "words":
+            text = self._fold(text)
+        buf = np.frombuffer(text, np.uint8)
+        room = len(buf) // 2 + 1
+        starts, ends = np.empty((room, 1), np.int64), np.empty((room, 1), np.int64)
+        lines = np.empty(room, np.int64)
+        n = kernels.split_words(buf, starts, ends, lines)
+        return Tokens.hashed(buf, starts[:n], ends[:n]), lines[:n].copy(), text.count(b"\n")
+
+    def _fold(self, text: bytes) -> bytes:
+        if text.isascii():
+            return text.translate(_ASCII[self.tokenizer == "words", self.lowercase])
+        decoded = text.decode("utf-8", "surrogatepass")
+        if self.lowercase:
+            decoded = decoded.lower()
+        if self.tokenizer == "words":
+            decoded = _PUNCTUATION.sub(" ", decoded)
+        return decoded.encode("utf-8", "surrogatepass")
+
+    def _add_prepared(self, prepared: Iterable[tuple[Tokens, NDArray[np.int64], int]]) -> None:
+        for tokens, lines, n_lines in prepared:
+            n = len(lines)
+            if n:
+                codes = self._names.encode(tokens).reshape(-1)
+                cuts = np.flatnonzero(np.diff(lines)) + 1
+                if not self._open_document or lines[0] > 0:
+                    cuts = np.concatenate([[0], cuts])
+                self.n_words += n
+                self.n_documents += len(cuts)
+                self._keep(np.insert(codes, cuts, -1))
+                self._open_document = True
+            if n_lines > (lines[-1] if n else 0):
+                self._open_document = False
+
+    def _keep(self, codes: NDArray[np.int32]) -> None:
+        self._blocks.append(codes)
+        self._held += len(codes)
+        if self._held > _IN_MEMORY:
+            if self._spill is None:
+                self._spill = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the corpus
+                weakref.finalize(self, self._spill.close)
+            for block in self._blocks:
+                self._spill.write(block.tobytes())
+            self._blocks, self._held = [], 0
+
+    def segments(self) -> Iterator[NDArray[np.int32]]:
+        """Yield all tokens in pieces of bounded length; a piece may end inside a document."""
+        if self._spill is not None:
+            self._spill.seek(0)
+            while piece := self._spill.read(4 * _SEGMENT):
+                yield np.frombuffer(piece, np.int32)
+        batch: list[NDArray[np.int32]] = []
+        size = 0
+        for block in self._blocks:
+            batch.append(block)
+            size += len(block)
+            if size >= _SEGMENT:
+                yield np.concatenate(batch)
+                batch, size = [], 0
+        if batch:
+            yield np.concatenate(batch)
+
+    def vocabulary(
+        self, min_count: int, max_vocab: int | None
+    ) -> tuple[Labels, NDArray[np.int64], NDArray[np.int32]]:
+        """Return the words kept, most frequent first, their counts, and old numbers to new ones."""
+        counts = np.zeros(self._names.count, dtype=np.int64)
+        for segment in self.segments():
+            counts += np.bincount(segment[segment >= 0], minlength=len(counts))
+        order = np.argsort(-counts, kind="stable")
+        order = order[: int(np.count_nonzero(counts >= min_count))][:max_vocab]
+        numbers = np.full(len(counts), -1, dtype=np.int32)
+        numbers[order] = np.arange(len(order), dtype=np.int32)
+        return self._names.labels().take(order), counts[order], numbers
+
+
+def _ascii_table(words: bool, lower: bool) -> bytes:
+    table = bytes(range(128)).decode()
+    if lower:
+        table = table.lower()
+    return (table.translate(_BLANK_PUNCTUATION) if words else table).encode() + bytes(range(128, 256))
+
+
+_ASCII = {(w, low): _ascii_table(w, low) for w in (False, True) for low in (False, True)}
+
+
+def cooccurrence(
+    corpus: Any,
+    *,
+    window: int = 5,
+    weighting: str = "linear",
+    min_count: int = 5,
+    subsample: float | None = None,
+    max_vocab: int | None = None,
+    self_loops: str = "drop",
+    tokenizer: str = "words",
+    lowercase: bool = True,
+    length: int = 1,
+    dangling: str = "zero",
+    n_jobs: int | None = None,
+) -> Affinity:
+    """Build P from text: how often words stand near each other.
+
+    Parameters
+    ----------
+    corpus : Corpus, or iterable of documents
+        A document is a text, or a sequence of words taken as they are.
+    window : int
+        Words further apart than this do not count. Windows do not cross documents.
+    weighting : {"linear", "harmonic", "uniform"}
+        Weight of a pair at distance s: (window + 1 - s) / window, the mean of word2vec's random window;
+        1 / s as in GloVe; or 1.
+    min_count : int
+        Rarer words are removed before windows are taken, as in word2vec.
+    subsample : float, optional
+        Threshold t for frequent words, such as 1e-4 or 1e-5: a word of relative frequency f > t counts
+        with weight sqrt(t / f). This is the mean of word2vec's random removal, without its noise and
+        without bringing the remaining words closer together.
+    max_vocab : int, optional
+        Keep only this many of the most frequent words.
+    self_loops : {"drop", "keep"}
+        Pairs of a word with itself.
+    tokenizer, lowercase
+        How a text becomes words; see :class:`Corpus`.
+    length : int
+        Mean of the powers 1..length of P.
+    dangling : {"zero", "self", "error"}
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    Affinity
+        Words in order of frequency; ``details["frequency"]`` has their counts.
+
+    Examples
+    --------
+    >>> P = cooccurrence(["the cat sat", "the dog sat"], window=2, min_count=1)
+    >>> P.rows.to_list()
+    ['the', 'sat', 'cat', 'dog']
+    >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from sat, twice
+    [0.0, 1.0, 1.0, 1.0]
+    """
+    window = _positive("window", window)
+    min_count = _positive("min_count", min_count)
+    if max_vocab is not None:
+        max_vocab = _positive("max_vocab", max_vocab)
+    choice("self_loops", self_loops, ("drop", "keep"))
+    if subsample is not None and not 0 < subsample <= 1:
+        raise InputError(f"subsample is {subsample}; it is a relative frequency above 0, such as 1e-4")
+    steps = np.arange(1, window + 1)
+    weights = {
+        "linear": window + 1 - steps,  # over window, below: sums of integers are exact
+        "harmonic": 1 / steps,
+        "uniform": np.ones(window),
+    }[choice("weighting", weighting, WEIGHTINGS)]
+    corpus = _as_corpus(corpus, tokenizer, lowercase)
+    labels, counts, numbers = corpus.vocabulary(min_count, max_vocab)
+    if len(labels) == 0:
+        seen = f"{corpus.n_words:,} words, {len(numbers):,} of them distinct"
+        raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or give more text")
+    matrix = _count(corpus, numbers, len(labels), weights.astype(np.float32), self_loops == "keep", n_jobs)
+    if weighting == "linear":
+        matrix.data /= window
+    if subsample is not None:
+        kept = np.minimum(1.0, np.sqrt(subsample * corpus.n_words / counts))
+        rows = np.repeat(kept, np.diff(matrix.indptr))
+        matrix = sparse.csr_array(
+            (matrix.data * rows * kept[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
+        )
+    made = assemble(
+        matrix, labels, labels, kind="corpus", symmetric_matrix=True, notes=[], length=length,
+        dangling=dangling,
+    )  # fmt: skip
+    summary = (
+        f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(labels):,} "
+        f"of {len(numbers):,} (min_count {min_count}), {matrix.nnz // 2:,} pairs within {window} words"
+    )
+    parameters = {
+        **made.parameters, "window": window, "weighting": weighting, "min_count": min_count,
+        "subsample": subsample, "max_vocab": max_vocab,
+    }  # fmt: skip
+    details = {"frequency": counts, "directed": False, "weighted": True}
+    return Affinity(made.operator, labels, labels, "corpus", summary, matrix, parameters, details)
+
+
+def _positive(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} is {value!r}; expected an integer of at least 1")
+    return int(value)
+
+
+def _as_corpus(corpus: Any, tokenizer: str, lowercase: bool) -> Corpus:
+    if isinstance(corpus, Corpus):
+        return corpus
+    if isinstance(corpus, str | bytes):
+        raise InputError(
+            "the corpus is one string; pass a list of documents, or a file to softvec.affinity.read_corpus"
+        )
+    out = Corpus(tokenizer=tokenizer, lowercase=lowercase)
+    for document in corpus:
+        out.add_document(document)
+    return out
+
+
+def _count(
+    corpus: Corpus,
+    numbers: NDArray[np.int32],
+    n: int,
+    weights: NDArray[np.float32],
+    self_pairs: bool,
+    n_jobs: int | None,
+) -> sparse.csr_array:
+    """Count segment by segment; partial sums of about the same size are added first (as in merge sort)."""
+    from softvec.kernels import cooccurrence as kernels
+
+    partial: list[tuple[int, sparse.csr_array]] = []
+    tail = np.empty(0, dtype=np.int32)
+    for segment in corpus.segments():
+        tokens = np.empty(len(segment) + 1, dtype=np.int32)
+        tokens = tokens[: kernels.renumber(segment, numbers, tokens)]
+        counts = _count_segment(tokens, n, weights, self_pairs, n_jobs)
+        if len(tail) and len(tokens) and segment[0] >= 0:
+            counts = counts + _across(tail, tokens[: len(weights)], n, weights, self_pairs)
+        partial.append((1, counts))
+        tail = np.concatenate([tail, tokens[-len(weights) :]])[-len(weights) :]
+        while len(partial) > 1 and partial[-1][0] == partial[-2][0]:
+            size, last = partial.pop()
+            partial[-1] = (2 * size, partial[-1][1] + last)
+    total = partial[-1][1] if partial else sparse.csr_array((n, n), dtype=np.float32)
+    for _, part in reversed(partial[:-1]):
+        total = total + part
+    return total
+
+
+def _across(
+    before: NDArray[np.int32],
+    after: NDArray[np.int32],
+    n: int,
+    weights: NDArray[np.float32],
+    self_pairs: bool,
+) -> sparse.csr_array:
+    """Count the pairs that straddle two segments of one document."""
+    left = before[np.flatnonzero(before < 0)[-1] + 1 :] if (before < 0).any() else before
+    right = after[: np.argmax(after < 0)] if (after < 0).any() else after
+    found = [
+        (a, b, weights[i + j])
+        for i, a in enumerate(left[::-1].tolist())
+        for j, b in enumerate(right.tolist())
+        if i + j < len(weights) and (self_pairs or a != b)
+    ]
+    rows, columns, values = (np.array(part) for part in zip(*found)) if found else ([], [], [])
+    once = sparse.coo_array((values, (rows, columns)), shape=(n, n), dtype=np.float32)
+    return (once + once.T).tocsr()
+
+
+def _count_segment(
+    tokens: NDArray[np.int32], n: int, weights: NDArray[np.float32], self_pairs: bool, n_jobs: int | None
+) -> sparse.csr_array:
+    from softvec.kernels import cooccurrence as kernels
+
+    starts = np.zeros(n + 1, dtype=np.int64)
+    places = np.empty(len(tokens), dtype=np.int32)
+    kernels.places(tokens, starts, places)
+    most = np.minimum(np.diff(starts) * (2 * len(weights)), n)  # entries of each row, at most
+    ends = np.concatenate([[0], np.cumsum(most)])
+    tasks, lo = [], 0
+    while lo < n:
+        hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + _ROWS_OUT, side="right")) - 1)
+        tasks.append((lo, min(hi, n)))
+        lo = hi
+
+    def one(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        room = int(ends[hi] - ends[lo])
+        indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
+        lengths = np.empty(hi - lo, np.int64)
+        sums = np.zeros(n, np.float32)
+        size = kernels.count_rows(
+            tokens, starts, places, weights, self_pairs, lo, hi, sums, indices, values, lengths
+        )  # fmt: skip
+        return indices[:size].copy(), values[:size].copy(), lengths
+
+    with workers(n_jobs) as pool:
+        done = pool.map(one, tasks)
+    lengths = np.concatenate([part[2] for part in done])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    wide = np.int32 if indptr[-1] < 2**31 else np.int64
+    indices, values = np.empty(indptr[-1], wide), np.empty(indptr[-1], np.float32)
+    at = int(indptr[-1])
+    while done:  # one by one, and released: joined at once they would be held twice
+        part_indices, part_values, _ = done.pop()
+        indices[at - len(part_indices) : at] = part_indices
+        values[at - len(part_indices) : at] = part_values
+        at -= len(part_indices)
+    matrix = sparse.csr_array((values, indices, indptr.astype(wide)), shape=(n, n))
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix

@@ -1,0 +1,174 @@
+"""The graph of nearest neighbours of feature vectors."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.graphs import assemble
+from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.operators import checked_csr
+from softvec.read.objects import is_anndata, is_frame, matrix_of_frame
+
+_EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
+
+
+def neighbors(
+    features: Any,
+    n_neighbors: int | None = None,
+    *,
+    metric: str = "euclidean",
+    weights: str = "uniform",
+    mutual: bool = False,
+    method: str = "auto",
+    names: Any = None,
+    length: int = 1,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Affinity:
+    """Build P from feature vectors: a walk on the graph of their nearest neighbours.
+
+    Parameters
+    ----------
+    features : array_like or sparse of shape (n, n_features)
+    n_neighbors : int, optional
+        Neighbours of each row, itself not counted; 15 by default, or all where there are fewer.
+    metric : str
+        Any metric of scikit-learn's ``NearestNeighbors``, such as ``"euclidean"``, ``"cosine"``.
+    weights : {"uniform", "gaussian"}
+        Edges weigh 1, or exp(-d_ij^2 / (s_i s_j)) with s_i the distance of i to its last neighbour.
+    mutual : bool
+        Keep an edge only where each is a neighbour of the other; by default one of the two suffices.
+    method : {"auto", "exact", "approximate"}
+        Exact search by scikit-learn, or approximate by pynndescent; ``"auto"`` is approximate above
+        20,000 rows where pynndescent is installed.
+    names : sequence, optional
+        Names of the rows.
+    length : int
+        Mean of the powers 1..length of the walk.
+    random_state : int
+        Seed of the approximate search.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> neighbors(np.array([[0.0], [1.0], [10.0], [11.0]]), 1).matrix.toarray()
+    array([[0., 1., 0., 0.],
+           [1., 0., 0., 0.],
+           [0., 0., 0., 1.],
+           [0., 0., 1., 0.]], dtype=float32)
+    """
+    choice("weights", weights, ("uniform", "gaussian"))
+    choice("method", method, ("auto", "exact", "approximate"))
+    features, names = _unwrap(features, names)
+    X = _check_features(features)
+    n = X.shape[0]
+    if n_neighbors is None:
+        n_neighbors = min(15, n - 1)
+    if (
+        isinstance(n_neighbors, bool)
+        or not isinstance(n_neighbors, int | np.integer)
+        or not 1 <= n_neighbors < n
+    ):
+        raise InputError(f"n_neighbors is {n_neighbors!r}; expected 1 to {n - 1} for {counted(n, 'row')}")
+    installed = importlib.util.find_spec("pynndescent") is not None
+    if method == "approximate" and not installed:
+        raise InputError("method is 'approximate', which needs pynndescent: pip install pynndescent")
+    approximate = method == "approximate" or (method == "auto" and n > _EXACT_UP_TO and installed)
+    search = _approximate if approximate else _exact
+    indices, distances = search(X, int(n_neighbors), metric, random_state, n_jobs)
+    matrix = _graph(indices, distances, weights, mutual)
+    notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
+    labels = name_rows(Labels.range(n), names)
+    made = assemble(
+        matrix, labels, labels, kind="features", symmetric_matrix=True, notes=notes, length=length
+    )
+    parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
+    return Affinity(
+        made.operator, labels, labels, "features", made.summary, matrix,
+        {**made.parameters, **parameters, "approximate": approximate}, made.details,
+    )  # fmt: skip
+
+
+def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
+    """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    if is_anndata(features):
+        return features.X, list(features.obs_names) if names is None else names
+    if not is_frame(features):
+        return features, names
+    table = matrix_of_frame(features)
+    return table.matrix, table.names if names is None else names
+
+
+def _check_features(features: Any) -> Any:
+    if sparse.issparse(features):
+        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
+        values = X.data
+    else:
+        try:
+            X = np.asarray(features)
+            X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"features are not numbers: {error}") from None
+        if X.ndim != 2:
+            raise InputError(f"features have shape {X.shape}; expected (rows, features)")
+        values = X
+    if X.shape[0] < 2:
+        raise InputError(f"features have {counted(X.shape[0], 'row')}; neighbours need at least 2")
+    if not np.isfinite(values).all():
+        where = f"row {int(np.argmin(np.isfinite(X).all(axis=1)))}" if not sparse.issparse(X) else "the data"
+        raise InputError(f"features hold NaN or infinite values (first in {where}); fill or drop them")
+    return X
+
+
+def _exact(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    from sklearn.neighbors import NearestNeighbors
+
+    try:
+        search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs or -1).fit(X)
+        distances, indices = search.kneighbors()  # without each point itself
+    except ValueError as error:
+        raise InputError(f"metric is {metric!r}: {error}") from None
+    return indices, distances
+
+
+def _approximate(
+    X: Any, k: int, metric: str, seed: int, n_jobs: int | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    from pynndescent import NNDescent  # type: ignore[import-untyped]
+
+    try:
+        search = NNDescent(X, metric=metric, n_neighbors=k + 1, random_state=seed, n_jobs=n_jobs or -1)
+    except ValueError as error:
+        raise InputError(f"metric is {metric!r}: {error}") from None
+    indices, distances = search.neighbor_graph
+    own = indices == np.arange(len(indices))[:, None]
+    own[~own.any(axis=1), -1] = True  # a twin stood in for the point itself: drop the furthest
+    return indices[~own].reshape(len(indices), k), distances[~own].reshape(len(indices), k)
+
+
+def _graph(indices: NDArray[Any], distances: NDArray[Any], weights: str, mutual: bool) -> sparse.csr_array:
+    n, k = indices.shape
+    if weights == "gaussian":
+        scale = np.maximum(distances[:, -1], np.finfo(np.float32).tiny)
+        values = np.exp(-(distances**2) / (scale[:, None] * scale[indices]))
+        values = np.maximum(values, 1e-12).reshape(-1)
+    else:
+        values = np.ones(n * k, dtype=np.float32)
+    indptr = np.arange(0, n * k + 1, k)
+    found = sparse.csr_array((values, indices.reshape(-1).astype(np.int64), indptr), shape=(n, n))
+    matrix = (found.minimum(found.T) if mutual else found.maximum(found.T)).tocsr()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    if weights == "uniform":
+        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), (n, n))
+    return matrix

@@ -1,0 +1,266 @@
+"""Graphs, pairs and bipartite data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.affinity.base import Affinity, name_rows
+from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
+from softvec.read.edges import Edges, Report, compress
+
+SELF_LOOPS = ("drop", "keep")
+DUPLICATES = (None, "sum", "merge", "error")
+ISOLATED = ("keep", "drop")
+
+
+def check_weighted(weighted: Any) -> None:
+    """Refuse a name where True or False is expected."""
+    if weighted not in (None, True, False):
+        raise InputError(
+            f"weighted is {weighted!r}; expected True or False; to name the weights, weight={weighted!r}"
+        )
+
+
+def from_edges(
+    edges: Edges,
+    *,
+    directed: bool | None = False,
+    weighted: bool | None = None,
+    self_loops: str = "drop",
+    duplicates: str | None = None,
+    isolated: str = "keep",
+    length: int = 1,
+    dangling: str = "zero",
+    names: Any = None,
+    kind: str = "graph",
+) -> Affinity:
+    """Build the random walk on a list of edges; parameters as in :func:`random_walk` and :func:`pairs`."""
+    choice("self_loops", self_loops, SELF_LOOPS)
+    choice("duplicates", duplicates, DUPLICATES)
+    if weighted and edges.weights is None:
+        raise InputError("weighted is True, but the edges have no weights")
+    use = edges.weights is not None if weighted is None else bool(weighted)
+    merge = duplicates or ("sum" if use or kind == "pairs" else "merge")
+    both = not directed and not edges.two_sided
+    matrix, report = compress(
+        edges, both=both, weighted=use, self_loops=self_loops == "keep", merge=merge
+    )  # fmt: skip
+    rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
+    columns = edges.columns if edges.two_sided else rows
+    notes = [*edges.notes, *_notes(report, self_loops, merge)]
+    return assemble(
+        matrix, rows, columns, kind=kind, symmetric_matrix=both or None, notes=notes,
+        isolated=isolated, length=length, dangling=dangling,
+    )  # fmt: skip
+
+
+def _notes(report: Report, self_loops: str, merge: str) -> list[str]:
+    notes = []
+    if report.self_loops:
+        past = "dropped" if self_loops == "drop" else "kept"
+        notes.append(f"{counted(report.self_loops, 'self loop')} {past}")
+    if report.duplicates:
+        past = "summed" if merge == "sum" else "merged"
+        notes.append(f"{counted(report.duplicates, 'duplicate')} {past}")
+    if report.zeros:
+        notes.append(f"{counted(report.zeros, 'edge')} of weight 0 dropped")
+    return notes
+
+
+def assemble(
+    matrix: sparse.csr_array,
+    rows: Labels,
+    columns: Labels,
+    *,
+    kind: str,
+    symmetric_matrix: bool | None,
+    notes: list[str],
+    isolated: str = "keep",
+    length: int = 1,
+    dangling: str = "zero",
+    normalize: bool = True,
+) -> Affinity:
+    """Normalise a clean matrix and describe it."""
+    choice("isolated", isolated, ISOLATED)
+    choice("dangling", dangling, DANGLING)
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise InputError("there are no items: no edges are left to embed")
+    one_sided = rows is columns
+    if isolated == "drop":
+        matrix, rows, columns, dropped = _drop_isolated(matrix, rows, columns)
+        notes = [*notes, f"{counted(dropped, 'isolated node')} dropped"] if dropped else notes
+    if symmetric_matrix is None:
+        symmetric_matrix = one_sided and is_symmetric(matrix)
+    operator: Operator = Sparse(matrix, symmetric=symmetric_matrix)
+    if normalize:
+        operator = row_normalize(operator, dangling)
+    if length != 1:
+        if not one_sided:
+            raise InputError(f"length is {length}, but walks need rows and columns of the same items")
+        operator = Powers(operator, check_length(length))
+    summary = _describe(matrix, one_sided, symmetric_matrix, kind, notes)
+    parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
+    details = {"directed": one_sided and not symmetric_matrix, "weighted": matrix.dtype != bool}
+    return Affinity(operator, rows, columns, kind, summary, matrix, parameters, details)
+
+
+def check_length(length: Any) -> int:
+    """Return the walk length as an integer of at least 1."""
+    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+        raise InputError(f"length is {length!r}; the walk length is an integer of at least 1")
+    return int(length)
+
+
+def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, kind: str, notes: list[str]) -> str:
+    values = "unweighted" if matrix.dtype == bool else "weighted"
+    if not one_sided:
+        n, m = matrix.shape
+        head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(matrix.nnz, 'pair')}, {values}"
+        return "; ".join([head, ", ".join(notes)] if notes else [head])
+    edges = matrix.nnz
+    if symmetric:
+        edges = (edges + int(np.count_nonzero(matrix.diagonal()))) // 2
+    way = "undirected" if symmetric else "directed"
+    alone = isolated_nodes(matrix)
+    if len(alone):
+        notes = [*notes, f"{counted(len(alone), 'isolated node')}"]
+    head = f"{counted(matrix.shape[0], 'node')}, {counted(edges, 'edge')}, {way}, {values}"
+    return "; ".join([head, ", ".join(notes)] if notes else [head])
+
+
+def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
+    """Return the row numbers of a square matrix that have neither row nor column entries."""
+    empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
+    if len(empty):
+        reached = np.zeros(matrix.shape[1], dtype=bool)
+        reached[matrix.indices] = True
+        empty = empty[~reached[empty]]
+    return empty
+
+
+def _drop_isolated(
+    matrix: sparse.csr_array, rows: Labels, columns: Labels
+) -> tuple[sparse.csr_array, Labels, Labels, int]:
+    if rows is columns:
+        keep = np.setdiff1d(np.arange(matrix.shape[0]), isolated_nodes(matrix))
+        if len(keep) == matrix.shape[0]:
+            return matrix, rows, columns, 0
+        kept = rows.take(keep)
+        return matrix[keep][:, keep], kept, kept, len(rows) - len(kept)
+    used_rows = np.flatnonzero(np.diff(matrix.indptr))
+    used = np.zeros(matrix.shape[1], dtype=bool)
+    used[matrix.indices] = True
+    used_columns = np.flatnonzero(used)
+    dropped = sum(matrix.shape) - len(used_rows) - len(used_columns)
+    if not dropped:
+        return matrix, rows, columns, 0
+    return matrix[used_rows][:, used_columns], rows.take(used_rows), columns.take(used_columns), dropped
+
+
+def is_symmetric(matrix: sparse.csr_array) -> bool:
+    """Whether a canonical square CSR matrix equals its transpose."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    flipped = matrix.T.tocsr()
+    return (
+        np.array_equal(flipped.indptr, matrix.indptr)
+        and np.array_equal(flipped.indices, matrix.indices)
+        and np.array_equal(flipped.data, matrix.data)
+    )
+
+
+def from_matrix(
+    matrix: Any,
+    *,
+    names: Any = None,
+    column_names: Any = None,
+    directed: bool | None = None,
+    weighted: bool | None = None,
+    self_loops: str = "drop",
+    isolated: str = "keep",
+    length: int = 1,
+    dangling: str = "zero",
+    normalize: bool = True,
+    two_sided: bool = False,
+    kind: str = "graph",
+) -> Affinity:
+    """Build an affinity from a sparse or dense matrix; parameters as in :func:`random_walk`."""
+    choice("self_loops", self_loops, SELF_LOOPS)
+    clean = canonical(matrix)
+    square = clean.shape[0] == clean.shape[1]
+    two_sided = two_sided or not square
+    if two_sided and directed is False and not square:
+        raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
+    notes = []
+    if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
+        ones = np.ones(clean.nnz, dtype=bool)
+        clean = sparse.csr_array((ones, clean.indices, clean.indptr), shape=clean.shape)
+    if not two_sided:
+        loops = int(np.count_nonzero(clean.diagonal()))
+        if loops and self_loops == "drop":
+            clean = off_diagonal(clean)
+        notes = _notes(Report(loops), self_loops, "sum")
+    symmetric: bool | None = None if directed is None and not two_sided else False
+    if directed is False and not two_sided:
+        symmetric = True
+        if not is_symmetric(clean):
+            clean = canonical(clean + clean.T)
+            notes.append("made symmetric")
+    rows = name_rows(Labels.range(clean.shape[0]), names)
+    columns = name_rows(Labels.range(clean.shape[1]), column_names) if two_sided else rows
+    return assemble(
+        clean, rows, columns, kind=kind, symmetric_matrix=symmetric, notes=notes, isolated=isolated,
+        length=length, dangling=dangling, normalize=normalize,
+    )  # fmt: skip
+
+
+def canonical(matrix: Any) -> sparse.csr_array:
+    """Return a matrix as CSR, sorted, without duplicates or stored zeros; never changes its argument."""
+    if not sparse.issparse(matrix):
+        dense = np.asarray(matrix)
+        if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+            raise InputError(
+                f"expected a numeric matrix of two dimensions, not {dense.dtype} of shape {dense.shape}"
+            )
+        matrix = sparse.csr_array(dense)
+    if matrix.dtype.kind not in "fiub":
+        raise InputError(f"a matrix of dtype {matrix.dtype} is not numeric; convert it to float")
+    csr = sparse.csr_array(checked_csr(matrix))
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    if csr.nnz and not np.all(csr.data):
+        csr = csr.copy()
+        csr.eliminate_zeros()
+    _check_entries(csr)
+    return csr
+
+
+def _check_entries(csr: sparse.csr_array) -> None:
+    if csr.dtype.kind in "ub" or not csr.nnz:
+        return
+    bad = np.flatnonzero(~((csr.data > 0) & np.isfinite(csr.data)))
+    if len(bad):
+        row = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1
+        value = csr.data[bad[0]]
+        what = "negative" if value < 0 else "NaN or infinite"
+        raise InputError(
+            f"the matrix has {what} values: {value} at row {row}, column {csr.indices[bad[0]]} "
+            f"({len(bad):,} such entries); affinities are finite and >= 0"
+        )
+
+
+def off_diagonal(csr: sparse.csr_array) -> sparse.csr_array:
+    """Return a canonical square matrix without its diagonal."""
+    rows = np.repeat(np.arange(csr.shape[0], dtype=csr.indices.dtype), np.diff(csr.indptr))
+    keep = rows != csr.indices
+    lost = np.zeros(csr.shape[0], dtype=np.int64)
+    np.add.at(lost, rows[~keep], 1)
+    indptr = csr.indptr - np.concatenate([[0], np.cumsum(lost)]).astype(csr.indptr.dtype)
+    return sparse.csr_array((csr.data[keep], csr.indices[keep], indptr), shape=csr.shape)

@@ -1,0 +1,244 @@
+"""Temporal edges: aggregation into windows, and the supra-adjacency matrix of active (node, time) pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.graphs import assemble, check_weighted
+from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.read.edges import Edges
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Weighted contacts in windows, one line per pair and window.
+
+    Attributes
+    ----------
+    time : ndarray of int
+        Window numbers; window k starts at ``starts[k]``. Sorted.
+    source, target : ndarray of int
+        Node numbers, ``source < target`` unless directed.
+    weight : ndarray of float
+        Sum of the weights of the records of this pair in this window (their number, without weights).
+    nodes : Labels
+    starts : Labels
+        The time at which each window starts (its first stamp, where windows are groups of stamps).
+    """
+
+    time: NDArray[np.int64]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    nodes: Labels
+    starts: Labels
+    self_contacts: int = 0
+
+
+def aggregate(
+    edges: Edges,
+    *,
+    window: float | None = None,
+    n_windows: int | None = None,
+    equal: str = "time",
+    directed: bool = False,
+) -> Contacts:
+    """Add up temporal edges within windows of time.
+
+    Parameters
+    ----------
+    edges : Edges
+        With times; see :func:`softvec.affinity.temporal_edges`.
+    window : float, optional
+        Length of a window, in the unit of the times.
+    n_windows : int, optional
+        Number of windows instead. With neither, each time stamp is its own window.
+    equal : {"time", "stamps"}
+        What ``n_windows`` windows share equally: the span of time, or the stamps that occur.
+    directed : bool
+        Keep (i, j) and (j, i) apart.
+    """
+    if not len(edges):
+        raise InputError("there are no contacts")
+    if edges.times is None:
+        raise InputError("the edges have no times; give three columns, t i j, or name the time column")
+    times = np.concatenate(edges.times)
+    if times.dtype.kind == "f" and not np.isfinite(times).all():
+        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has a time that is not finite")
+    index, starts = _windows(times, window, n_windows, choice("equal", equal, ("time", "stamps")))
+    pairs = edges.pairs().astype(np.int64)
+    weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))
+    apart = (pairs[:, 0] != pairs[:, 1]) & (weights > 0)
+    loops = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1]))
+    index, pairs, weights = index[apart], pairs[apart], weights[apart]
+    if not directed:
+        pairs = np.sort(pairs, axis=1)
+    n = len(edges.rows)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], index))
+    index, pairs, weights = index[order], pairs[order], weights[order]
+    if len(index):
+        pair = pairs[:, 0] * n + pairs[:, 1]
+        first = np.flatnonzero(np.r_[True, (np.diff(index) != 0) | (np.diff(pair) != 0)])
+        weights, index, pairs = np.add.reduceat(weights, first), index[first], pairs[first]
+    return Contacts(index, pairs[:, 0], pairs[:, 1], weights, edges.rows, Labels(starts), loops)
+
+
+def _windows(
+    times: NDArray[Any], window: float | None, n_windows: int | None, equal: str
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the window number of each time, and the time at which each window starts."""
+    if window is not None and n_windows is not None:
+        raise InputError(f"window is {window} and n_windows is {n_windows}; give one of them")
+    origin = times.min()
+    if window is not None:
+        if not isinstance(window, int | float | np.number) or not window > 0:
+            raise InputError(f"window is {window!r}; it must be a positive length of time")
+        span = float(times.max() - origin)
+        if span / window > 5e7:
+            raise InputError(f"window is {window}, but the times span {span:g}: more than 50 million windows")
+        index = ((times - origin) // window).astype(np.int64)
+        starts = (origin + window * np.arange(index.max() + 1)).tolist()
+        return index, starts
+    stamps, of_stamp = np.unique(times, return_inverse=True)
+    if n_windows is None:
+        return of_stamp.astype(np.int64), stamps.tolist()
+    whole = isinstance(n_windows, int | float | np.number) and not isinstance(n_windows, bool)
+    if not whole or n_windows != n_windows // 1 or n_windows < 1:
+        raise InputError(f"n_windows is {n_windows!r}; expected a positive integer")
+    n_windows = int(n_windows)
+    if equal == "stamps":
+        if n_windows > len(stamps):
+            raise InputError(f"n_windows is {n_windows}, but there are only {len(stamps)} time stamps")
+        group = np.arange(len(stamps)) * n_windows // len(stamps)
+        return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
+    span = stamps[-1] - origin
+    if span == 0:
+        raise InputError("all contacts have the same time: they cannot be cut into equal windows")
+    steps = np.arange(n_windows)
+    if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so that the last one has a window too
+        index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)
+        return index, (origin - (-steps * (int(span) + 1) // n_windows)).tolist()
+    index = np.minimum((times - origin) / span * n_windows, n_windows - 1).astype(np.int64)
+    return index, (origin + span / n_windows * steps).tolist()
+
+
+def supra_adjacency(
+    contacts: Any,
+    *,
+    window: float | None = None,
+    n_windows: int | None = None,
+    equal: str = "time",
+    self_weight: float = 1.0,
+    directed: bool = False,
+    length: int = 1,
+    dangling: str = "zero",
+    columns: Any = None,
+    weighted: bool | None = None,
+    weight: Any = None,
+) -> Affinity:
+    """Build P of a temporal graph: its items are (node, time) pairs, and its walks respect time.
+
+    Following the supra-adjacency of Sato et al. (DyANE) as the EDRep paper defines it, a node active in
+    a window points to its own next active window with weight ``self_weight``, and, for each contact of
+    weight w in this window, to the *next* active window of the other node with weight w. P is its row
+    normalisation. A pair without a future has an empty row, treated by ``dangling``.
+
+    Parameters
+    ----------
+    contacts : Contacts, iterable of (t, i, j) or (t, i, j, weight), frame with a time column
+    window, n_windows, equal
+        Aggregation, see :func:`aggregate`.
+    self_weight : float
+        Weight of a node's link to its own next appearance; 1 as in DyANE. Contacts weigh the number of
+        their records in the window, or the sum of their weights.
+    directed : bool
+        A contact (t, i, j) leads only from i to j.
+    length : int
+        Mean of the powers 1..length of the walk.
+    dangling : {"zero", "self", "error"}
+    columns : sequence or mapping, optional
+        Names of the columns of a frame: (time, source, target) or a mapping from role to name.
+    weighted : bool, optional
+        False ignores weights.
+    weight : str, optional
+        The column of a frame that holds the weights.
+
+    Returns
+    -------
+    Affinity
+        Named by (node, time at which the window starts), in order of time. ``details["contacts"]`` has
+        the aggregated contacts.
+
+    Examples
+    --------
+    >>> P = supra_adjacency([(0, "a", "b"), (1, "b", "c"), (2, "a", "c")])
+    >>> P.rows.to_list()
+    [('a', 0), ('b', 0), ('b', 1), ('c', 1), ('a', 2), ('c', 2)]
+    >>> int(P.matrix.nnz)  # a0 -> a2, b1; b0 -> b1, a2; b1 -> c2; c1 -> c2
+    6
+    """
+    if not self_weight >= 0 or not np.isfinite(self_weight):
+        raise InputError(f"self_weight is {self_weight}; it must be finite and >= 0")
+    remarks: list[str] = []
+    if not isinstance(contacts, Contacts):
+        from softvec.affinity.convert import temporal_edges
+
+        check_weighted(weighted)
+        edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
+        remarks = [*edges.notes]
+        if weighted is False and edges.weights is not None:
+            edges = Edges(edges.codes, edges.rows, edges.columns, None, edges.times, edges.notes)
+        contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
+    if not len(contacts.time):
+        raise InputError("there are no contacts between different nodes")
+    matrix, labels = _supra_matrix(contacts, float(self_weight), directed)
+    notes = [
+        f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
+    ]
+    notes += remarks
+    if contacts.self_contacts:
+        notes.append(f"{counted(contacts.self_contacts, 'self contact')} dropped")
+    made = assemble(
+        matrix, labels, labels, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
+        dangling=dangling,
+    )  # fmt: skip
+    parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}
+    summary = made.summary.replace(" nodes,", " active (node, time) pairs,", 1)
+    return Affinity(
+        made.operator, labels, labels, "temporal", summary, matrix, {**made.parameters, **parameters},
+        {**made.details, "contacts": contacts},
+    )  # fmt: skip
+
+
+def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Labels]:
+    n = len(contacts.nodes)
+    i, j = contacts.time * n + contacts.source, contacts.time * n + contacts.target  # keys (t, node)
+    active = np.unique(np.concatenate([i, j]))
+    node, time = active % n, active // n
+    rows_i, rows_j = np.searchsorted(active, i), np.searchsorted(active, j)
+    by_node = np.lexsort((time, node))
+    following = np.full(len(active), -1)
+    again = node[by_node[1:]] == node[by_node[:-1]]
+    following[by_node[:-1][again]] = by_node[1:][again]
+    own = np.flatnonzero(following >= 0)
+    if self_weight == 0:
+        own = own[:0]
+    heads = [own, rows_i] if directed else [own, rows_i, rows_j]
+    tails = [following[own], following[rows_j]] + ([] if directed else [following[rows_i]])
+    weights = [np.full(len(own), self_weight)] + [contacts.weight] * (1 if directed else 2)
+    head, tail, weight = map(np.concatenate, (heads, tails, weights))
+    keep = tail >= 0
+    shape = (len(active), len(active))
+    matrix = sparse.coo_array((weight[keep], (head[keep], tail[keep])), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    if matrix.nnz and np.all(matrix.data == 1):
+        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), shape)
+    return matrix, Labels.from_codes(contacts.nodes, contacts.starts, (node, time))

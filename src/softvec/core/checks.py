@@ -1,0 +1,69 @@
+"""Checks of parameters: each returns the value, or raises an error that names the parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+
+
+def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """Return ``value`` if it is one of those allowed.
+
+    Examples
+    --------
+    >>> choice("init", "power", ("random", "power"))
+    'power'
+    """
+    options = tuple(allowed)
+    if value not in options:
+        raise InputError.of(name, value, f"one of {', '.join(map(str, options))}")
+    return value
+
+
+def integer(name: str, value: Any, least: int = 1, most: int | None = None, of: str = "") -> int:
+    """Return ``value`` as an integer between ``least`` and ``most``.
+
+    Examples
+    --------
+    >>> integer("n_walks", 3)
+    3
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise InputError.of(name, value, f"an integer of at least {least}")
+    if most is not None and value > most:
+        raise InputError.of(name, value, f"an integer of at most {most:,}{f' ({of})' if of else ''}")
+    return int(value)
+
+
+def number(
+    name: str, value: Any, least: float = -math.inf, *, above: float = -math.inf, most: float = math.inf
+) -> float:
+    """Return ``value`` as a finite float in the range given; ``above`` is a bound that is itself excluded."""
+    if not isinstance(value, bool):
+        try:
+            result = float(value)
+        except (TypeError, ValueError):
+            result = math.nan
+        if math.isfinite(result) and least <= result <= most and result > above:
+            return result
+    bounds = [f"above {above:g}"] if math.isfinite(above) else []
+    bounds += [f"of at least {least:g}"] if math.isfinite(least) else []
+    bounds += [f"of at most {most:g}"] if math.isfinite(most) else []
+    raise InputError.of(name, value, " ".join(["a number", " and ".join(bounds)]).strip())
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """Return '1 edge', '2,000 edges'."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows divided by their norms; a zero row stays zero."""
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(norms > 0, norms, 1)

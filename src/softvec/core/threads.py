@@ -1,0 +1,212 @@
+"""Threads over fixed blocks of rows.
+
+Every hot loop of softvec has the same shape: a list of row blocks that does not depend on the number
+of threads, and a function that works on one block with the GIL released (Numba ``nogil`` kernels and
+BLAS). Threads take blocks from a shared queue, so skewed work balances itself; results come back in
+block order, so sums over blocks have the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from softvec.core.container import processors
+from softvec.core.errors import InputError
+from softvec.core.signals import interrupts_put_off, let_interrupts_through
+
+T = TypeVar("T")
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads: ``None`` is every core this process may use, -1 too, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+def _cores() -> int:
+    """Return the cores of this process: of the machine, its affinity mask, and a container's quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity mask
+        cores = os.cpu_count() or 1
+    quota = processors()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
+    """Cut ``range(n)`` into consecutive (start, stop) blocks of ``size`` rows, the last one shorter."""
+    return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+class Workers:
+    """A group of threads that share the blocks of one computation; made by :func:`workers`."""
+
+    def __init__(self, n_jobs: int, pool: ThreadPoolExecutor | None):
+        self.n_jobs = n_jobs
+        self._pool = pool
+
+    def map(self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]]) -> list[T]:
+        """Call ``function(*block)`` for each block; results in the order of ``blocks``."""
+        results: list[Any] = [None] * len(blocks)
+
+        def keep(i: int, result: T) -> None:
+            results[i] = result
+
+        self._share(function, blocks, keep)
+        return results
+
+    def fold(
+        self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
+    ) -> T:
+        """Add up ``function(*block)`` over the blocks, in their order, holding few results at a time."""
+        lock, waiting = Lock(), dict[int, T]()
+        total: list[T] = []
+        done = [0]
+
+        def merge(i: int, result: T) -> None:
+            with lock:
+                waiting[i] = result
+                while done[0] in waiting:
+                    part = waiting.pop(done[0])
+                    total[:] = [add(total[0], part) if total else part]
+                    done[0] += 1
+
+        self._share(function, blocks, merge)
+        return total[0]
+
+    def _share(
+        self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], take: Callable[[int, T], None]
+    ) -> None:
+        """Let all threads work through the blocks; each result goes to ``take`` with its place."""
+        queue = deque(enumerate(blocks))
+
+        def drain() -> None:
+            while True:
+                try:
+                    i, block = queue.popleft()
+                except IndexError:
+                    return
+                take(i, function(*block))
+                let_interrupts_through()
+
+        if self._pool is None or len(blocks) == 1:
+            drain()
+            return
+        others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
+        try:
+            drain()
+        except BaseException:
+            queue.clear()  # an error or Ctrl-C: the other threads stop after their current block
+            raise
+        finally:
+            for other in others:
+                other.result()
+        let_interrupts_through()
+
+
+@lru_cache(1)
+def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
+    """Return the controls of BLAS and OpenMP whose limit is of the process, and those whose is of a thread.
+
+    They are looked for anew once modules were imported meanwhile.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    found = ThreadpoolController().lib_controllers
+    of_thread = ["openmp" in (one.user_api, getattr(one, "threading_layer", "")) for one in found]
+    shared = [one for one, own in zip(found, of_thread) if not own]
+    return shared, [one for one, own in zip(found, of_thread) if own]
+
+
+def _set_threads(library: Any, count: int) -> None:
+    # from version 3.7 on, threadpoolctl lets one thread of the process set the limit, and ignores the others
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+class _SharedLimit:
+    """One BLAS thread for the whole process while anyone needs it; the last to leave restores what was.
+
+    Were the limit set and restored by each fit, the one of two that ends first would give the other more
+    threads, and with them other last bits.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._before: dict[str, tuple[Any, int]] = {}
+
+    def enter(self, libraries: list[Any]) -> None:
+        with self._lock:
+            self._users += 1
+            for library in libraries:
+                if library.filepath not in self._before:
+                    self._before[library.filepath] = library, library.num_threads
+                    _set_threads(library, 1)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users = max(0, self._users - 1)
+            if not self._users:
+                self._restore()
+
+    def reset(self) -> None:
+        """Forget the users that a fork left behind in the parent."""
+        self._lock, self._users = Lock(), 0
+        self._restore()
+
+    def _restore(self) -> None:
+        for library, count in self._before.values():
+            _set_threads(library, count)
+        self._before.clear()
+
+
+_shared_limit = _SharedLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared_limit.reset)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread: the first in this process, the second in this thread of it."""
+    shared, own = _libraries(len(sys.modules))
+    before = [library.num_threads for library in own]
+    _shared_limit.enter(shared)
+    _limit_this_thread(own)
+    try:
+        yield
+    finally:
+        for library, count in zip(own, before):
+            _set_threads(library, count)
+        _shared_limit.leave()
+
+
+def _limit_this_thread(libraries: list[Any]) -> None:
+    for library in libraries:
+        _set_threads(library, 1)
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Workers]:
+    """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use.
+
+    Ctrl-C takes effect between two blocks.
+    """
+    count = resolve_n_jobs(n_jobs)
+    with interrupts_put_off(), one_blas_thread():
+        if count == 1:
+            yield Workers(1, None)
+            return
+        own = _libraries(len(sys.modules))[1]
+        with ThreadPoolExecutor(count - 1, "softvec", _limit_this_thread, (own,)) as pool:
+            yield Workers(count, pool)

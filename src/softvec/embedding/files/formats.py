@@ -1,0 +1,263 @@
+"""Files of named vectors: which format a file has, and the one door to reading and writing them all.
+
+Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
+(read by gensim and many others), ``parquet`` and ``feather``, ``csv``, ``tsv`` (the two files of the
+TensorBoard projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the text formats and
+word2vec.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import warnings
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.names import Labels
+from softvec.read.arrays import length_of
+from softvec.read.streams import Bounded
+
+EXTENSIONS = {
+    ".svec": "softvec",
+    ".npz": "softvec",
+    ".txt": "word2vec",
+    ".vec": "word2vec",
+    ".w2v": "word2vec",
+    ".bin": "word2vec-binary",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".npy": "npy",
+}
+FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
+ONE_SIDED = ("word2vec", "word2vec-binary", "csv", "tsv", "npy")
+NO_GZIP = ("softvec", "parquet", "feather", "tsv", "npy")  # compressed already, mapped, or two files
+
+
+@dataclass(frozen=True, eq=False)
+class VectorTable:
+    """What a vector file holds: vectors and names, perhaps a second side, and where they come from."""
+
+    vectors: NDArray[np.float32]
+    names: Labels
+    context_vectors: NDArray[np.float32] | None = None
+    context_names: Labels | None = None
+    sizes: NDArray[np.float64] | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def side(self, side: str) -> VectorTable:
+        """Return one side alone: ``rows`` or ``context``."""
+        if side == "rows":
+            return VectorTable(self.vectors, self.names, sizes=self.sizes, provenance=self.provenance)
+        if side != "context":
+            raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
+        if self.context_vectors is None or self.context_names is None:
+            raise InputError("side is 'context', but this embedding has one side only")
+        return VectorTable(self.context_vectors, self.context_names, provenance=self.provenance)
+
+
+def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """Return the format to write ``path`` in, from ``format`` or from the extension.
+
+    >>> format_of("words.bin"), format_of("words.vec.gz")
+    ('word2vec-binary', 'word2vec')
+    """
+    if format is not None:
+        if format not in FORMATS:
+            raise InputError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
+        return format
+    name = os.fspath(path)
+    if name == "-":
+        return "word2vec"
+    extension = os.path.splitext(name.removesuffix(".gz"))[1]
+    if extension.lower() not in EXTENSIONS:
+        known = ", ".join(EXTENSIONS)
+        raise InputError(
+            f"{path} has the extension {extension!r}, which is no known vector format; "
+            f"use one of {known}, or name the format"
+        )
+    return EXTENSIONS[extension.lower()]
+
+
+def write_vectors(
+    table: VectorTable,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    side: str | None = None,
+) -> list[Path]:
+    """Write named vectors; a reader sees the old file or the new one, never half of it.
+
+    Parameters
+    ----------
+    table : VectorTable
+    path : path-like
+        ``-`` writes to standard output.
+    format : str, optional
+        By default told from the extension.
+    side : {"rows", "context"}, optional
+        Write one side of a two-sided embedding. Formats that hold one side write the rows by default.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    chosen = format_of(path, format)
+    zipped = os.fspath(path).endswith(".gz")
+    if zipped and chosen in NO_GZIP:
+        raise InputError(f"{path}: the {chosen} format is not written gzipped; drop the .gz")
+    if side is not None:
+        table = table.side(side)
+    elif table.context_vectors is not None and chosen in ONE_SIDED:
+        warnings.warn(
+            f"the {chosen} format holds one side: the context vectors are left out "
+            "(write them with side='context')",
+            stacklevel=3,
+        )
+        table = table.side("rows")
+    from softvec.embedding.files import svec, tables, word2vec
+
+    if chosen == "softvec":
+        return svec.write(table, path)
+    if chosen in ("word2vec", "word2vec-binary"):
+        return word2vec.write(table, path, binary=chosen == "word2vec-binary")
+    return tables.write(table, path, chosen)
+
+
+def read_vectors(
+    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False
+) -> VectorTable:
+    """Read named vectors; the format is told from the content, then from the extension.
+
+    Parameters
+    ----------
+    path : path-like
+        ``-`` reads standard input.
+    format : str, optional
+    mmap : bool
+        Leave the vectors on disk and read pages as they are used (own format and npy).
+    """
+    from softvec.embedding.files import svec, tables, word2vec
+
+    if format is not None:
+        format_of("x", format)  # an unknown name is an error before anything is read
+    source = _source(path)
+    try:
+        chosen = format or _sniff(source, os.fspath(path))
+        if chosen == "softvec":
+            return svec.read(source, mmap=mmap)
+        if chosen in ("word2vec", "word2vec-binary"):
+            return word2vec.read(source, binary=chosen == "word2vec-binary")
+        return tables.read(source, chosen, mmap=mmap)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
+
+
+def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
+    """Return a path that exists and is a file, or all of standard input."""
+    if os.fspath(path) == "-":
+        data = sys.stdin.buffer.read()
+        if not data:
+            raise InputError("standard input is empty; expected a file of vectors")
+        return io.BytesIO(data)
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f"{path}: no such file")
+    if file.is_dir():
+        raise InputError(f"{path} is a directory; expected a file of vectors")
+    if file.stat().st_size == 0 and file.is_file():
+        raise InputError(f"{path} is empty; expected a file of vectors")
+    if not file.is_file():  # a pipe, e.g. <(zcat ...), can be read once only
+        return io.BytesIO(file.read_bytes())
+    return file
+
+
+def open_source(source: Path | io.BytesIO) -> IO[bytes]:
+    """Open a file (gunzipping it if need be) or rewind what was read from standard input."""
+    try:
+        file: IO[bytes] = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getbuffer())
+    except PermissionError as error:
+        raise InputError(f"{source}: permission denied") from error
+    zipped = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not zipped:
+        return file
+    stored = length_of(file)
+    if isinstance(source, Path):
+        file.close()  # gzip.open closes what it opened itself, and nothing else
+    unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
+    return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
+
+
+def require_finite(vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None) -> None:
+    """Raise an error that names the first row with missing, NaN or infinite values."""
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        where = f"in row {row + 1:,}" if texts is None else f"of {texts[row]!r}"
+        raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
+
+
+def title(source: Path | io.BytesIO) -> str:
+    """Return how messages call this source."""
+    return str(source) if isinstance(source, Path) else "standard input"
+
+
+def _sniff(source: Path | io.BytesIO, name: str) -> str:
+    with open_source(source) as file:
+        head = file.read(4096)
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "softvec"
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[:6] == b"ARROW1":
+        return "feather"
+    if head[:6] == b"\x93NUMPY":
+        return "npy"
+    extension = os.path.splitext(name.removesuffix(".gz"))[1].lower()
+    by_name = EXTENSIONS.get(extension)
+    if by_name in ("csv", "tsv", "word2vec-binary"):
+        return by_name
+    if by_name in ("softvec", "parquet", "feather", "npy"):
+        raise InputError(f"{title(source)} is not a {by_name} file: it is truncated, or has the wrong name")
+    return "word2vec-binary" if _looks_binary(head) else "word2vec"
+
+
+def _looks_binary(head: bytes) -> bool:
+    """Tell word2vec's binary format: a header of two numbers, then bytes that are no text."""
+    first, _, rest = head.partition(b"\n")
+    if len(first.split()) != 2 or not all(part.isdigit() for part in first.split()):
+        return False
+    line, _, _ = rest.partition(b"\n")
+    numbers = line.split(b" ")[1:]
+    if len(rest) > len(line):
+        numbers = numbers[-min(int(first.split()[1]), len(numbers)) :]
+    else:
+        numbers = numbers[:-1]  # the last number is cut off where the head ends
+    try:
+        if numbers and all(np.isfinite(float(part)) for part in numbers if part.strip()):
+            return False
+    except ValueError:
+        pass
+    return any(byte < 9 or 13 < byte < 32 for byte in rest) or not _is_text(rest)
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.start > len(head) - 4  # a character cut at the end of the head
+    return True

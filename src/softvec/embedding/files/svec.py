@@ -1,0 +1,255 @@
+"""softvec's own vector file: a NumPy ``.npz`` whose arrays can be memory-mapped, and a JSON description.
+
+A zip archive of stored (never compressed) members, in this order::
+
+    softvec.json            {"format": "softvec-vectors", "version": 1, "shape": [n, d],
+                            "context_shape": [m, d] or null, "softvec": "0.1.0", "provenance": {...}}
+    vectors.npy             (n, d) little-endian float32, its data at a multiple of 64 bytes from the start
+    names/*.npy             what Labels.to_arrays returns
+    sizes.npy               (n,) float64, how much stands behind each row, if known
+    context_vectors.npy     the second side, if there is one
+    context_names/*.npy
+
+``numpy.load`` opens it too. The reader trusts nothing: no pickle, only the members and types above,
+every size checked against the bytes that are there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec._version import __version__
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+from softvec.core.untrusted import one_line, reading
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
+from softvec.names import Labels
+from softvec.read.arrays import read_header
+
+FORMAT = "softvec-vectors"
+VERSION = 1
+_ALIGN = 64
+_PADDING_ID = 0xD935  # the extra-field id that zipalign uses for padding
+_MAX_JSON = 1 << 26
+_MAX_MEMBERS = 64
+
+
+def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
+    """Write ``table`` as one file, atomically."""
+    head: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "softvec": __version__,
+        "shape": list(table.vectors.shape),
+        "context_shape": None if table.context_vectors is None else list(table.context_vectors.shape),
+        "provenance": table.provenance,
+    }
+    arrays: dict[str, NDArray[Any]] = {"vectors": table.vectors}
+    arrays |= {f"names/{key}": np.asarray(value) for key, value in table.names.to_arrays().items()}
+    if table.sizes is not None:
+        arrays["sizes"] = table.sizes
+    if table.context_vectors is not None and table.context_names is not None:
+        arrays["context_vectors"] = table.context_vectors
+        labels = table.context_names.to_arrays()
+        arrays |= {f"context_names/{key}": np.asarray(value) for key, value in labels.items()}
+    with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        _add(archive, "softvec.json", [json.dumps(head, indent=1, allow_nan=False).encode()], _ALIGN)
+        for key, array in arrays.items():
+            chunks, header = _npy_chunks(array)
+            _add(archive, f"{key}.npy", chunks, _ALIGN, header)
+    return [] if os.fspath(path) == "-" else [Path(path)]
+
+
+def _npy_chunks(array: NDArray[Any]) -> tuple[list[Any], int]:
+    """Return the bytes of an npy file in pieces, and the length of its header."""
+    array = np.asarray(array, order="C", dtype=array.dtype.newbyteorder("<"))
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+    data = array.reshape(-1).view(np.uint8).data
+    step = 1 << 24
+    return [buffer.getvalue(), *(data[lo : lo + step] for lo in range(0, len(data), step))], buffer.tell()
+
+
+def _add(archive: zipfile.ZipFile, name: str, chunks: list[Any], align: int, header: int = 0) -> None:
+    """Store a member so that its byte ``header`` lies at a multiple of ``align`` in the file."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.external_attr = 0o644 << 16
+    zip64 = 20  # force_zip64 appends a field of 20 bytes to the local header
+    start = archive.fp.tell() + 30 + len(name.encode()) + zip64 + 6 + header  # type: ignore[union-attr]
+    pad = -start % align
+    info.extra = struct.pack("<HHH", _PADDING_ID, 2 + pad, align) + bytes(pad)
+    with archive.open(info, "w", force_zip64=True) as member:
+        for chunk in chunks:
+            member.write(chunk)
+
+
+def read(source: Path | io.BytesIO, *, mmap: bool = False) -> VectorTable:
+    """Read a file written by :func:`write`; ``mmap`` leaves the vectors on disk."""
+    name = title(source)
+    mapped = source if mmap and isinstance(source, Path) else None
+    try:
+        with (
+            reading(name, ".svec file", passing=zipfile.BadZipFile),
+            open_source(source) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            return _read_archive(archive, name, mapped)
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
+
+
+def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None) -> VectorTable:
+    members = {info.filename: info for info in archive.infolist()}
+    if "softvec.json" not in members:
+        what = "a SciPy sparse matrix" if "indptr.npy" in members or "shape.npy" in members else "an archive"
+        raise InputError(f"{name} is {what}, not a file of vectors written by softvec")
+    if len(archive.infolist()) > _MAX_MEMBERS or len(members) != len(archive.infolist()):
+        raise InputError(f"{name} is damaged: it has too many members or two of one name")
+    head = _header(archive, members["softvec.json"], name)
+
+    def load(key: str, mapped: Path | None = None) -> NDArray[Any]:
+        info = members.get(f"{key}.npy")
+        if info is None:
+            raise InputError(f"{name} is damaged: {key} is missing")
+        return _array(archive, info, name, mapped)
+
+    vectors = _checked(load("vectors", mapped), head["shape"], name)
+    labels = _labels(members, "names/", load, len(vectors), name)
+    sizes = load("sizes") if "sizes.npy" in members else None
+    if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.dtype("<f8")):
+        raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
+    if head.get("context_shape") is None:
+        return VectorTable(vectors, labels, sizes=sizes, provenance=head["provenance"])
+    context = _checked(load("context_vectors", mapped), head["context_shape"], name)
+    context_labels = _labels(members, "context_names/", load, len(context), name)
+    return VectorTable(vectors, labels, context, context_labels, sizes, head["provenance"])
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:
+    if info.file_size > _MAX_JSON or info.compress_type != zipfile.ZIP_STORED:
+        raise InputError(f"{name} is damaged: its description has {info.file_size:,} bytes")
+    try:
+        head = json.loads(archive.read(info))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is damaged: its description is not JSON ({error})") from error
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise InputError(f"{name} is not a file of vectors written by softvec")
+    version = head.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise InputError(
+            f"{name} has version {version!r} of the format; softvec {__version__} reads up to {VERSION}: "
+            "install a newer softvec"
+        )
+    if not isinstance(head.get("provenance"), dict) or not isinstance(head.get("shape"), list):
+        raise InputError(f"{name} is damaged: its description lacks the shape or the provenance")
+    return head
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, mapped: Path | None) -> NDArray[Any]:
+    """Read one npy member, or map it; its size must be exactly what its own header says."""
+    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
+        raise InputError(f"{name} is damaged: {info.filename} is compressed or encrypted")
+    with archive.open(info) as member:
+        shape, dtype, header = _npy_header(member, info, name)
+        size = math.prod(shape) * dtype.itemsize
+        if header + size != info.file_size:
+            raise InputError(
+                f"{name} is damaged: {info.filename} holds {info.file_size - header:,} bytes, "
+                f"not the {size:,} of a {dtype} array of shape {shape}"
+            )
+        if mapped is not None and size:
+            return _map(mapped, info, header, shape, dtype, name)
+        array = np.empty(shape, dtype)
+        view = array.reshape(-1).view(np.uint8).data
+        done = 0
+        while done < size:
+            got = member.readinto(  # type: ignore[attr-defined]
+                view[done : done + (1 << 24)]
+            )
+            if not got:
+                raise InputError(f"{name} is truncated: {info.filename} ends after {done:,} bytes")
+            done += got
+        if member.read(1):
+            raise InputError(f"{name} is damaged: {info.filename} is longer than it says")
+    return array
+
+
+def _npy_header(
+    member: IO[bytes], info: zipfile.ZipInfo, name: str
+) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    shape, fortran, dtype = read_header(member, info.file_size, f"{name}, {info.filename!r}")
+    if fortran or dtype.kind not in "iuf" or len(shape) > 2:
+        raise InputError(f"{name} is damaged: {info.filename} has type {dtype} and shape {shape}")
+    return shape, dtype, member.tell()
+
+
+def _map(
+    path: Path, info: zipfile.ZipInfo, header: int, shape: tuple[int, ...], dtype: np.dtype[Any], name: str
+) -> NDArray[Any]:
+    with open(path, "rb") as file:
+        file.seek(info.header_offset)
+        local = file.read(30)
+        total = os.fstat(file.fileno()).st_size
+    if len(local) < 30 or local[:4] != b"PK\x03\x04":
+        raise InputError(f"{name} is damaged: {info.filename} is not where the archive says")
+    name_length, extra_length = struct.unpack("<HH", local[26:30])
+    offset = info.header_offset + 30 + name_length + extra_length + header
+    if offset + math.prod(shape) * dtype.itemsize > total:
+        raise InputError(f"{name} is truncated: {info.filename} ends beyond the file")
+    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+
+
+def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32]:
+    if vectors.ndim != 2 or list(vectors.shape) != shape or vectors.dtype != np.dtype("<f4"):
+        raise InputError(
+            f"{name} is damaged: its vectors are {vectors.dtype} of shape {vectors.shape}, "
+            f"its description says float32 of shape {shape}"
+        )
+    if not isinstance(vectors, np.memmap):  # a mapped file is left unread
+        require_finite(vectors, name)
+    return vectors
+
+
+def _labels(
+    members: dict[str, zipfile.ZipInfo],
+    prefix: str,
+    load: Callable[[str], NDArray[Any]],
+    n: int,
+    name: str,
+) -> Labels:
+    keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
+    arrays = {key: load(prefix + key) for key in keys}
+    try:
+        for key, offsets in arrays.items():
+            if key.endswith("offsets"):
+                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
+        labels = Labels.from_arrays(arrays)
+        if len(labels) == n and "codes" in arrays and n:
+            codes = arrays["codes"]
+            labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError
+            if codes.min() < 0:
+                raise ValueError("negative code")
+    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as error:
+        raise InputError(f"{name} is damaged: its names cannot be read ({error})") from error
+    if len(labels) != n:
+        raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
+    return labels
+
+
+def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:
+    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype.kind != "i" or offsets.ndim != 1:
+        raise ValueError("strings of the wrong type")
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
+        raise ValueError("string offsets out of order")
+    data.tobytes().decode("utf-8", "surrogatepass")

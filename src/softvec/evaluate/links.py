@@ -1,0 +1,259 @@
+"""Link prediction: hidden edges against pairs that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import minimum_spanning_tree
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from softvec.core.errors import InputError
+from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.evaluate.logistic import decision, fit_one_vs_rest
+
+SCORERS = ("dot", "cosine", "hadamard")
+
+
+@dataclass(frozen=True)
+class LinkSplit:
+    """A graph with some edges hidden.
+
+    Attributes
+    ----------
+    graph : csr_array of shape (n, n)
+        What is left to embed: as connected as the whole, so no node is isolated by the split.
+    positives : ndarray of shape (m, 2)
+        The hidden edges.
+    negatives : dict of str to ndarray of shape (m, 2)
+        Pairs that are no edges: "random" pairs of nodes, and "degree" pairs whose ends are drawn like the
+        ends of edges, so that high degrees alone do not tell them from edges.
+    """
+
+    graph: sp.csr_array
+    positives: np.ndarray
+    negatives: dict[str, np.ndarray]
+
+
+def split_edges(
+    A: sp.sparray | sp.spmatrix,
+    fraction: float = 0.2,
+    *,
+    random_state: int | np.random.Generator | None = 0,
+) -> LinkSplit:
+    """Hide a share of the edges of an undirected graph without disconnecting anything.
+
+    A random spanning forest is kept, and hidden edges are drawn from the rest; a graph that has fewer such
+    edges than asked for gives all of them.
+
+    Parameters
+    ----------
+    A : sparse matrix of shape (n, n)
+        Symmetric; loops are ignored.
+    fraction : float
+        Share of the edges to hide.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    LinkSplit
+        The remaining graph, the hidden edges, and as many pairs that are no edges, of two kinds.
+
+    Examples
+    --------
+    >>> from softvec.generators import dcsbm
+    >>> from softvec.evaluate import split_edges
+    >>> split = split_edges(dcsbm(200, c=10, q=2, alpha=2.0, random_state=0).adjacency, 0.1)
+    >>> split.positives.shape == split.negatives["random"].shape
+    True
+    """
+    A = sp.csr_array(A)
+    n = A.shape[0]
+    if A.shape[0] != A.shape[1] or abs(A - A.T).nnz:
+        raise InputError("A must be the symmetric matrix of an undirected graph")
+    if not 0 < fraction < 1:
+        raise InputError(f"fraction is {fraction}; it must lie between 0 and 1")
+    rng = np.random.default_rng(random_state)
+    upper = sp.triu(A, 1).tocoo()
+    rows, columns = upper.row.astype(np.int64), upper.col.astype(np.int64)
+    m = len(rows)
+    if n * (n - 1) // 2 - m < 1:
+        raise InputError("A is a complete graph (or has one node): there are no pairs without an edge")
+    weights = sp.csr_array((rng.random(m) + 0.5, (rows, columns)), shape=(n, n))
+    forest = minimum_spanning_tree(weights).tocoo()
+    removable = np.flatnonzero(~np.isin(rows * n + columns, forest.row.astype(np.int64) * n + forest.col))
+    if not len(removable):
+        raise InputError(f"A is a forest: each of its {m} edges holds two parts together, none can be hidden")
+    hidden = rng.permutation(removable)[: max(1, round(fraction * m))]
+    kept = np.ones(m, dtype=bool)
+    kept[hidden] = False
+    half = sp.csr_array((upper.data[kept], (rows[kept], columns[kept])), shape=(n, n))
+    graph = sp.csr_array(half + half.T)
+    keys = np.sort(rows * n + columns)
+    positives = np.stack([rows[hidden], columns[hidden]], axis=1)
+    ends = np.concatenate([rows[kept], columns[kept]])
+    count = min(len(hidden), n * (n - 1) // 2 - m)
+    negatives = {
+        "random": _absent_pairs(n, keys, count, lambda size: rng.integers(0, n, size)),
+        "degree": _absent_pairs(n, keys, count, lambda size: ends[rng.integers(0, len(ends), size)]),
+    }
+    return LinkSplit(graph, positives, negatives)
+
+
+def score_links(
+    X: Any,
+    split: LinkSplit,
+    *,
+    scorer: str = "cosine",
+    Y: Any = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> dict[str, float]:
+    """Return the AUC and the average precision of the hidden edges against both kinds of negatives.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d) or Embedding
+        Vectors of ``split.graph``.
+    split : LinkSplit
+        From :func:`split_edges`.
+    scorer : {"cosine", "dot", "hadamard"}
+        How a pair is scored; "hadamard" is a logistic regression on the products x_i * x_j, trained on the
+        remaining edges and as many random pairs that are none.
+    Y : ndarray of shape (n, d), optional
+        Context vectors of a two-sided embedding; a pair is then scored both ways and the scores are averaged.
+    random_state : int, Generator or None
+        Seed of the pairs that the "hadamard" scorer is trained on.
+
+    Returns
+    -------
+    dict
+        ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
+    """
+    if scorer not in SCORERS:
+        raise InputError(f"scorer is {scorer!r}; pass one of {', '.join(SCORERS)}")
+    X = as_vectors(X)
+    Y = X if Y is None else as_vectors(Y, "Y")
+    n = split.graph.shape[0]
+    if len(X) != n or Y.shape != X.shape:
+        raise InputError(f"X has shape {X.shape} and Y {Y.shape}; the graph has {n} nodes")
+    if scorer == "cosine":
+        X, Y = unit_rows(X), unit_rows(Y)
+    score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
+    hidden = score(split.positives)
+    found = {}
+    for kind, pairs in split.negatives.items():
+        values = np.concatenate([hidden, score(pairs)])
+        truth = np.repeat([1, 0], [len(hidden), len(pairs)])
+        found[f"auc_{kind}"] = float(roc_auc_score(truth, values))
+        found[f"ap_{kind}"] = float(average_precision_score(truth, values))
+    return found
+
+
+def link_prediction(
+    embed: Callable[[sp.csr_array], Any],
+    A: sp.sparray | sp.spmatrix,
+    *,
+    fraction: float = 0.2,
+    scorer: str = "cosine",
+    repeats: int = 5,
+    random_state: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+) -> Scores:
+    """Hide edges, embed what is left, and rank the hidden edges against pairs that are none.
+
+    Parameters
+    ----------
+    embed : callable
+        Takes the remaining graph, a CSR matrix, and returns vectors of shape (n, d), an Embedding, or a pair
+        ``(X, Y)`` of vectors and context vectors.
+    A : sparse matrix of shape (n, n)
+        The whole undirected graph.
+    fraction, scorer
+        As in :func:`split_edges` and :func:`score_links`.
+    repeats : int
+        Number of splits, each embedded anew.
+    random_state : int, Generator or None
+        Seed of the splits.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Scores
+        ``auc_random``, ``ap_random``, ``auc_degree`` and ``ap_degree``.
+
+    Examples
+    --------
+    >>> from softvec.generators import dcsbm
+    >>> from softvec.evaluate import link_prediction
+    >>> A, labels, _ = dcsbm(300, c=20, q=2, alpha=4.0, theta="constant", random_state=0)
+    >>> import numpy as np
+    >>> scores = link_prediction(lambda graph: np.eye(2)[labels], A, repeats=2)
+    >>> scores["auc_random"] > 0.65
+    True
+    """
+    rows = []
+    for rng in progress(repeat_seeds(random_state, repeats), verbose, "link prediction"):
+        split = split_edges(A, fraction, random_state=rng)
+        vectors = embed(split.graph)
+        X, Y = vectors if isinstance(vectors, tuple) else (vectors, None)
+        rows.append(score_links(X, split, scorer=scorer, Y=Y, random_state=rng))
+    n_hidden = len(split.positives)
+    return collect(
+        "link prediction", rows, fraction=fraction, scorer=scorer, repeats=repeats, n_hidden=n_hidden
+    )
+
+
+def _inner(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def score(pairs: np.ndarray) -> np.ndarray:
+        i, j = pairs.T
+        forward: np.ndarray = np.einsum("ij,ij->i", X[i], Y[j])
+        return forward if Y is X else (forward + np.einsum("ij,ij->i", X[j], Y[i])) / 2
+
+    return score
+
+
+def _hadamard(
+    X: np.ndarray, Y: np.ndarray, split: LinkSplit, random_state: int | np.random.Generator | None
+) -> Callable[[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(random_state)
+    known = sp.triu(split.graph, 1).tocoo()
+    n = split.graph.shape[0]
+    chosen = rng.permutation(known.nnz)[:50_000]  # ample for d weights; keeps large graphs quick
+    edges = np.stack([known.row[chosen], known.col[chosen]], axis=1).astype(np.int64)
+    # Hidden edges must not be told apart here: only the remaining ones are kept out of the negatives.
+    keys = np.sort(known.row.astype(np.int64) * n + known.col)
+    others = _absent_pairs(n, keys, len(edges), lambda size: rng.integers(0, n, size))
+    features = np.concatenate([X[edges[:, 0]] * Y[edges[:, 1]], X[others[:, 0]] * Y[others[:, 1]]])
+    truth = np.repeat([True, False], [len(edges), len(others)])[:, None]
+    weights = fit_one_vs_rest(features, truth, C=1.0)
+    return lambda pairs: decision(X[pairs[:, 0]] * Y[pairs[:, 1]], weights)[:, 0]
+
+
+def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Draw distinct pairs i < j that are not among the sorted ``keys`` i * n + j.
+
+    A law that offers too few such pairs (hubs joined to everything) is completed by random ones.
+    """
+    found = np.empty(0, dtype=np.int64)
+    for attempt in range(60):
+        size = 2 * (count - len(found)) + 16
+        if attempt < 30:
+            i, j = draw(size), draw(size)
+        else:
+            rng = np.random.default_rng(attempt)
+            i, j = rng.integers(0, n, size), rng.integers(0, n, size)
+        low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+        new = (low * n + high)[low != high]
+        place = np.minimum(np.searchsorted(keys, new), len(keys) - 1)
+        new = new[keys[place] != new] if len(keys) else new
+        merged = np.concatenate([found, new])
+        _, first = np.unique(merged, return_index=True)
+        found = merged[np.sort(first)][:count]
+        if len(found) == count:
+            break
+    return np.stack([found // n, found % n], axis=1)

@@ -1,0 +1,231 @@
+"""Word similarity and word analogies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from softvec.core.errors import InputError
+from softvec.evaluate.common import Scores, as_vectors, collect, progress, unit_rows
+
+Pairs = str | PathLike[str] | Iterable[tuple[str, str, float]]
+Quadruples = str | PathLike[str] | Iterable[tuple[str, str, str, str]]
+
+
+def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None) -> Scores:
+    """Compare cosines with human scores of word pairs, by Spearman's rank correlation.
+
+    Parameters
+    ----------
+    X : Embedding, or ndarray of shape (n, d) with ``words``
+        Vectors and their names.
+    pairs : path or iterable of (word, word, score)
+        A text file with two words and a number per line, separated by tabs, commas or blanks; lines that
+        start with # and a header line are skipped.
+    words : sequence of str, optional
+        Names of the rows of ``X``.
+
+    Returns
+    -------
+    Scores
+        ``spearman`` over the pairs with both words known, ``coverage``, the share of such pairs, and
+        ``spearman_all``, in which a pair with an unknown word counts as similarity 0. The settings count
+        them.
+        A word that is unknown as written is looked up in lower case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softvec.evaluate import word_similarity
+    >>> X = np.array([[1, 0], [0.9, 0.1], [0, 1.0]])
+    >>> pairs = [("cat", "dog", 9), ("cat", "car", 1), ("dog", "car", 2), ("dog", "zebra", 5)]
+    >>> scores = word_similarity(X, pairs, words=["cat", "dog", "car"])
+    >>> scores["spearman"], scores["coverage"]
+    (1.0, 0.75)
+    """
+    vectors, rows = _vectors_and_rows(X, words)
+    from_file = isinstance(pairs, str | PathLike)
+    triples = _read_pairs(pairs) if isinstance(pairs, str | PathLike) else list(pairs)
+    if len(triples) < 2:
+        held = (
+            f"{pairs} holds {len(triples)} lines of word, word, score"
+            if from_file
+            else (f"pairs holds {len(triples)} pairs")
+        )
+        raise InputError(f"{held}; a correlation needs at least 2")
+    left = np.array([_row(rows, a) for a, _, _ in triples])
+    right = np.array([_row(rows, b) for _, b, _ in triples])
+    human = np.array([float(score) for _, _, score in triples])
+    known = (left >= 0) & (right >= 0)
+    if known.sum() < 2:
+        raise InputError(f"{int(known.sum())} of {len(triples)} pairs have both words in the vocabulary")
+    unit = unit_rows(vectors)
+    cosines = np.where(known, np.einsum("ij,ij->i", unit[left], unit[right]), 0.0)
+    found = {
+        "spearman": _spearman(cosines[known], human[known]),
+        "spearman_all": _spearman(cosines, human),
+        "coverage": float(known.mean()),
+    }
+    return collect(
+        "word similarity",
+        [found],
+        n_pairs=len(triples),
+        n_known=int(known.sum()),
+        n_unknown=int((~known).sum()),
+    )
+
+
+def word_analogy(
+    X: Any,
+    quadruples: Quadruples,
+    *,
+    words: Sequence[str] | None = None,
+    method: str = "add",
+    restrict: int | None = None,
+    verbose: bool = False,
+) -> Scores:
+    """Answer questions "a is to b as c is to ?" and count the right answers.
+
+    Parameters
+    ----------
+    X : Embedding, or ndarray of shape (n, d) with ``words``
+        Vectors and their names.
+    quadruples : path or iterable of (a, b, c, d)
+        A text file with four words per line; a line that starts with ":" names a section.
+    words : sequence of str, optional
+        Names of the rows of ``X``.
+    method : {"add", "mul"}
+        "add" looks for the largest cosine with b - a + c, "mul" for the largest cos(b) cos(c) / cos(a),
+        cosines shifted to be positive. The three words of the question are never an answer.
+    restrict : int, optional
+        Look for answers, and know words, among the first rows only.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Scores
+        ``accuracy`` over the questions whose four words are known, and ``coverage``; the settings hold the
+        accuracy of each section.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softvec.evaluate import word_analogy
+    >>> X = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1.0]])
+    >>> names = ["man", "king", "woman", "queen"]
+    >>> word_analogy(X, [("man", "king", "woman", "queen")], words=names)["accuracy"]
+    1.0
+    """
+    if method not in ("add", "mul"):
+        raise InputError(f"method is {method!r}; pass 'add' or 'mul'")
+    vectors, rows = _vectors_and_rows(X, words)
+    limit = len(vectors) if restrict is None else min(restrict, len(vectors))
+    unit = unit_rows(vectors[:limit])
+    questions, sections = _read_quadruples(quadruples)
+    if not questions:
+        raise InputError("quadruples holds no question")
+    index = np.array([[_row(rows, word) for word in question] for question in questions])
+    known = ((index >= 0) & (index < limit)).all(axis=1)
+    if not known.any():
+        raise InputError(f"none of the {len(questions)} questions has all of its words in the vocabulary")
+    index = index[known]
+    right = np.zeros(len(index), dtype=bool)
+    blocks = range(0, len(index), 256)  # 256 x vocabulary scores at a time
+    for lo in progress(blocks, verbose, "analogies"):
+        block = index[lo : lo + 256]
+        scores = _analogy_scores(unit, block[:, :3], method)
+        np.put_along_axis(scores, block[:, :3], -np.inf, axis=1)
+        right[lo : lo + 256] = scores.argmax(axis=1) == block[:, 3]
+    names = np.array(sections)[known]
+    by_section = {str(name): float(right[names == name].mean()) for name in dict.fromkeys(names)}
+    found = {"accuracy": float(right.mean()), "coverage": float(known.mean())}
+    return collect(
+        "word analogy",
+        [found],
+        n_questions=len(questions),
+        n_known=int(known.sum()),
+        method=method,
+        sections=by_section,
+    )
+
+
+def _analogy_scores(unit: np.ndarray, block: np.ndarray, method: str) -> np.ndarray:
+    a, b, c = (unit[block[:, k]] for k in range(3))
+    if method == "add":
+        scores: np.ndarray = unit_rows(b - a + c) @ unit.T
+        return scores
+    near_a, near_b, near_c = ((1 + v @ unit.T) / 2 for v in (a, b, c))
+    product: np.ndarray = near_b * near_c / (near_a + 1e-3)
+    return product
+
+
+def _vectors_and_rows(X: Any, words: Sequence[str] | None) -> tuple[np.ndarray, dict[str, int]]:
+    vectors = as_vectors(X)
+    if words is None:
+        words = getattr(X, "names", None)
+        if words is None:
+            raise InputError("pass words, the names of the rows of X, or an Embedding")
+    names = list(words)
+    if len(names) != len(vectors):
+        raise InputError(f"there are {len(names)} words for {len(vectors)} vectors")
+    rows: dict[str, int] = {}
+    for i, name in enumerate(names):
+        rows.setdefault(str(name), i)
+    return vectors, rows
+
+
+def _row(rows: dict[str, int], word: str) -> int:
+    return rows.get(word, rows.get(word.lower(), -1))
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> float:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return 0.0  # a constant has no rank correlation; SciPy would warn and give NaN
+    return float(spearmanr(x, y).statistic)
+
+
+def _read_lines(path: str | PathLike[str]) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text") from error
+
+
+def _read_pairs(path: str | PathLike[str]) -> list[tuple[str, str, float]]:
+    triples: list[tuple[str, str, float]] = []
+    for number, line in enumerate(_read_lines(path), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        parts = [part for part in line.replace(",", "\t").replace(";", "\t").split() if part]
+        try:
+            triples.append((parts[0], parts[1], float(parts[2])))
+        except (IndexError, ValueError):
+            if triples:
+                raise InputError(f"{path}, line {number}: expected word, word, score; got {line!r}") from None
+    return triples
+
+
+def _read_quadruples(source: Quadruples) -> tuple[list[tuple[str, ...]], list[str]]:
+    questions: list[tuple[str, ...]] = []
+    sections: list[str] = []
+    section = "all"
+    lines = _read_lines(source) if isinstance(source, str | PathLike) else source
+    for number, line in enumerate(lines, 1):
+        parts = tuple(line.split()) if isinstance(line, str) else tuple(line)
+        if parts and parts[0].startswith(":"):
+            section = " ".join(parts)[1:].strip() or "all"
+        elif len(parts) == 4:
+            questions.append(parts)
+            sections.append(section)
+        elif parts:
+            raise InputError(f"question {number}: expected four words, got {len(parts)}: {line!r}")
+    return questions, sections

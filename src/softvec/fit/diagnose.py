@@ -1,0 +1,66 @@
+"""How good is the approximation, measured with the exact softmax on a sample of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec import kernels
+from softvec.core.threads import Workers
+from softvec.fit.problem import Problem
+from softvec.normalizers.exact import exact_log_z
+from softvec.normalizers.gaussian_mixture import mixture_log_z
+from softvec.normalizers.moments import class_moments
+from softvec.operators import Runtime
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Means over ``n_rows`` sampled rows; errors are |log Z - log Z_estimated|."""
+
+    n_rows: int
+    exact_loss: float
+    approximate_loss: float
+    log_z_error_median: float
+    log_z_error_p95: float
+    log_z_error_max: float
+
+
+def diagnose(
+    problem: Problem, X: Array, Y: Array, labels: Array | None, n_rows: int, seed: int, pool: Workers
+) -> Diagnosis:
+    """Compare exact and approximated loss on ``n_rows`` rows of P."""
+    n = len(X)
+    chosen = np.sort(np.random.default_rng([seed, 77]).choice(n, min(n_rows, n), replace=False))
+    x, beta = X[chosen], problem.beta
+    runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
+    source = np.empty(Y.shape, np.uint16 if Y.dtype == np.float32 else Y.dtype)
+    runtime.kernels.to_half(Y, source)  # the precision, and the compiled code, of the fit
+    rows = problem.P.plan(source, runtime)
+    if n <= 20 * len(chosen):  # all rows in one call take less than some of them one by one
+        everything = np.empty_like(X)
+        rows(0, n, everything, x[:0])
+        G = everything[chosen]
+    else:
+        G = np.empty_like(x)
+        for i, row in enumerate(chosen):
+            rows(int(row), int(row) + 1, G[i : i + 1], x[:0])
+    rho = problem.P.row_sums()[chosen]
+    shared = -beta * np.einsum("ij,ij->i", x, G)
+    shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
+    exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
+    approximate = mixture_log_z(x, class_moments(Y, labels, problem.item_weight, pool), beta, pool)
+    error = np.abs(exact - approximate)
+    return Diagnosis(
+        len(chosen),
+        float(np.mean(shared + rho * exact)),
+        float(np.mean(shared + rho * approximate)),
+        float(np.median(error)),
+        float(np.quantile(error, 0.95)),
+        float(error.max()),
+    )

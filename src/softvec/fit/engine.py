@@ -1,0 +1,401 @@
+"""One epoch of Algorithm 1 over blocks of rows.
+
+Rows talk to each other in two ways only: products with P, and sums over rows of small arrays. Each block
+does everything while its rows are in cache: gather, normaliser product, step, and the moments for the
+next epoch.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec import kernels
+from softvec.core.threads import Workers, row_blocks
+from softvec.fit.problem import Problem
+from softvec.fit.terms import Context, context
+from softvec.normalizers.exact import exact_gradient
+from softvec.normalizers.moments import Moments, Sums, add_sums, block_sums, moments
+from softvec.operators import Rows, Runtime, Sum
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The parts of L before a step, divided by the number of rows."""
+
+    attraction: float
+    normalizer: float
+    regularizer: float
+
+    @property
+    def total(self) -> float:
+        return self.attraction + self.normalizer + self.regularizer
+
+
+class Side:
+    """One set of vectors: the exact ones, and the copy that other rows read while these move."""
+
+    def __init__(self, X: Array, gather_dtype: np.dtype, runtime: Runtime):
+        self.X = X
+        self.source = np.empty(X.shape, gather_dtype)
+        self.spare = np.empty_like(self.source)
+        runtime.workers.map(
+            lambda lo, hi: runtime.kernels.to_half(X[lo:hi], self.source[lo:hi]),
+            row_blocks(len(X), runtime.block),
+        )
+
+    def swap(self) -> None:
+        self.source, self.spare = self.spare, self.source
+
+
+class Buffers(threading.local):
+    """Scratch of one thread, by name; contiguous for any number of rows."""
+
+    def __init__(self) -> None:
+        self._flat: dict[str, Array] = {}
+
+    def get(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        size = math.prod(shape)
+        flat = self._flat.get(name)
+        if flat is None or flat.size < size or flat.dtype != dtype:
+            flat = self._flat[name] = np.empty(size, dtype)
+        return flat[:size].reshape(shape)
+
+
+class Engine:
+    """The vectors of a problem and the step that improves them.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray of shape (n, d)
+        Row vectors, updated in place.
+    Y : ndarray of shape (m, d) or None
+        Column vectors of a two-sided problem.
+    pool : Workers
+    half : bool
+        Whether neighbours are read in half precision (float32 vectors only).
+    epochs : int
+        Length of the whole run, also of a resumed one: decides whether compiling pays.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        X: Array,
+        Y: Array | None,
+        pool: Workers,
+        *,
+        half: bool = True,
+        epochs: int = 1,
+    ):
+        n, d = X.shape
+        self.problem = problem
+        self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
+        self.AT = self.A.T if problem.both_ways or Y is not None else None
+        self.block = max(256, min(8192, 131072 // d))  # 512 KiB of vectors stay in the second-level cache
+        work = epochs * (problem.P.nnz * d + n * d * d)
+        self.runtime = Runtime(kernels.select(work), pool, self.block)
+        self.kernels = self.runtime.kernels
+        rho = problem.P.row_sums()
+        self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # what rounding left of a normalised row
+        self.rho_n = None if problem.N is None else problem.N.row_sums()
+        self.plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
+        copy = np.dtype(np.uint16) if half and X.dtype == np.float32 else X.dtype
+        self.rows = Side(X, copy, self.runtime)
+        self.columns = self.rows if Y is None else Side(Y, copy, self.runtime)
+        self.buffers = Buffers()
+        self.set_labels(None)
+        self.weighted = self._weighted_total() if problem.regularization > 0 else None
+
+    def set_labels(self, labels: Array | None) -> None:
+        """Give the context vectors classes 0..k-1, none of them empty; None is one class."""
+        self.k = 1 if labels is None else int(labels.max()) + 1
+        self.labels = None if self.k == 1 else labels
+        Y = self.columns.X
+        self.stale = False
+        self.sums = self.runtime.workers.fold(
+            lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block), add_sums
+        )
+
+    def _sums(self, X: Array, lo: int, hi: int, labels: Array | None) -> Sums:
+        weight = self.problem.item_weight
+        return block_sums(
+            X[lo:hi],
+            None if labels is None else labels[lo:hi],
+            self.k,
+            None if weight is None else weight[lo:hi].astype(X.dtype),
+        )
+
+    def epoch(self, eta: float, *, last: bool = False) -> Loss:
+        """Move all vectors once; return the loss where they were. The last one takes no moments."""
+        problem, pool = self.problem, self.runtime.workers
+        X, Y, n = self.rows.X, self.columns.X, len(self.rows.X)
+        if self.stale:
+            self.set_labels(self.labels)
+        mom = moments(self.sums)
+        sum_x = sum_y = np.zeros(X.shape[1])
+        if self.weighted is not None:  # only the regulariser needs the sums of all vectors
+            sum_x, sum_y = self.weighted, self._context_total()
+        plans = [self.A.plan(self.columns.source, self.runtime, ("A",))]
+        if problem.both_ways:
+            assert self.AT is not None
+            plans.append(self.AT.plan(self.rows.source, self.runtime, ("AT",)))
+        exact = self._exact() if problem.normalizer == "exact" else None
+        ctx = None
+        if exact is None and (problem.through_context or self.columns is not self.rows):
+            ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
+        through = ctx if problem.through_context else None
+        step = _Step(self, mom, through, exact, plans, eta, sum_x, sum_y, last)
+        if self.columns is not self.rows:
+            assert self.AT is not None
+            back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
+            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
+            self.sums = pool.fold(column.run, row_blocks(len(Y), self.block), add_sums)
+            self.columns.swap()
+        else:
+            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            self.stale, self.sums = part.sums is None, part.sums or self.sums
+        self.weighted = part.weighted
+        self.rows.swap()
+        return Loss(
+            -problem.beta * part.pull / len(plans) / n,
+            part.log_z / n,
+            problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2,
+        )
+
+    def _context_total(self) -> Array:
+        """Return the sum of all context vectors."""
+        if self.problem.item_weight is None:
+            return self.sums.first.sum(axis=0)
+        return self._total(self.columns.X, lambda lo, hi: np.ones(hi - lo, self.columns.X.dtype))
+
+    def _weighted_total(self) -> Array:
+        """Return the sum of all row vectors, each times its row sum."""
+        return self._total(self.rows.X, self.row_weights)
+
+    def _total(self, X: Array, weights: Callable[[int, int], Array]) -> Array:
+        return self.runtime.workers.fold(
+            lambda lo, hi: (weights(lo, hi) @ X[lo:hi]).astype(np.float64),
+            row_blocks(len(X), self.block),
+            np.add,
+        )
+
+    def row_weights(self, lo: int, hi: int) -> Array:
+        """Return the row sums of P for a block, in the precision of the vectors."""
+        return self.rho[lo:hi].astype(self.rows.X.dtype)
+
+    def _pulled(self, mom: Moments) -> Sums:
+        """Return s_c = sum_i rho_i r_ic x_i and T_c = sum_i rho_i r_ic x_i x_i' over all rows."""
+        if self.plain and self.k == 1 and self.columns is self.rows:
+            return self.sums
+        X = self.rows.X
+        d = X.shape[1]
+        mu, omega = mom.mu.astype(X.dtype), mom.omega.astype(X.dtype)
+
+        def one(lo: int, hi: int) -> Sums:
+            x, terms = X[lo:hi], []
+            for rho, sign in ((self.rho, 1.0), (self.rho_n, -1.0)):
+                if rho is None:
+                    continue
+                r = np.ones((hi - lo, 1))
+                if self.k > 1:
+                    r = np.empty((hi - lo, self.k))
+                    H = self.products(x, omega)
+                    unused = self.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo)
+                    self.kernels.mixture_term(
+                        x,
+                        H,
+                        (sign * mu).astype(X.dtype),
+                        mom.log_weight,
+                        rho[lo:hi],
+                        self.problem.beta,
+                        *unused,
+                        r,
+                    )
+                weights = (rho[lo:hi, None] * r).astype(X.dtype)
+                parts = [block_sums(x, None, 1, weights[:, c]) for c in range(self.k)]
+                terms.append((sign, parts))
+            first, second = np.zeros((self.k, d)), np.zeros((self.k, d, d))
+            for sign, parts in terms:
+                for c, part in enumerate(parts):
+                    first[c] += sign * part.first[0]
+                    second[c] += part.second[0]
+            return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
+
+        return self.runtime.workers.fold(one, row_blocks(len(X), self.block), add_sums)
+
+    def products(self, x: Array, omega: Array) -> Array:
+        """Return ``x @ omega[c]`` for every class, in this thread's scratch."""
+        H = self.buffers.get("H", (self.k, *x.shape), x.dtype)
+        for c in range(self.k):
+            np.matmul(x, omega[c], out=H[c])
+        return H
+
+    def _exact(self) -> tuple[Array, Array, Array]:
+        """Return normaliser gradient on X, weighted log Z, and gradient on Y, all from the exact sums."""
+        problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
+        v, beta = problem.item_weight, problem.beta
+        columns = problem.through_context or self.columns is not self.rows
+        V, log_z, E = exact_gradient(X, Y, self.rho, v, beta, pool, columns=columns)
+        total = self.rho * log_z
+        if self.rho_n is not None:
+            V2, log_z2, E2 = exact_gradient(X, Y, self.rho_n, v, beta, pool, -1.0, columns=columns)
+            V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
+        return V, total, E
+
+
+class _Part(NamedTuple):
+    """Of the rows of a block: attraction, rho log Z, and of their new vectors the sums, and rho x."""
+
+    pull: float
+    log_z: float
+    sums: Sums | None
+    weighted: Array | None
+
+
+def _add_parts(total: _Part, part: _Part) -> _Part:
+    sums = None if total.sums is None or part.sums is None else add_sums(total.sums, part.sums)
+    weighted = None if total.weighted is None or part.weighted is None else total.weighted + part.weighted
+    return _Part(total.pull + part.pull, total.log_z + part.log_z, sums, weighted)
+
+
+class _Step:
+    """The step of one block of row vectors, and the moments of its new ones."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        mom: Moments,
+        ctx: Context | None,
+        exact: tuple[Array, Array, Array] | None,
+        plans: list[Rows],
+        eta: float,
+        sum_x: Array,
+        sum_y: Array,
+        last: bool,
+    ):
+        problem, dtype = engine.problem, engine.rows.X.dtype
+        self.engine, self.mom, self.ctx, self.exact, self.plans = engine, mom, ctx, exact, plans
+        self.params = np.array([problem.beta, eta])
+        self.omega = mom.omega.astype(dtype)
+        pull = problem.regularization / problem.P.shape[0]
+        both = pull if problem.both_ways else 0.0
+        self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
+        self.takes_sums = engine.columns is engine.rows and not last
+        self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
+
+    def run(self, lo: int, hi: int) -> _Part:
+        engine, problem = self.engine, self.engine.problem
+        x, copy = engine.rows.X[lo:hi], engine.rows.spare[lo:hi]
+        none = x[:0]
+        G = engine.buffers.get("G", x.shape, x.dtype)
+        self.plans[0](lo, hi, G, none)
+        for plan in self.plans[1:]:
+            plan(lo, hi, G, G)
+        C = none
+        if problem.through_context:
+            C = self._context_rows(x, lo, hi)
+        if self.fused:
+            H = engine.products(x, self.omega)
+            stats = engine.buffers.get("stats", (hi - lo, 3), np.float64)
+            rho = engine.rho[lo:hi]
+            engine.kernels.fused_step(
+                x, G, H, C, self.anchors, self.mom.log_weight, rho, self.params, copy, stats
+            )
+            pull, log_z = float(stats[:, 1].sum()), float(stats[:, 0] @ rho)
+        else:
+            V, log_z = self._normalizer(x, lo, hi)
+            pull = float(np.einsum("ij,ij->", x, G, dtype=np.float64))
+            rho = engine.rho[lo:hi, None].astype(x.dtype)
+            g = rho * self.anchors[-2] + self.anchors[-1] - G + V
+            if len(C):
+                g += C
+            move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
+            move(x, g, self.params[1], copy)
+        sums = engine._sums(engine.rows.X, lo, hi, engine.labels) if self.takes_sums else None
+        weighted = None
+        if engine.weighted is not None:
+            weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)
+        return _Part(pull, log_z, sums, weighted)
+
+    def _context_rows(self, x: Array, lo: int, hi: int) -> Array:
+        engine, weight = self.engine, self.engine.problem.item_weight
+        if self.exact is not None:
+            return self.exact[2][lo:hi]
+        assert self.ctx is not None
+        C = engine.buffers.get("C", x.shape, x.dtype)
+        labels = None if engine.labels is None else engine.labels[lo:hi]
+        self.ctx.rows(x, labels, None if weight is None else weight[lo:hi].astype(x.dtype), C)
+        return C
+
+    def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float]:
+        """Return the normaliser's gradient and the sum of rho log Z, for the terms of P and of N."""
+        engine = self.engine
+        if self.exact is not None:
+            return self.exact[0][lo:hi], float(self.exact[1][lo:hi].sum())
+        H, k = engine.products(x, self.omega), engine.k
+        total, value = np.zeros_like(x), 0.0
+        for rho, sign in ((engine.rho, 1), (engine.rho_n, -1)):
+            if rho is None:
+                continue
+            V, log_z = engine.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo)
+            engine.kernels.mixture_term(
+                x,
+                H,
+                np.ascontiguousarray(sign * self.anchors[:k]),
+                self.mom.log_weight,
+                rho[lo:hi],
+                engine.problem.beta,
+                V,
+                log_z,
+                np.empty((hi - lo, k)),
+            )
+            total += V
+            value += float(log_z @ rho[lo:hi])
+        return total, value
+
+
+class _ColumnStep:
+    """The step of one block of column vectors in a two-sided problem."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Rows,
+        ctx: Context | None,
+        exact: tuple[Array, Array, Array] | None,
+        eta: float,
+        sum_x: Array,
+    ):
+        self.engine, self.plan, self.ctx, self.exact, self.eta = engine, plan, ctx, exact, eta
+        problem = engine.problem
+        self.shift = (problem.regularization / problem.P.shape[0] * sum_x).astype(engine.columns.X.dtype)
+
+    def run(self, lo: int, hi: int) -> Sums:
+        engine, problem = self.engine, self.engine.problem
+        y, copy = engine.columns.X[lo:hi], engine.columns.spare[lo:hi]
+        G = engine.buffers.get("G", y.shape, y.dtype)
+        self.plan(lo, hi, G, y[:0])
+        if self.exact is not None:
+            g = self.exact[2][lo:hi] - G
+        else:
+            assert self.ctx is not None
+            g = engine.buffers.get("C", y.shape, y.dtype)
+            weight = problem.item_weight
+            labels = None if engine.labels is None else engine.labels[lo:hi]
+            self.ctx.rows(y, labels, None if weight is None else weight[lo:hi].astype(y.dtype), g)
+            g -= G
+        g += self.shift
+        move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
+        move(y, g, self.eta, copy)
+        return engine._sums(engine.columns.X, lo, hi, engine.labels)

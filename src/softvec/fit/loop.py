@@ -1,0 +1,101 @@
+"""The epoch loop: schedule, classes, history, callbacks. Knows no files and no names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.threads import Workers
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, Schedule
+from softvec.fit.start import find_classes
+
+Array = NDArray[Any]
+Callback = Callable[[int, float, Array], Any]
+
+
+@dataclass
+class State:
+    """All that an interrupted run needs to go on with the same bits."""
+
+    X: Array
+    Y: Array | None = None
+    labels: Array | None = None
+    epoch: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+    done: bool = False
+
+
+def optimize(
+    problem: Problem,
+    state: State,
+    schedule: Schedule,
+    pool: Workers,
+    *,
+    n_clusters: int = 1,
+    seed: int = 0,
+    half: bool = True,
+    callbacks: Sequence[Callback] = (),
+    on_epoch: Callable[[State], None] | None = None,
+) -> State:
+    """Run epochs ``state.epoch`` to ``schedule.n_epochs``; the vectors of ``state`` are updated in place.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Classes of the context vectors. With more than one, k-means finds them anew at a quarter, half and
+        three quarters of the run; with 1, classes in ``state.labels`` stay.
+    callbacks : sequence of callable
+        Each is called as ``callback(epoch, loss, X)`` after an epoch; a true return value stops the fit.
+    on_epoch : callable, optional
+        Sees the whole state after each epoch (progress bars, checkpoints).
+    """
+    if state.done:
+        return state
+    engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs))
+    if state.labels is not None:
+        engine.set_labels(state.labels)
+    cluster_at = set() if n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
+    watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
+    while state.epoch < schedule.n_epochs:
+        begin, epoch = time.perf_counter(), state.epoch
+        if epoch in cluster_at and problem.normalizer == "mixture":
+            state.labels = find_classes(engine.columns.X, n_clusters, seed + epoch, pool)
+            engine.set_labels(state.labels)
+        eta = schedule.rate(epoch)
+        loss = engine.epoch(eta, last=epoch + 1 == schedule.n_epochs)
+        state.history.append(
+            {
+                "epoch": epoch,
+                "loss": loss.total,
+                "attraction": loss.attraction,
+                "normalizer": loss.normalizer,
+                "regularizer": loss.regularizer,
+                "learning_rate": eta,
+                "seconds": time.perf_counter() - begin,
+            }
+        )
+        state.epoch += 1
+        if on_epoch is not None:
+            on_epoch(state)
+        stops = [callback(epoch, loss.total, watched) for callback in callbacks]
+        if any(stop is True or stop is np.True_ for stop in stops) or _converged(state.history, schedule.tol):
+            break
+    state.done = True
+    return state
+
+
+def _cluster_epochs(n_epochs: int) -> set[int]:
+    return {max(1, n_epochs * quarter // 4) for quarter in (1, 2, 3)}
+
+
+def _converged(history: list[dict[str, float]], tol: float | None) -> bool:
+    if tol is None or len(history) < 3:
+        return False
+    before, now = history[-2]["loss"], history[-1]["loss"]
+    return abs(before - now) <= tol * max(abs(before), 1e-12)

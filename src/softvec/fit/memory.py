@@ -1,0 +1,90 @@
+"""How much memory a fit takes, and a refusal of what cannot fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softvec.affinity import Affinity
+from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
+
+_BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
+
+
+def estimate_memory(
+    n: int,
+    nnz: int,
+    n_components: int,
+    *,
+    m: int | None = None,
+    bytes_per_entry: float = 8.0,
+    walk_length: int = 1,
+    n_clusters: int = 1,
+    transposed: bool = False,
+) -> int:
+    """Return about how many bytes a fit takes at its peak, the interpreter included.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    nnz : int
+        Stored entries of P, or of each factor together.
+    n_components : int
+    m : int, optional
+        Columns of a two-sided fit, which have vectors of their own.
+    bytes_per_entry : float
+        4 without values, 8 with float32 ones.
+    walk_length : int
+        Walks of more than one step need up to two scratch matrices in half precision.
+    n_clusters : int
+    transposed : bool
+        Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
+        matrix that is not symmetric.
+
+    Examples
+    --------
+    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
+    11.2
+    """
+    d = n_components
+    rows = n + (m or 0)
+    vectors = rows * d * (4 + 2 + 2)  # float32, and two copies in half precision that neighbours read
+    scratch = n * d * 2 * min(2, walk_length - 1)
+    matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
+    small = 6 * n_clusters * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
+    return _BASE_BYTES + vectors + scratch + matrix + small
+
+
+def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
+    """Return the estimate for fitting this affinity, less what is already held."""
+    operator = affinity.operator
+    symmetric = fit.get("symmetric", affinity.symmetric)
+    entries = max(1, operator.nnz)
+    directed = bool(affinity.details.get("directed", False))
+    total = estimate_memory(
+        affinity.shape[0],
+        operator.nnz,
+        n_components,
+        m=None if symmetric else affinity.shape[1],
+        bytes_per_entry=operator.nbytes / entries,
+        walk_length=int(affinity.parameters.get("length", 1) or 1),
+        n_clusters=int(fit.get("n_clusters", 1)),
+        transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
+    )
+    return max(0, total - operator.nbytes - _BASE_BYTES)
+
+
+def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
+    """Raise an error before a fit that cannot fit in memory."""
+    need, free = needed_memory(affinity, n_components, fit), available_memory()
+    if free is None or need <= free:
+        return
+    smaller = n_components
+    while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
+        smaller = int(smaller * 0.9)
+    advice = f"n_components of about {smaller // 8 * 8} would fit" if smaller >= 8 else "use a larger machine"
+    raise InputError(
+        f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
+        f"{free / 2**30:,.1f} GiB are free; {advice} (check_memory=False tries all the same)"
+    )

@@ -1,0 +1,89 @@
+"""Where the vectors begin, and how they are put into classes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from softvec import kernels
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks
+from softvec.normalizers.kmeans import compact, kmeans
+from softvec.operators import Operator, Runtime
+
+Array = NDArray[Any]
+_BLOCK = 1024
+
+
+def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
+    """Return n random unit vectors; each block of rows has its own random stream.
+
+    Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
+    """
+    X = np.empty((n, d), dtype)
+    quantiles = _quantiles(np.dtype(dtype))
+
+    def one(lo: int, hi: int) -> None:
+        bits, size = np.random.SFC64([seed, stream, lo]), (hi - lo) * d
+        places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[:size]
+        np.take(quantiles, places.reshape(hi - lo, d), out=X[lo:hi], mode="wrap")
+        _unit(X[lo:hi], np.random.Generator(bits))
+
+    pool.map(one, row_blocks(n, _BLOCK))
+    return X
+
+
+@cache
+def _quantiles(dtype: np.dtype) -> Array:
+    """Return the quantiles of the normal distribution in the middle of 65,536 equal parts."""
+    return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
+
+
+def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int = 3) -> Array:
+    """Return a Gaussian matrix pushed ``steps`` times through P, centred and normalised."""
+    X = random_start(P.shape[1], d, seed, 0, dtype, pool)
+    runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
+    for _ in range(steps):
+        out = np.empty((P.shape[0], d), X.dtype)
+        runtime.fill(P.plan(X, runtime), out, X[:0])
+        out -= out.mean(axis=0, dtype=np.float64).astype(out.dtype)
+        _unit(out, np.random.default_rng([seed, 1]))
+        X = out
+    return X
+
+
+def _unit(X: Array, rng: np.random.Generator) -> None:
+    """Normalise rows in place; a zero row becomes a random one."""
+    norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+    lost = norm < 1e-12
+    if lost.any():
+        X[lost] = rng.standard_normal((int(lost.sum()), X.shape[1]))
+        norm[lost] = np.linalg.norm(X[lost], axis=1)
+    X /= norm[:, None]
+
+
+def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any, name: str = "init") -> Array:
+    """Check and copy vectors to start from; on the sphere they are normalised."""
+    X = np.asarray(given)
+    if X.shape != shape:
+        raise InputError(f"{name} has shape {X.shape}; expected {shape}")
+    if not np.isfinite(X).all():
+        raise InputError(f"{name} holds NaN or infinite values; pass finite vectors")
+    top = np.abs(X).max(axis=1, initial=0, keepdims=True)
+    far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares leave float32
+    X = np.array(np.divide(X, top, where=far, out=X.astype(np.float64)) if far.any() else X, dtype, order="C")
+    if constraint == "sphere":
+        _unit(X, np.random.default_rng(0))
+    else:
+        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
+    return X
+
+
+def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
+    """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
+    rng = np.random.default_rng([seed, len(X), k])
+    return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30))

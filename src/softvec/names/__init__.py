@@ -1,0 +1,213 @@
+"""Names and row numbers: immutable, any hashable, light for millions of names.
+
+Four storages stand behind one class, chosen from the names themselves: the range 0..n-1 (no memory),
+a NumPy array of integers, strings packed as UTF-8 bytes and offsets (Arrow's layout), and, for
+everything else, a tuple of Python objects. Pairs such as (node, time) are kept as two arrays of codes.
+Ten million strings cost their bytes and 8 more each; Python objects are made when asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from softvec.core.errors import InputError
+from softvec.names import storage
+
+__all__ = ["Labels", "UnknownName"]
+
+
+class UnknownName(InputError, KeyError):
+    """A name that is not in the labels; both an ``InputError`` and a ``KeyError``."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0])
+
+
+class Labels:
+    """The names of rows or columns, in order.
+
+    Parameters
+    ----------
+    names : iterable of hashable, int, range, ndarray, Labels
+        Unique names. A single integer ``n`` stands for 0..n-1.
+
+    Examples
+    --------
+    >>> labels = Labels(["ada", "bob", "cyd"])
+    >>> labels[1], labels.index("cyd"), "eve" in labels
+    ('bob', 2, False)
+    >>> Labels.range(3) == Labels([0, 1, 2])
+    True
+    """
+
+    __slots__ = ("_store",)
+    _store: storage.Store
+
+    def __init__(self, names: Iterable[Hashable] | int):
+        store = names._store if isinstance(names, Labels) else storage.store_of(names)
+        object.__setattr__(self, "_store", store)
+        if not isinstance(names, Labels):
+            storage.refuse_duplicates(store)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Labels are immutable")
+
+    @classmethod
+    def _wrap(cls, store: storage.Store) -> Labels:
+        """Build from a storage whose names are known to be unique."""
+        self = cls.__new__(cls)
+        object.__setattr__(self, "_store", store)
+        return self
+
+    @classmethod
+    def range(cls, n: int) -> Labels:
+        """Return the labels 0..n-1, which take no memory."""
+        return cls._wrap(storage.Range(int(n)))
+
+    @classmethod
+    def from_utf8(cls, data: np.ndarray, offsets: np.ndarray) -> Labels:
+        """Wrap unique strings packed as UTF-8 bytes; string i is ``data[offsets[i]:offsets[i + 1]]``."""
+        return cls._wrap(storage.Strings(np.asarray(data, np.uint8), np.asarray(offsets, np.int64)))
+
+    @classmethod
+    def from_integers(cls, values: np.ndarray) -> Labels:
+        """Wrap unique integers; 0..n-1 in order becomes a range."""
+        return cls._wrap(storage.integers(np.asarray(values)))
+
+    @classmethod
+    def from_codes(cls, first: Labels, second: Labels, codes: tuple[np.ndarray, np.ndarray]) -> Labels:
+        """Build unique pairs: name i is ``(first[codes[0][i]], second[codes[1][i]])``."""
+        return cls._wrap(storage.Pairs(first, second, np.asarray(codes[0]), np.asarray(codes[1])))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Labels:
+        """Rebuild labels from what :meth:`to_arrays` returned."""
+        if "range" in arrays:
+            return cls.range(int(arrays["range"]))
+        if "integers" in arrays:
+            return cls.from_integers(arrays["integers"])
+        if "utf8" in arrays:
+            return cls.from_utf8(arrays["utf8"], arrays["offsets"])
+        if "json" in arrays:
+            return cls([storage.untag(item) for item in json.loads(bytes(arrays["json"]).decode())])
+        if "codes" in arrays:
+            first, second = (
+                cls.from_arrays({k[len(p) :]: v for k, v in arrays.items() if k.startswith(p)})
+                for p in ("first.", "second.")
+            )
+            return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
+        raise InputError(f"the arrays {sorted(arrays)} hold no labels; they come from Labels.to_arrays()")
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the labels."""
+        return self._store.arrays()
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __getitem__(self, i: int) -> Hashable:
+        n, at = len(self._store), int(i)
+        if not -n <= at < n:  # IndexError, not InputError: iteration protocols rely on it
+            raise IndexError(f"row {at} is out of range for {n} names")
+        return self._store.get(at % n)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        for lo in range(0, len(self), 65_536):
+            yield from self._store.to_list(lo, min(lo + 65_536, len(self)))
+
+    def __contains__(self, name: Hashable) -> bool:
+        return self._store.find(storage.plain(name)) >= 0
+
+    def index(self, name: Hashable) -> int:
+        """Return the row number of ``name``; an unknown one raises an error with close matches."""
+        at = self._store.find(storage.plain(name))
+        if at < 0:
+            raise UnknownName(self._unknown(storage.plain(name)))
+        return at
+
+    def indices(self, names: Iterable[Hashable]) -> np.ndarray:
+        """Return the row numbers of many names.
+
+        >>> Labels("abc").indices(["c", "a"])
+        array([2, 0])
+        """
+        return np.fromiter((self.index(name) for name in names), dtype=np.int64)
+
+    def take(self, rows: np.ndarray) -> Labels:
+        """Return the labels of some rows (distinct row numbers, in the order wanted)."""
+        return Labels._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
+
+    def to_list(self) -> list[Hashable]:
+        """Return the names as a list of Python objects."""
+        return self._store.to_list(0, len(self))
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the names as an array: integers as such, everything else as objects."""
+        if isinstance(self._store, storage.Range):
+            return np.arange(len(self))
+        if isinstance(self._store, storage.Integers):
+            return self._store.values
+        out = np.empty(len(self), dtype=object)
+        for i, name in enumerate(self):  # element by element: a tuple must stay one object
+            out[i] = name
+        return out
+
+    def to_strings(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the names as text: UTF-8 bytes and offsets, the layout of Arrow's large_string."""
+        if isinstance(self._store, storage.Strings):
+            return self._store.data, self._store.offsets
+        packed = storage.pack([name if isinstance(name, str) else str(name) for name in self])
+        return packed.data, packed.offsets
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        if self._store is other._store:
+            return True
+        if len(self) != len(other):
+            return False
+        mine, theirs = self._store, other._store
+        if isinstance(mine, storage.Strings) and isinstance(theirs, storage.Strings):
+            return np.array_equal(mine.offsets, theirs.offsets) and np.array_equal(mine.data, theirs.data)
+        if isinstance(mine, storage.Range | storage.Integers) and isinstance(
+            theirs, storage.Range | storage.Integers
+        ):
+            return np.array_equal(self.to_numpy(), other.to_numpy())
+        return all(a == b for a, b in zip(self, other))
+
+    def __hash__(self) -> int:
+        return hash((len(self), *self._store.to_list(0, min(len(self), 8))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Labels._wrap, (self._store,))
+
+    def __repr__(self) -> str:
+        if isinstance(self._store, storage.Range):
+            return f"Labels.range({len(self)})"
+        shown = ", ".join(repr(name) for name in self._store.to_list(0, min(len(self), 4)))
+        return f"Labels([{shown}{', ...' if len(self) > 4 else ''}], {len(self):,} names)"
+
+    def _unknown(self, name: Hashable) -> str:
+        close = self._close(name)
+        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        return f"no item is named {name!r} among {len(self):,} names{hint}"
+
+    def _close(self, name: Hashable) -> list[Hashable]:
+        if isinstance(name, str):
+            if name.lstrip("-").isdigit() and len(name) < 19 and int(name) in self:
+                return [int(name)]
+            return self._close_strings(name)
+        return [str(name)] if str(name) in self else []
+
+    def _close_strings(self, name: str) -> list[Hashable]:
+        variants = (name.lower(), name.upper(), name.strip(), name.capitalize(), name.replace(" ", "_"))
+        exact = [v for v in dict.fromkeys(variants) if v != name and v in self]
+        sample = [v for v in self._store.similar(name) if isinstance(v, str)]
+        found = difflib.get_close_matches(name, sample, n=3, cutoff=0.6)
+        close: dict[Hashable, None] = dict.fromkeys([*exact, *found])
+        return list(close)[:3]

@@ -1,0 +1,251 @@
+"""Names to numbers, block after block: integers in ascending order, others in order of first appearance.
+
+Integers ascend so that, where the ids are 0..n-1, row i is item i and arrays of labels fit.
+
+Three encoders for three kinds of blocks: integers (an array; a lookup table where they are dense, a
+hash table where not), tokens (UTF-8 bytes in a buffer, interned without making Python strings), and any
+Python objects (a dict). A block has one or two columns; a row's names are met from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers, row_blocks
+from softvec.names import Labels
+
+_SMALL = 1_000_000  # names below which NumPy takes less than compiling the kernels once would
+_ROWS = 1 << 16  # looked up by one thread at a time
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Names as bytes: name (row, c) is ``buf[starts[row, c]:ends[row, c]]``."""
+
+    buf: NDArray[np.uint8]
+    starts: NDArray[np.integer]  # (rows, columns)
+    ends: NDArray[np.integer]  # (rows, columns)
+    hashes: NDArray[np.uint64]  # (rows, columns)
+
+    @classmethod
+    def hashed(cls, buf: NDArray[np.uint8], starts: NDArray[np.integer], ends: NDArray[np.integer]) -> Tokens:
+        """Return tokens with their hashes."""
+        from softvec.kernels import names
+
+        hashes = np.empty(starts.shape, np.uint64)
+        names.hash_tokens(buf, starts, ends, hashes)
+        return cls(buf, starts, ends, hashes)
+
+
+class Segments:
+    """Rows collected in large pieces of equal length, so that freed blocks leave no holes between them.
+
+    Segments to which equally many rows were added are cut at the same rows.
+    """
+
+    ROWS = 1 << 22  # with 8 bytes a row, 32 MB: the allocator gives such pieces back to the system
+
+    def __init__(self) -> None:
+        self.parts: list[NDArray[Any]] = []
+        self._used = self.ROWS
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Append rows; a wider type than before widens the piece at hand."""
+        done = 0
+        while done < len(block):
+            if self._used == self.ROWS:
+                self.parts.append(np.empty((self.ROWS, *block.shape[1:]), block.dtype))
+                self._used = 0
+            wide = np.promote_types(self.parts[-1].dtype, block.dtype)
+            if wide != self.parts[-1].dtype:
+                grown = np.empty(self.parts[-1].shape, wide)
+                grown[: self._used] = self.parts[-1][: self._used]
+                self.parts[-1] = grown
+            size = min(len(block) - done, self.ROWS - self._used)
+            self.parts[-1][self._used : self._used + size] = block[done : done + size]
+            self._used += size
+            done += size
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Return the pieces; this object is spent."""
+        parts, self.parts = self.parts, []
+        if parts:
+            parts[-1] = parts[-1][: self._used]
+        self._used = self.ROWS
+        return parts
+
+
+class IntegerNames:
+    """Integers; numbered at the end, when their range is known."""
+
+    def __init__(self) -> None:
+        self._blocks = Segments()
+        self._lowest, self._highest, self._total = 0, -1, 0
+
+    def add(self, ids: NDArray[np.integer]) -> None:
+        """Add a block of shape (rows, columns)."""
+        if ids.size == 0:
+            return
+        low, high = int(ids.min()), int(ids.max())
+        self._lowest = low if self._total == 0 else min(low, self._lowest)
+        self._highest = high if self._total == 0 else max(high, self._highest)
+        self._total += ids.size
+        fits = low >= -(2**31) and high < 2**31
+        self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        blocks = self._blocks.finish()
+        if self._total <= _SMALL:
+            return _number_small(blocks)
+        span = self._highest - self._lowest + 1
+        return _ascending(
+            *(self._by_table(blocks, span) if span <= 2 * self._total else self._by_hash(blocks))
+        )
+
+    def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Labels]:
+        from softvec.kernels import names
+
+        lookup = np.full(span, -1, dtype=np.int32)
+        first = np.empty(min(span, self._total), dtype=np.int64)
+        count = 0
+        for b, ids in enumerate(blocks):
+            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
+            blocks[b] = codes
+        return blocks, Labels.from_integers(first[:count].copy())
+
+    def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Labels]:
+        from softvec.kernels import names
+
+        table = np.zeros(2**16, dtype=np.int32)
+        first = np.empty(2**15, dtype=np.int64)
+        count = 0
+        for b, ids in enumerate(blocks):
+            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            done = 0
+            while done < len(ids):
+                done, count = names.number_by_hash(ids, done, table, first, count, codes)
+                if done < len(ids):
+                    table = np.zeros(2 * len(table), dtype=np.int32)
+                    first = np.concatenate([first, np.empty_like(first)])
+                    names.rehash_integers(first, count, table)
+            blocks[b] = codes
+        return blocks, Labels.from_integers(first[:count].copy())
+
+
+def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Labels]:
+    if not blocks:
+        return [], Labels.range(0)
+    flat = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
+    values, inverse = np.unique(flat, return_inverse=True)
+    codes = inverse.astype(np.int32).reshape(-1, blocks[0].shape[1])
+    return [
+        codes[lo : lo + Segments.ROWS] for lo in range(0, len(codes), Segments.ROWS)
+    ], Labels.from_integers(values)
+
+
+def _ascending(blocks: list[Codes], labels: Labels) -> tuple[list[Codes], Labels]:
+    """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
+    if not isinstance(labels[0] if len(labels) else None, int):
+        return blocks, labels
+    values = labels.to_numpy()
+    if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
+        return blocks, labels
+    order = np.argsort(values)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    for codes in blocks:
+        np.take(rank, codes, out=codes, mode="clip")  # "raise" would buffer a copy
+    return blocks, Labels.from_integers(values[order])
+
+
+class TokenNames:
+    """Tokens of UTF-8 text; each block is numbered as it comes.
+
+    Threads look up the names that are known, most of them after a few blocks; one alone adds the others, so
+    that numbers follow the order of appearance.
+    """
+
+    def __init__(self, pool: Workers | None = None) -> None:
+        self._pool = pool or Workers(1, None)
+        self._codes = Segments()
+        self._table = np.zeros((2**14, 1), dtype=np.uint64)
+        self._names = np.empty(2**17, dtype=np.uint8)
+        self._offsets = np.zeros(2**13 + 1, dtype=np.int64)
+        self.count = 0
+
+    def add(self, tokens: Tokens) -> None:
+        self._codes.add(self.encode(tokens))
+
+    def encode(self, tokens: Tokens) -> Codes:
+        """Return the numbers of a block's names, growing the tables as needed."""
+        from softvec.kernels import names
+
+        codes = np.empty(tokens.hashes.shape, dtype=np.int32)
+
+        def find(lo: int, hi: int) -> None:
+            names.find_tokens(
+                tokens.buf, tokens.starts[lo:hi], tokens.ends[lo:hi], tokens.hashes[lo:hi], self._table,
+                self._names[:, None], self._offsets[:, None], codes[lo:hi],
+            )  # fmt: skip
+
+        self._pool.map(find, row_blocks(len(codes), _ROWS))
+        done = 0
+        while True:
+            done, self.count = names.intern_tokens(
+                tokens.buf, tokens.starts, tokens.ends, tokens.hashes, done, self._table,
+                self._names[:, None], self._offsets[:, None], self.count, codes,
+            )  # fmt: skip
+            if done == len(codes):
+                return codes
+            self._grow(int((tokens.ends[done] - tokens.starts[done]).sum()))
+
+    def _grow(self, needed: int) -> None:
+        from softvec.kernels import names
+
+        used = int(self._offsets[self.count])
+        if used + needed > len(self._names):
+            self._names = np.concatenate([self._names, np.empty(len(self._names) + needed, np.uint8)])
+        if self.count > len(self._table) // 2 - 4:
+            if self.count > 2**30:
+                raise InputError(f"more than {self.count:,} names; softvec numbers rows with 32 bits")
+            self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets), np.int64)])
+            self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
+            names.rehash(self._names, self._offsets, self.count, self._table)
+
+    def labels(self) -> Labels:
+        """Return the names met so far."""
+        offsets = self._offsets[: self.count + 1]
+        return Labels.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        return self._codes.finish(), self.labels()
+
+
+class ObjectNames:
+    """Any hashable Python objects."""
+
+    def __init__(self) -> None:
+        self._codes = Segments()
+        self._table: dict[Hashable, int] = {}
+
+    def add(self, rows: Sequence[Sequence[Hashable]]) -> None:
+        """Add a block: rows of one or two names."""
+        if not len(rows):
+            return
+        table = self._table
+        try:
+            flat = [table.setdefault(name, len(table)) for row in rows for name in row]
+        except TypeError as error:
+            raise InputError(f"a name is not hashable ({error}); use strings, numbers or tuples") from None
+        self._codes.add(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
+
+    def finish(self) -> tuple[list[Codes], Labels]:
+        return _ascending(self._codes.finish(), Labels(self._table))

@@ -1,0 +1,188 @@
+"""Tables (Arrow, pandas, polars, dicts of arrays) to edges: which columns, and their values as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.names.coding import Tokens
+from softvec.read.edges import EdgeBuilder
+from softvec.read.roles import Column, is_stamp
+
+_SMALL = 200_000  # rows below which Python strings take less than compiling the kernels once would
+_SAMPLE = 2000  # rows from which it is found what a column holds
+
+
+def describe(name: Any, column: Any) -> Column:
+    """Say what a column of any table holds, from its first rows."""
+    import pyarrow as pa
+
+    array = to_arrow(column)
+    if isinstance(array, list):
+        return Column(name, values=array[:_SAMPLE])
+    array = array[:_SAMPLE]
+    kind = array.type
+    values = array.to_pylist()
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return Column(name, stamps=True, values=values)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        present = [value for value in values if value is not None]
+        whole = pa.types.is_integer(kind) or (bool(present) and all(v == v // 1 for v in present))
+        return Column(name, True, whole, values=present)
+    texts = [value for value in values if isinstance(value, str)]
+    if texts and len(texts) == len(values) and all(map(is_stamp, texts)):
+        return Column(name, stamps=True, values=texts)
+    return Column(name, values=values)
+
+
+def to_arrow(column: Any) -> Any:
+    """Return a column of any table as one Arrow array (string views as plain strings, categories kept)."""
+    import pyarrow as pa
+
+    if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
+        column = np.asarray(column)
+    if hasattr(column, "to_arrow"):  # polars
+        array = column.to_arrow()
+    elif isinstance(column, pa.Array | pa.ChunkedArray):
+        array = column
+    else:
+        try:
+            array = pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return list(column)  # a mix of types: names of any kind
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    return array
+
+
+def add_table(
+    builder: EdgeBuilder, table: Mapping[str, Any], first_row: int = 0, where: str = "the table"
+) -> None:
+    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder."""
+    columns = {role: to_arrow(column) for role, column in table.items()}
+    for role, column in columns.items():
+        _refuse_nulls(column, role, first_row, where)
+    weights = times = None
+    if "weight" in columns:
+        weights = numbers(columns["weight"], "weight", where)
+        check_weights(weights, builder.negative, lambda row: f"{where}, row {first_row + row}")
+    if "time" in columns:
+        times = numbers(columns["time"], "time", where)
+    source, target = columns["source"], columns["target"]
+    sides = [[source], [target]] if builder.two_sided else [[source, target]]
+    builder.add([_block(side, builder.blocks_of(s)) for s, side in enumerate(sides)], weights, times)
+
+
+def _refuse_nulls(column: Any, role: str, first_row: int, where: str) -> None:
+    nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
+    if nulls:
+        valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
+        row = int(np.argmin(np.asarray(valid)))
+        raise InputError(
+            f"{where}, row {first_row + row}: the {role} is missing ({nulls:,} such rows); fill or drop them"
+        )
+
+
+def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
+    """Return an Arrow column as numbers; dates become seconds since 1970."""
+    import pyarrow as pa
+
+    if isinstance(column, list):
+        raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        micro = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return micro // 1_000_000 if np.all(micro % 1_000_000 == 0) else micro / 1e6
+    if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        stamps = _stamps(column)
+        if stamps is not None:
+            return numbers(stamps, role, where)
+    if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            column = column.cast(pa.float64())
+        except pa.ArrowInvalid as error:
+            dates = " or dates such as 2024-03-01" if role == "time" else ""
+            raise InputError(f"{where}: the {role} column does not hold numbers{dates} ({error})") from None
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
+    values = column.to_numpy(zero_copy_only=False)
+    return values if role == "time" else values.astype(np.float64, copy=False)
+
+
+def _stamps(column: Any) -> Any:
+    """Return texts in ISO's form as time stamps, or None where they are something else."""
+    import pyarrow as pa
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
+    """Raise an error at the first weight that is NaN, infinite or (unless dealt with) negative."""
+    if not len(weights) or (weights.min() >= 0 and weights.max() < np.inf):
+        return
+    bad = ~np.isfinite(weights)
+    if negative == "error":
+        bad |= weights < 0
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = weights[row]
+        what = "negative" if value < 0 and np.isfinite(value) else "not finite"
+        remedy = "; pass negative='drop' or 'abs'" if what == "negative" else ""
+        raise InputError(f"{where(row)}: the weight {value} is {what}; weights are finite and >= 0{remedy}")
+
+
+def _block(columns: Sequence[Any], like: type | None = None) -> Any:
+    """Turn one or two Arrow arrays into a block of names: integers, tokens or Python objects.
+
+    ``like`` is the kind of the blocks before: all of a table's blocks are of one kind.
+    """
+    import pyarrow as pa
+
+    if like is list or any(isinstance(column, list) for column in columns):
+        return _objects(columns)
+    decoded = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
+    if all(pa.types.is_integer(c.type) for c in decoded):
+        arrays = [c.to_numpy(zero_copy_only=False) for c in decoded]
+        if all(a.dtype != np.uint64 or not len(a) or a.max() < 2**63 for a in arrays):
+            return np.stack([a.astype(np.int64, copy=False) for a in arrays], axis=1)
+        return _objects(decoded)
+    text = all(pa.types.is_string(c.type) or pa.types.is_large_string(c.type) for c in decoded)
+    if text and (like is Tokens or len(decoded[0]) > _SMALL):
+        return tokens_of(decoded)
+    return _objects(decoded)
+
+
+def _objects(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
+    return list(zip(*(c if isinstance(c, list) else c.to_pylist() for c in columns)))
+
+
+def tokens_of(columns: Sequence[Any]) -> Tokens:
+    """View Arrow string arrays as tokens."""
+    import pyarrow as pa
+
+    data, starts, ends, base = [], [], [], 0
+    for column in columns:
+        wide = pa.types.is_large_string(column.type)
+        _, offsets_buffer, values = column.buffers()
+        offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32)
+        offsets = offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        raw = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)
+        data.append(raw[offsets[0] : offsets[-1]])
+        offsets = offsets - offsets[0] + base
+        starts.append(offsets[:-1])
+        ends.append(offsets[1:])
+        base = int(offsets[-1])
+    return Tokens.hashed(np.concatenate(data), np.stack(starts, axis=1), np.stack(ends, axis=1))

@@ -1,0 +1,391 @@
+"""Edge lists in text: streamed in blocks of lines, parsed by compiled kernels on several threads.
+
+Names that are all integers stay integers; one that is not makes all of them strings, and the file is
+read once more. Quoted fields are left to Arrow's CSV reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError, guess
+from softvec.core.threads import workers
+from softvec.names.coding import Tokens
+from softvec.read import lines
+from softvec.read.columns import check_weights
+from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.lines import COMMENTS, Table
+from softvec.read.streams import Source, text_blocks
+
+_SMALL = 1 << 21  # bytes below which plain Python takes less than compiling the kernels once would
+_POWERS = 10.0 ** np.arange(23)
+_SAMPLE = 1 << 16  # bytes from which the layout is found
+IDS = ("auto", "integer", "string")
+_MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What the user says about a text table; None where it is to be found out."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comments: bytes = COMMENTS
+    columns: Any = None
+    encoding: str | None = None
+    ids: str = "auto"
+    two_sided: bool = False
+    timed: bool = False
+    weighted: bool | None = None
+    weight: Any = None
+    decimal: str | None = None
+    negative: str = "error"
+    n_jobs: int | None = None
+
+
+class _NotIntegers(Exception):
+    """An id that is no integer was met after integers: read again, as strings."""
+
+
+class _Quoted(Exception):
+    """A quoted field was met: read again, by Arrow."""
+
+
+@dataclass
+class _Parsed:
+    ids: Any  # an integer array or Tokens of two columns
+    weights: NDArray[Any] | None = None
+    times: NDArray[Any] | None = None
+    line_of: Any = field(default=None, repr=False)
+
+
+def first_block(source: Source, options: TextOptions) -> tuple[bytes, int, Iterator[tuple[bytes, int]]]:
+    """Return the first block, its line number, and the blocks after it."""
+    blocks = text_blocks(source, encoding=options.encoding)
+    block, line = next(blocks, (b"", 1))
+    return block, line, blocks
+
+
+def find_layout(
+    source: Source, options: TextOptions, *, keep_time: bool = False, wide: bool = False
+) -> tuple[Table, list[bytes]]:
+    """Return the layout of a table and the lines it was found from.
+
+    A time column is kept only where temporal edges are read, or with ``keep_time``; a ``wide`` table has no
+    edges at all.
+    """
+    blocks = text_blocks(source, encoding=options.encoding, block=_SAMPLE, longest=4 << 20)
+    sample: list[bytes] = []
+    marked = None
+    for block, _ in blocks:  # more than one only where long comments come first
+        marked = marked or (lines.marked_names(block, options.comments) if options.comments else None)
+        sample += lines.sample_lines(block, options.comments)
+        if len(sample) > 1:
+            break
+    columns = options.columns
+    table = lines.find_table(
+        sample, delimiter=options.delimiter, header=options.header, comments=options.comments,
+        columns=_timed(columns) if options.timed else columns, weight=options.weight,
+        decimal=options.decimal, name=source.name,
+    )  # fmt: skip
+    if marked is not None:
+        shown = marked[:40].decode("utf-8", "replace")
+        text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
+        table = replace(table, guesses=(*table.guesses, text))
+    if wide or (keep_time and not options.timed):
+        return table, sample
+    return _with_roles(table, options, source.name), sample
+
+
+def _timed(columns: Any) -> Any:
+    """Temporal columns are given in the order time, source, target, weight."""
+    if columns is None or isinstance(columns, dict):
+        return columns
+    return dict(zip(("time", "source", "target", "weight"), columns))
+
+
+def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
+    roles = dict(table.roles)
+    if options.timed and "time" not in roles:
+        if table.n_fields < 3:
+            raise InputError(f"{name} has {table.n_fields} columns; temporal edges need three: t i j")
+        if options.columns is not None:
+            raise InputError("columns names no time; give (time, source, target) or a mapping with time")
+        numeric_weight = table.n_fields > 3 and table.numeric[3]
+        roles = {"source": 1, "target": 2} | ({"weight": 3} if numeric_weight else {}) | {"time": 0}
+        table = replace(table, guesses=())  # the order t i j is documented
+    if not options.timed:
+        roles.pop("time", None)
+    if options.weighted is False:
+        roles.pop("weight", None)
+    if options.weighted and "weight" not in roles:
+        raise InputError(f"weighted is True, but {name} has no column of weights; name it with columns=")
+    return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
+
+
+def read_edges(source: Source, options: TextOptions) -> Edges:
+    """Read the edges in a text file."""
+    if options.ids not in IDS:
+        raise InputError(f"ids is {options.ids!r}; expected one of {', '.join(IDS)}")
+    table, _ = find_layout(source, options)
+    for text in table.guesses:
+        if options.weighted is None or "weighted=False" not in text:
+            guess(f"{source.name}: {text}")
+    _refuse_mixed_ids(table, source.name)
+    edges = _read(source, table, options)
+    for missing in _MISSING:
+        if missing in edges.rows or missing in edges.columns:
+            guess(f"{source.name}: {missing} is read as a name; take these lines out if it means missing")
+    columns = table.layout.summary
+    return replace(edges, notes=(columns, *edges.notes)) if columns else edges
+
+
+def _refuse_mixed_ids(table: Table, name: str) -> None:
+    """Refuse ids written 1 in one column and 1.0 in the other: they would be two items."""
+    ends = [table.layout.columns[table.roles[role]] for role in ("source", "target")]
+    if all(end.numeric for end in ends) and ends[0].whole != ends[1].whole:
+        float_side = ends[1] if ends[0].whole else ends[0]
+        if all(value == value // 1 for value in float_side.values):
+            raise InputError(
+                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers"
+            )
+
+
+def _read(source: Source, table: Table, options: TextOptions) -> Edges:
+    stamped = "time" in table.roles and not table.numeric[table.roles["time"]]
+    marked = "weight" in table.roles and not table.plain
+    if table.quoted or stamped or marked:
+        return _by_arrow(source, table, options)
+    try:
+        try:
+            return _stream(source, table, options, options.ids != "string")
+        except _NotIntegers:
+            return _stream(source, table, options, False)
+    except _Quoted:
+        return _by_arrow(source, table, options)
+
+
+def _by_arrow(source: Source, table: Table, options: TextOptions) -> Edges:
+    from softvec.read.tables import edges_of_csv
+
+    if table.delimiter == 0:
+        raise InputError(
+            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks"
+        )
+    return edges_of_csv(source, table, options)
+
+
+def _stream(source: Source, table: Table, options: TextOptions, integers: bool) -> Edges:
+    block, line, rest = first_block(source, options)
+    if table.header is not None:
+        block, line = _after_header(block, line, table)
+    builder = EdgeBuilder(options.two_sided, options.negative)
+    second = next(rest, None)
+    if second is None and len(block) <= _SMALL:
+        _add(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
+        return _finish(builder, source)
+
+    def every() -> Iterator[tuple[bytes, int]]:
+        yield block, line
+        if second is not None:
+            yield second
+        yield from rest
+
+    def one(text: bytes, start: int) -> _Parsed:
+        return _parse_block(text, start, table, source.name, integers, options.ids)
+
+    blocks = every()
+    with workers(options.n_jobs) as pool:
+        builder.pool = pool
+        while batch := list(islice(blocks, pool.n_jobs)):
+            for parsed in pool.map(one, batch):
+                _add(builder, parsed, options)
+    return _finish(builder, source)
+
+
+def _finish(builder: EdgeBuilder, source: Source) -> Edges:
+    edges = builder.finish()
+    if not len(edges):
+        raise InputError(f"{source.name} is empty: there are no edges in it")
+    return edges
+
+
+def _after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
+    at = 0
+    while at < len(block):
+        end = block.find(b"\n", at) + 1 or len(block)
+        line += 1
+        if lines.is_data(block[at:end].rstrip(b"\n"), table.comments):
+            return block[end:], line
+        at = end
+    return b"", line
+
+
+def _add(builder: EdgeBuilder, parsed: _Parsed, options: TextOptions) -> None:
+    if parsed.weights is not None:
+        check_weights(parsed.weights, options.negative, parsed.line_of)
+    ids = parsed.ids
+    if not options.two_sided:
+        builder.add([ids], parsed.weights, parsed.times)
+    elif isinstance(ids, Tokens):
+        sides = [
+            Tokens(ids.buf, ids.starts[:, c : c + 1], ids.ends[:, c : c + 1], ids.hashes[:, c : c + 1])
+            for c in (0, 1)
+        ]
+        builder.add(sides, parsed.weights, parsed.times)
+    elif isinstance(ids, np.ndarray):
+        builder.add([ids[:, :1], ids[:, 1:]], parsed.weights, parsed.times)
+    else:
+        builder.add([[row[:1] for row in ids], [row[1:] for row in ids]], parsed.weights, parsed.times)
+
+
+def _parse_small(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> _Parsed:
+    if lines.has_quotes(text, table.delimiter):
+        raise _Quoted
+    rows, numbers = lines.parse(text, table, name, line)
+    s, t = table.roles["source"], table.roles["target"]
+    for row, number in zip(rows, numbers):
+        if not row[s] or not row[t]:
+            raise lines.field_error("source" if not row[s] else "target", b"", name, number)
+    weights = times = None
+    if "weight" in table.roles:
+        w = table.roles["weight"]
+        weights = np.array([lines.number_of(r[w], "weight", name, k) for r, k in zip(rows, numbers)])
+    if "time" in table.roles:
+        at = table.roles["time"]
+        if lines.all_integers([row[at] for row in rows]):
+            times = np.array([int(row[at]) for row in rows], dtype=np.int64)
+        else:
+            times = np.array([lines.number_of(r[at], "time", name, k) for r, k in zip(rows, numbers)])
+    flat = [field for row in rows for field in (row[s], row[t])]
+    pairs: Any
+    if integers and lines.all_integers(flat):
+        pairs = np.array([int(field) for field in flat], dtype=np.int64).reshape(-1, 2)
+    elif ids == "integer":
+        bad = next(k for k, field in enumerate(flat) if not lines.all_integers([field]))
+        raise _not_integer(flat[bad], name, numbers[bad // 2])
+    else:
+        words = [field.decode("utf-8") for field in flat]
+        pairs = list(zip(words[::2], words[1::2]))
+    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {numbers[row]}")
+
+
+def _not_integer(field: bytes, name: str, number: int) -> InputError:
+    shown = field[:60].decode("utf-8", "replace")
+    return InputError(f"{name}, line {number}: {shown!r} is not an integer, though ids='integer'")
+
+
+def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> _Parsed:
+    from softvec.kernels import text as kernels
+
+    buf = np.frombuffer(text, np.uint8)
+    opens = np.zeros(256, dtype=bool)
+    opens[list(table.comments)] = True
+    room = text.count(b"\n") + 1
+    if integers and table.n_fields == 2 and table.roles == {"source": 0, "target": 1}:
+        found = _parse_pairs(buf, opens, room, table)
+        if found is not None:
+            return _Parsed(found)
+    order = [role for role in ("source", "target", "weight", "time") if role in table.roles]
+    slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
+    for slot, role in enumerate(order):
+        slots[table.roles[role]] = slot
+    starts, ends = np.empty((room, len(order)), np.int32), np.empty((room, len(order)), np.int32)
+    n, status, at = kernels.split_fields(buf, table.delimiter, opens, slots, table.n_fields, starts, ends)
+    if status == kernels.QUOTED:
+        raise _Quoted
+    if status == kernels.RAGGED:
+        raw = text[at:].split(b"\n", 1)[0]
+        number = line + text.count(b"\n", 0, at)
+        raise InputError(lines.ragged(raw, lines.split(raw, table.delimiter), table, name, number))
+    block = _Block(text, buf, starts[:n], ends[:n], line, name)
+    block.refuse_empty()
+    weights = block.decimals(order.index("weight"), "weight") if "weight" in order else None
+    times = block.times(order.index("time")) if "time" in order else None
+    pairs = block.integers(ids) if integers else block.tokens()
+    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {block.line_of(row)}")
+
+
+def _parse_pairs(buf: Any, opens: Any, room: int, table: Table) -> NDArray[np.integer] | None:
+    """Parse two columns of integers in one pass; None where that is not all there is."""
+    from softvec.kernels import text as kernels
+
+    pairs = np.empty((room, 2), dtype=np.int64)
+    span = np.empty(2, dtype=np.int64)
+    n, status, _ = kernels.parse_pairs(buf, table.delimiter, opens, pairs, span)
+    if status != kernels.OK:
+        return None
+    small = n > 0 and span[0] >= -(2**31) and span[1] < 2**31
+    return pairs[:n].astype(np.int32) if small else pairs[:n]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines of text cut into fields; the first two columns of ``starts`` and ``ends`` are the ids."""
+
+    text: bytes
+    buf: NDArray[np.uint8]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    line: int
+    name: str
+
+    def line_of(self, row: int) -> int:
+        return self.line + self.text.count(b"\n", 0, int(self.starts[row, 0]))
+
+    def field(self, row: int, column: int) -> bytes:
+        return self.text[self.starts[row, column] : self.ends[row, column]]
+
+    def refuse_empty(self) -> None:
+        empty = self.ends[:, :2] <= self.starts[:, :2]
+        if empty.any():
+            row = int(np.argmax(empty.any(axis=1)))
+            role = "source" if empty[row, 0] else "target"
+            raise lines.field_error(role, b"", self.name, self.line_of(row))
+
+    def integers(self, ids: str) -> NDArray[np.int64]:
+        from softvec.kernels import text as kernels
+
+        pairs = np.empty((len(self.starts), 2), dtype=np.int64)
+        bad = kernels.parse_integers(self.buf, self.starts, self.ends, 2, pairs)
+        if bad < 0:
+            return pairs
+        if ids != "integer":
+            raise _NotIntegers
+        fields = [self.field(bad, 0), self.field(bad, 1)]
+        wrong = fields[0] if not lines.all_integers(fields[:1]) else fields[1]
+        raise _not_integer(wrong, self.name, self.line_of(bad))
+
+    def tokens(self) -> Tokens:
+        return Tokens.hashed(self.buf, self.starts[:, :2], self.ends[:, :2])
+
+    def decimals(self, column: int, role: str) -> NDArray[np.float64]:
+        from softvec.kernels import text as kernels
+
+        out = np.empty(len(self.starts), dtype=np.float64)
+        hard = np.empty(len(self.starts), dtype=np.int64)
+        n_hard = kernels.parse_decimals(self.buf, self.starts, self.ends, column, _POWERS, out, hard)
+        for row in hard[:n_hard].tolist():
+            token = self.field(row, column)
+            try:
+                out[row] = float(token)
+            except ValueError:
+                raise lines.field_error(role, token, self.name, self.line_of(row)) from None
+            if b"_" in token:  # Python takes 1_000 for a number
+                raise lines.field_error(role, token, self.name, self.line_of(row))
+        return out
+
+    def times(self, column: int) -> NDArray[Any]:
+        from softvec.kernels import text as kernels
+
+        whole = np.empty((len(self.starts), 1), dtype=np.int64)
+        starts, ends = self.starts[:, column:], self.ends[:, column:]
+        if kernels.parse_integers(self.buf, starts, ends, 1, whole) < 0:
+            return whole[:, 0]
+        return self.decimals(column, "time")

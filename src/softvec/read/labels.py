@@ -1,0 +1,172 @@
+"""Known labels of named items, from a file: for colours and for scores."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.core.errors import InputError
+from softvec.core.untrusted import reading
+from softvec.names import Labels
+from softvec.names.align import align_labels, label_codes
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.streams import open_source
+
+_NO_LABEL = ("", "-1", "NA", "nan")
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Labels of n items, each item with none, one or several.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        The different labels, in order of first appearance.
+    members : csr_array of shape (n, len(classes))
+        1 where an item carries a label.
+    unmatched : int
+        Names in the file that no item has.
+    """
+
+    classes: tuple[str, ...]
+    members: sparse.csr_array
+    unmatched: int = 0
+
+    @property
+    def multiple(self) -> bool:
+        """Whether some item carries several labels."""
+        return bool((np.diff(self.members.indptr) > 1).any())
+
+    @property
+    def codes(self) -> np.ndarray:
+        """One class number for each item, its first; -1 for none."""
+        counts = np.diff(self.members.indptr)
+        codes = np.full(len(counts), -1, np.int64)
+        codes[counts > 0] = self.members.indices[self.members.indptr[:-1][counts > 0]]
+        return codes
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The first label of each item, None for none."""
+        return [self.classes[code] if code >= 0 else None for code in self.codes]
+
+
+def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
+    """Read the labels of ``names``.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy`` with one integer a row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
+        matrix; or text, perhaps gzipped: lines of a name and its label or labels, separated by tabs,
+        commas or blanks, or one label a line. Without names, label i is that of item i where the items are
+        called 0..n-1, and the order is that of the vectors otherwise.
+    names : Labels
+        The items, in order.
+
+    Returns
+    -------
+    Groups
+    """
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f"{path}: no such file")
+    if file.is_dir():
+        raise InputError(f"{path} is a directory; expected a file of labels")
+    if file.suffix in (".npy", ".npz"):
+        return _from_array(_load(file), names, path)
+    return _from_text(_text(file), names, path)
+
+
+def _load(file: Path) -> Any:
+    with reading(str(file), "file of labels"), open(file, "rb") as stream:
+        size = length_of(stream)
+        if file.suffix == ".npy":
+            return read_array(stream, size, str(file))
+        return sparse_matrix(read_archive(stream, str(file)), size, str(file))
+
+
+def _from_array(array: Any, names: Labels, path: Any) -> Groups:
+    n = len(names)
+    try:
+        aligned = align_labels(array, n, names, from_file=True)
+        if aligned.ndim == 2:
+            members = sparse.csr_array(aligned != 0)
+            return Groups(tuple(str(j) for j in range(members.shape[1])), members)
+        codes, classes = label_codes(aligned)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    known = np.flatnonzero(codes >= 0)
+    return _groups(known, codes[known], [str(c) for c in classes], n)
+
+
+def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: int = 0) -> Groups:
+    shape = (n, len(classes))
+    members = sparse.csr_array((np.ones(len(rows), np.int8), (rows, codes)), shape=shape)
+    members.sum_duplicates()
+    members.data[:] = 1
+    return Groups(tuple(classes), members, unmatched)
+
+
+def _text(file: Path) -> list[str]:
+    with reading(str(file), "text of labels"), open_source(file).seekable() as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
+    kept = [line.rstrip("\r") for line in lines]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    if not kept:
+        raise InputError(f"{file} is empty; expected a file of labels")
+    return kept
+
+
+def _from_text(lines: list[str], names: Labels, path: Any) -> Groups:
+    split = _splitter(lines)
+    fields = [split(line) for line in lines]
+    if all(len(parts) == 1 for parts in fields):
+        labels = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
+        return _from_array(np.array(labels, dtype=object), names, path)
+    rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
+    for number, (name, *labels) in enumerate(fields, start=1):
+        at = _row(names, name)
+        if at < 0:
+            unmatched += 1
+            continue
+        if not labels:
+            raise InputError(f"{path}, line {number:,}: a name without a label: {name!r}")
+        for label in labels:
+            if label not in _NO_LABEL:
+                rows.append(at)
+                codes.append(table.setdefault(label, len(table)))
+    if not rows:
+        raise InputError(
+            f"{path}: none of its {len(fields):,} lines names a vector (first: {fields[0][0]!r})"
+        )
+    return _groups(rows, codes, list(table), len(names), unmatched)
+
+
+def _splitter(lines: list[str]) -> Any:
+    """Tell what separates the fields: a tab if there are any, else a comma, else blanks."""
+    sample = lines[:1000]
+    if any("\t" in line for line in sample):
+        return lambda line: [part.strip() for part in line.split("\t")]
+    if all("," in line for line in sample):
+        return lambda line: [part.strip() for part in line.split(",")]
+    return lambda line: re.split(r"\s+", line.strip())
+
+
+def _row(names: Labels, text: Hashable) -> int:
+    if text in names:
+        return names.index(text)
+    try:
+        number = int(text)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return -1
+    return names.index(number) if number in names else -1

@@ -1,0 +1,333 @@
+"""Tables in text, line by line in plain Python: the rules of the format, and messages about bad lines.
+
+Small files are read this way; large ones by :mod:`softvec.kernels.text`, which follows the same rules.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softvec.core.errors import InputError
+from softvec.read.headers import (
+    DIGITS,
+    GROUPED,
+    INTEGER,
+    NUMBER,
+    find_decimal,
+    find_header,
+    plain_number,
+)
+from softvec.read.roles import Column, Layout, find_roles, is_stamp
+
+COMMENTS = b"#%"
+_BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
+_CONTROL = bytes(range(33))
+_NAMES = {0: "blanks", 9: "tabs", 44: "commas", 59: "semicolons", 124: "bars"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """How a text table is laid out.
+
+    Attributes
+    ----------
+    delimiter : int
+        The byte between fields, or 0 for runs of blanks.
+    comments : bytes
+        Bytes that open a comment line.
+    header : tuple of str or None
+        Names of the columns, if the first line has them.
+    n_fields : int
+        Fields on each line.
+    roles : dict
+        Column of ``source``, ``target``, ``weight`` and ``time``.
+    quoted : bool
+        Whether fields may be quoted, which leaves the reading to Arrow.
+    layout : Layout
+        What the columns hold.
+    guesses : tuple of str
+        What is not certain about it, one line each.
+    decimal : bytes
+        The decimal mark of numbers: a comma where they are written so.
+    """
+
+    delimiter: int
+    comments: bytes
+    header: tuple[str, ...] | None
+    n_fields: int
+    roles: dict[str, int]
+    quoted: bool = False
+    layout: Layout = field(default_factory=lambda: Layout((), {}))
+    guesses: tuple[str, ...] = ()
+    decimal: bytes = b"."
+    separators: bool = False  # thousands are set apart by the mark that is not the decimal one
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column looks numeric."""
+        return tuple(column.numeric for column in self.layout.columns)
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == b"." and not self.separators
+
+
+def split(line: bytes, delimiter: int) -> list[bytes]:
+    """Split one line into fields.
+
+    >>> split(b" 1\\t 2 \\r", 0), split(b"a, b c,", ord(","))
+    ([b'1', b'2'], [b'a', b'b c', b''])
+    """
+    if delimiter == 0:
+        return line.translate(_BLANKS).split()
+    line = line.lstrip(b" " if delimiter == 9 else _CONTROL)
+    if has_quotes(line, delimiter):
+        text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
+        fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
+        return [field.encode("utf-8", "surrogateescape") for field in fields]
+    return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
+
+
+def has_quotes(text: bytes, delimiter: int) -> bool:
+    """Whether a field somewhere in a text starts with a quote."""
+    if delimiter == 0 or b'"' not in text:
+        return False
+    return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
+
+
+def is_data(line: bytes, comments: bytes) -> bool:
+    """Whether a line is neither empty nor a comment."""
+    stripped = line.lstrip(_CONTROL)
+    return bool(stripped) and stripped[0] not in comments
+
+
+def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
+    """Return the data lines in the first lines of a text."""
+    return [line for line in head.split(b"\n") if is_data(line, comments)]
+
+
+def marked_names(head: bytes, comments: bytes) -> bytes | None:
+    """Return the first line among the data that looks like a name, as ``#tag other``, but is a comment."""
+    seen = False
+    for line in head.split(b"\n"):
+        stripped = line.strip()
+        if is_data(line, comments):
+            seen = True
+        elif seen and re.match(rb"[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", stripped or b" "):
+            return stripped
+    return None
+
+
+def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
+    """Return the most frequent number of fields and the share of lines that have it."""
+    counts = Counter(len(split(line, delimiter)) for line in lines)
+    number, times = counts.most_common(1)[0]
+    return number, times / len(lines)
+
+
+def find_delimiter(lines: Sequence[bytes]) -> int:
+    """Return the delimiter that cuts most lines into the same number of fields, at least two.
+
+    >>> [chr(find_delimiter([line])) for line in (b"Rome, Italy\\tParis, France", b"1;2;0,5", b"a,b")]
+    ['\\t', ';', ',']
+    """
+    best, best_share, best_number = 0, 0.0, 0
+    for delimiter in (9, 44, 59, 124):
+        if not any(delimiter in line for line in lines):
+            continue
+        number, share = modal_fields(lines, delimiter)
+        if number < 2 or (delimiter != 9 and _mostly_spaced(lines, delimiter)):
+            continue
+        if delimiter == 44 and _within_numbers(lines):
+            continue
+        if delimiter == 9 and share == 1:
+            return 9
+        if (share, number) > (best_share, best_number):
+            best, best_share, best_number = delimiter, share, number
+    number, share = modal_fields(lines, 0)
+    # blanks of any kind, where they cut more lines alike than a single character does
+    return 0 if number >= 2 and share > best_share else best
+
+
+def _within_numbers(lines: Sequence[bytes]) -> bool:
+    """Whether all commas are decimal marks of fields between blanks: ``ann bob 0,5``."""
+    decimal = re.compile(rb"([^,]*\s[0-9]+,[0-9]+)+[^,]*")
+    return all(decimal.fullmatch(line) for line in lines if b"," in line)
+
+
+def _mostly_spaced(lines: Sequence[bytes], delimiter: int) -> bool:
+    """Whether fields read like prose (blanks inside most of them), as the commas of a text leave them."""
+    if any(has_quotes(line, delimiter) for line in lines[:200]):
+        return False
+    fields = [field for line in lines[:200] for field in split(line, delimiter)]
+    return sum(b" " in field for field in fields) > 0.5 * len(fields)
+
+
+def find_table(
+    lines: Sequence[bytes],
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    comments: bytes = COMMENTS,
+    columns: Any = None,
+    weight: Any = None,
+    decimal: str | None = None,
+    name: str = "the table",
+) -> Table:
+    """Work out the layout of a table from some of its data lines; what is given is not guessed."""
+    if not lines:
+        raise InputError(
+            f"{name} is empty: there are no edges in it (lines that start with one of "
+            f"{comments.decode()} are comments; comment=None reads them)"
+        )
+    byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
+    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
+        raise InputError(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or give the graph itself"
+        )
+    rows = [split(line, byte) for line in lines]
+    n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
+    quoted = any(has_quotes(line, byte) for line in lines)
+    first = [field.decode("utf-8", "replace") for field in rows[0]]
+    guesses: list[str] = []
+    if header is None:
+        header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
+    body = rows[1:] if header else rows
+    if header and len(first) != n_fields:
+        if len(first) == n_fields - 1 and len(body) and _is_count_or_text(body):
+            first = ["", *first]  # R leaves the name of the row names out
+        else:
+            raise InputError(
+                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give "
+                "header=False or repair it"
+            )
+    if header and not body:
+        raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
+    full = [row for row in body if len(row) == n_fields]
+    mark, separators = find_decimal(full, byte, decimal, name, guesses)
+    titles: Sequence[str | None] = first if header else [None] * n_fields
+    described = [_describe(titles[c], [row[c] for row in full], mark, separators) for c in range(n_fields)]
+    layout = find_roles(described, columns, weight, name)
+    return Table(
+        byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
+        (*guesses, *layout.guesses), mark, separators,
+    )  # fmt: skip
+
+
+def _is_count_or_text(body: list[list[bytes]]) -> bool:
+    return len({row[0] for row in body}) == len(body)
+
+
+def _wanted_names(columns: Any, weight: Any) -> list[str]:
+    """Return the columns that the user names: then there is a header that has them."""
+    given = list(columns.values()) if isinstance(columns, dict) else columns
+    given = list(given) if isinstance(given, list | tuple) else []
+    return [column for column in [*given, weight] if isinstance(column, str)]
+
+
+def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: bool) -> Column:
+    """Say what a column of text holds."""
+    present = [f for f in fields if f and f != b"{}"]  # networkx writes {} where an edge has no data
+    plain = mark == b"." and not separators
+    shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
+    # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
+    numeric = len(shown) > 0 and sum(bool(NUMBER.fullmatch(f)) for f in shown) >= 0.8 * len(fields)
+    if numeric:
+        whole = all(DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
+        numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]
+        return Column(title, True, whole, values=numbers)
+    texts = [f.decode("utf-8", "replace") for f in present]
+    dates = len(texts) > 0 and sum(map(is_stamp, texts)) >= 0.8 * len(fields)
+    return Column(title, stamps=dates, values=texts)
+
+
+def delimiter_byte(delimiter: str) -> int:
+    """Return the byte of a delimiter given by the user; blanks of any kind are 0."""
+    named = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "whitespace": " ", "\\t": "\t"}
+    text = named.get(delimiter, delimiter)
+    if text == " ":
+        return 0
+    if len(text) != 1 or not text.isascii() or text in "\n\r\"'":
+        raise InputError(f"delimiter is {delimiter!r}; expected one character, or ' ' for blanks of any kind")
+    return ord(text)
+
+
+def parse(
+    text: bytes, table: Table, name: str, line: int = 1, skip: bool = False
+) -> tuple[list[list[bytes]], list[int]]:
+    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error.
+
+    With ``skip`` the first data line, a header, is left out.
+    """
+    rows, numbers = [], []
+    for number, raw in enumerate(text.split(b"\n"), start=line):
+        if not is_data(raw, table.comments):
+            continue
+        if skip:
+            skip = False
+            continue
+        fields = split(raw, table.delimiter)
+        if len(fields) != table.n_fields:
+            raise InputError(ragged(raw, fields, table, name, number))
+        rows.append(fields)
+        numbers.append(number)
+    return rows, numbers
+
+
+def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int) -> str:
+    """Say what is wrong with a line of too many or too few fields."""
+    shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
+    found = f"{len(fields)} column{'s' * (len(fields) != 1)}"
+    between = _NAMES.get(table.delimiter, repr(chr(table.delimiter)))
+    return (
+        f"{name}, line {number}: {found} where other lines have {table.n_fields}, separated by {between}: "
+        f"{shown!r}"
+    )
+
+
+def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
+    """Return the error for a missing name, or a weight or time that is not a number."""
+    if not field:
+        return InputError(f"{name}, line {number}: the {role} is missing")
+    shown = field[:60].decode("utf-8", "replace")
+    return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number")
+
+
+def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
+    """Return a field as a float, written as the table writes numbers."""
+    if table is not None and not table.plain:
+        field = plain_number(field, table.decimal)
+    try:
+        if not NUMBER.fullmatch(field):
+            raise ValueError
+        return float(field)
+    except ValueError:
+        raise field_error(role, field, name, number) from None
+
+
+def all_integers(fields: Sequence[bytes]) -> bool:
+    """Whether all fields are canonical integers that fit into 64 bits."""
+    limit = 2**63
+    return all(INTEGER.fullmatch(field) and (len(field) < 19 or abs(int(field)) < limit) for field in fields)
+
+
+def looks_temporal(table: Table, lines: Sequence[bytes]) -> bool:
+    """Whether a table without a header reads ``t i j``: sorted times apart from ids that fill two columns."""
+    if table.header is not None or table.n_fields < 3 or len(lines) < 10:
+        return False
+    rows = [split(line, table.delimiter)[:3] for line in lines]
+    if any(len(row) < 3 or not all_integers(row) for row in rows):
+        return False
+    t, i, j = np.array(rows).astype(np.int64).T
+    left, right, times = set(i.tolist()), set(j.tolist()), set(t.tolist())
+    alike = len(left & right) >= 0.3 * len(left | right)
+    return bool(np.all(np.diff(t) >= 0) and alike and len(left | right) > 4 and not times & (left | right))

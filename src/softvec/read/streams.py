@@ -1,0 +1,301 @@
+"""Where bytes come from: files, standard input, open files; compressed or not; in blocks of whole lines."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from softvec.core.errors import InputError
+from softvec.core.untrusted import check_expanded, most_expanded, one_line
+
+BLOCK = 4 << 20
+_LONGEST_LINE = 256 << 20
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
+SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named, re-readable sequence of bytes; compression is seen through.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    suffix : str
+        The extension in lower case, without that of the compression.
+    compression : str or None
+    """
+
+    name: str
+    suffix: str
+    compression: str | None
+    path: Path | None
+    spooled: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes as they are stored, compressed or not."""
+        if self.path is not None:
+            return self.path.stat().st_size
+        return os.fstat(self.spooled.fileno()).st_size
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the decompressed bytes from the start; damage on the way is an InputError."""
+        try:
+            if self.path is not None:
+                raw: Any = open(self.path, "rb")  # noqa: SIM115 - closed below
+            else:
+                raw = self.spooled
+                raw.seek(0)
+            try:
+                yield self._decompressed(raw)
+            finally:
+                if self.path is not None:
+                    raw.close()
+        except (OSError, EOFError) as error:
+            if self.compression and not isinstance(error, PermissionError | FileNotFoundError):
+                raise InputError(
+                    f"{self.name}: the {self.compression} data is damaged or cut off ({one_line(error)})"
+                ) from None
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise InputError(f"cannot read {self.name}: {reason}") from None
+
+    def _decompressed(self, raw: IO[bytes]) -> Any:
+        if self.compression is None:
+            return raw
+        if self.compression == "xz":
+            import lzma
+
+            return _Translated(lzma.LZMAFile(raw), lzma.LZMAError)
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), self.compression)
+
+    def head(self, size: int = 65_536) -> bytes:
+        """Return the first ``size`` bytes, or all there are."""
+        with self.open() as stream:
+            return _read(stream, size)
+
+    @contextlib.contextmanager
+    def seekable(self) -> Iterator[IO[bytes]]:
+        """Open the decompressed bytes as a file that can seek, for formats that need to."""
+        if self.compression is None:
+            with self.open() as stream:
+                yield stream
+            return
+        with tempfile.TemporaryFile() as copy:
+            with self.open() as stream:
+                while block := stream.read(BLOCK):
+                    copy.write(block)
+                    check_expanded(copy.tell(), self.size, self.name, f"the {self.compression} data")
+            copy.seek(0)
+            yield copy
+
+
+class Bounded(io.RawIOBase):
+    """A decompressed stream that ends in an error where it expands too far."""
+
+    def __init__(self, stream: Any, stored: int, name: str):
+        self._stream, self._stored, self._name = stream, stored, name
+        self._most = most_expanded(stored)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:  # decompresses all of it, so never beyond the limit
+            while self.read(BLOCK):
+                pass
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        got = self._stream.readinto(buffer)
+        if self._stream.tell() > self._most:
+            check_expanded(self._stream.tell(), self._stored, self._name, "its gzip data")
+        return got
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _Translated:
+    """A reader whose own class of errors becomes OSError."""
+
+    def __init__(self, stream: Any, error: type[Exception]):
+        self._stream, self._error = stream, error
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return self._stream.read(size)
+        except self._error as error:
+            raise OSError(str(error)) from None
+
+
+def _read(stream: Any, size: int) -> bytes:
+    """Read ``size`` bytes unless the stream ends; a single call may return fewer."""
+    parts = []
+    while size > 0 and (part := stream.read(size)):
+        parts.append(bytes(part))
+        size -= len(part)
+    return b"".join(parts)
+
+
+def open_source(where: Any) -> Source:
+    """Return the source behind a path, ``"-"`` (standard input) or a binary file object."""
+    if isinstance(where, Source):
+        return where
+    if hasattr(where, "read"):
+        return _spool(where, str(getattr(where, "name", "the stream")))
+    try:
+        path = Path(where)
+    except TypeError:
+        raise InputError(f"{where!r} is not a path; expected a file name, '-' or an open file") from None
+    if os.fspath(where) == "-":
+        return _spool(sys.stdin.buffer, "standard input")
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; give a file (a folder of texts: read_corpus)")
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(6)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except PermissionError:
+        raise InputError(f"cannot read {path}: permission denied") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    suffix = path.suffix.lower()
+    compression = _compression(magic)
+    if compression is None and suffix in SUFFIXES and magic:
+        raise InputError(f"{path} is named {suffix}, but does not hold {SUFFIXES[suffix]} data")
+    if suffix in SUFFIXES:
+        suffix = Path(path.stem).suffix.lower()
+    return Source(str(path), suffix, compression, path)
+
+
+def _spool(stream: Any, name: str) -> Source:
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
+    try:
+        shutil.copyfileobj(stream, copy, BLOCK)
+    except TypeError:
+        copy.close()
+        raise InputError(f"{name} is open as text; open it as binary ('rb')") from None
+    copy.seek(0)
+    source = Source(name, "", _compression(copy.read(6)), None, copy)
+    weakref.finalize(source, copy.close)
+    return source
+
+
+def _compression(magic: bytes) -> str | None:
+    return next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
+
+
+_SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
+
+
+def text_encoding(head: bytes, encoding: str | None) -> str:
+    """Return the encoding of a text: the one given, the one its byte-order mark tells, or UTF-8."""
+    if encoding is not None:
+        try:
+            return codecs.lookup(encoding).name
+        except LookupError:
+            raise InputError(f"encoding is {encoding!r}, which Python does not know") from None
+    return next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
+
+
+def text_blocks(
+    source: Source,
+    *,
+    encoding: str | None = None,
+    whole_lines: bool = True,
+    block: int = BLOCK,
+    longest: int = _LONGEST_LINE,
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
+
+    Blocks end at line ends, or with ``whole_lines=False`` at any blank. A byte-order mark is removed,
+    lone carriage returns become line ends, other encodings become UTF-8; what is not UTF-8 is an error
+    with its line, as is a line of more than ``longest`` bytes.
+    """
+    line = 1
+    carry = b""
+    first = True
+    decoder: codecs.IncrementalDecoder | None = None
+    lone_returns = False
+    with source.open() as stream:
+        while True:
+            raw = _read(stream, block)
+            if first:
+                chosen = text_encoding(raw, encoding)
+                if chosen != "utf-8":
+                    decoder = codecs.getincrementaldecoder(chosen)("strict")
+                elif raw.startswith(codecs.BOM_UTF8):
+                    raw = raw[3:]
+                lone_returns = b"\r" in raw and b"\n" not in raw and decoder is None
+                raw = _SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
+                first = False
+            ended = len(raw) == 0
+            if decoder is not None:
+                raw = _decode(decoder, raw, ended, source.name, line)
+            if lone_returns:
+                raw = raw.replace(b"\r", b"\n")
+            data = carry + raw
+            if ended:
+                if data:
+                    yield _valid(data, source.name, line), line
+                return
+            cut = data.rfind(b"\n") + 1
+            if not whole_lines and cut == 0:
+                cut = max(data.rfind(b" "), data.rfind(b"\t")) + 1
+            carry = data[cut:]
+            if len(carry) > longest:
+                raise InputError(f"{source.name}, line {line}: longer than {longest >> 20} MiB; not a table")
+            if cut:
+                piece = data[:cut]
+                yield _valid(piece, source.name, line), line
+                line += piece.count(b"\n")
+
+
+def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: str, line: int) -> bytes:
+    try:
+        return decoder.decode(raw, final).encode("utf-8")
+    except UnicodeError as error:
+        raise InputError(f"{name}, line {line} or later: {error}; pass another encoding=") from None
+
+
+def _valid(block: bytes, name: str, line: int) -> bytes:
+    if not block.isascii():
+        try:
+            block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            at = line + block.count(b"\n", 0, error.start)
+            raise InputError(
+                f"{name}, line {at}: byte 0x{block[error.start]:02x} is not UTF-8; save the file as UTF-8 "
+                "or pass its encoding, such as encoding='latin-1'"
+            ) from None
+    if b"\0" in block:
+        at = line + block.count(b"\n", 0, block.index(b"\0"))
+        raise InputError(
+            f"{name}, line {at}: a zero byte; this is not a text file, nor a format softvec knows"
+        )
+    return block
