@@ -263,8 +263,8 @@ def test_edges_from_graphs_matrices_and_pairs(emb, tmp_path):
     graph = nx.Graph(pairs)
     graph.add_edge("n5", "n6")
     expected = {(0, 1), (2, 4), (3, 4), (5, 6)}
-    (tmp_path / "edges.txt").write_text("".join(f"{a} {b}\n" for a, b in graph.edges))
-    sources = [graph, ig.Graph.TupleList(graph.edges), list(graph.edges), tmp_path / "edges.txt"]
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in graph.edges))
+    sources = [graph, ig.Graph.TupleList(graph.edges), list(graph.edges), tmp_path / "edges.csv"]
     for source in sources:
         edges = emb.map(edges=source, method="pca").content.edges
         assert {tuple(sorted(pair)) for pair in zip(edges.source.tolist(), edges.target.tolist())} == expected
