@@ -5,11 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 SITE := docs/_build/html
 
-<<<<<<< HEAD
-.PHONY: demo test lint browser test-slow bench bench-peers bench-scaling paper paper-quick docs clean
-=======
-.PHONY: demo test lint test-slow test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
->>>>>>> main
+.PHONY: demo test lint browser test-slow test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"

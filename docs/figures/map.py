@@ -18,7 +18,7 @@ import softvec
 from softvec.map import Map
 
 WORDS = 4000
-WORD = "storm"
+WORD = "attack"
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
@@ -44,7 +44,8 @@ def photograph(page: Map, target: Path) -> None:
         window.locator("#search").fill(WORD)
         window.locator("#list button").first.click()
         window.locator("#search").press("Escape")
-        window.evaluate("async () => { const app = await softvecMap; app.show([app.state.focus], 2.5); }")
+        window.evaluate("async () => { const app = await softvecMap; app.show([app.state.focus], 1.9); }")
+        window.locator("#points").focus()
         window.wait_for_timeout(1500)
         window.screenshot(path=target)
         browser.close()

@@ -68,6 +68,14 @@ class Scale {
     this.log = this.low > 0 && this.high > 20 * middle;
   }
 
+  // Return an end of the range as text, no finer than a thousandth of the range.
+  show(value) {
+    const range = this.high - this.low;
+    if (this.log || !(range > 0)) return formatNumber(value);
+    const step = 10 ** (Math.floor(Math.log10(range)) - 3);
+    return formatNumber(Number((Math.round(value / step) * step).toPrecision(12)));
+  }
+
   share(value) {
     const f = this.log ? Math.log : (v) => v;
     return this.high > this.low ? (f(value) - f(this.low)) / (f(this.high) - f(this.low)) : 0.5;

@@ -18,6 +18,7 @@ from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
+GIVEN = "given coordinates"
 MAX_EDGES = 50_000  # drawn in a page; more is a grey blot and slow on a phone
 AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched unasked: half a minute
 AUTO_COMMUNITIES = 20_000  # items up to which communities are searched unasked: a few seconds
@@ -119,7 +120,7 @@ def lay_out(
         if not np.isfinite(Z).all():
             row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
             raise InputError(f"coordinates hold NaN or infinite values (first: row {row})")
-        return Z, "given coordinates"
+        return Z, GIVEN
     if method == "auto":
         method = auto_method(len(both))
     titles = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}

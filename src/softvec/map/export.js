@@ -85,7 +85,7 @@ function drawLegend(app, context, theme) {
       context.fillRect(20 + i, 46, 1.5, 9);
     }
     context.fillStyle = INK[theme];
-    const range = `${formatNumber(scale.low)} – ${formatNumber(scale.high)}`;
+    const range = `${scale.show(scale.low)} – ${scale.show(scale.high)}`;
     context.fillText(`${visible(column.name, 30)}: ${range}`, 150, 51);
   }
   if (column?.kind !== "category") return;

@@ -95,8 +95,8 @@ class Legend {
     const { scale } = app;
     const stops = Array.from({ length: 9 }, (_, i) => css(ramp(app.theme, i / 8)));
     byId("bar-colours").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-    byId("bar-low").textContent = formatNumber(scale.low);
-    byId("bar-high").textContent = formatNumber(scale.high);
+    byId("bar-low").textContent = scale.show(scale.low);
+    byId("bar-high").textContent = scale.show(scale.high);
     byId("bar-scale").textContent = scale.log ? "logarithmic" : "";
   }
 }

@@ -70,7 +70,7 @@ function followWindow(app) {
     const panel = byId("panel").getBoundingClientRect();
     const legend = byId("legend").getBoundingClientRect();
     app.view.resize(width, height, {
-      left: narrow ? 0 : panel.right,
+      left: narrow ? 50 : panel.right,
       right: narrow || width < 1000 ? 0 : width - legend.left,
       top: narrow ? 48 : 0,
       bottom: narrow ? height - panel.top : byId("timebar").hidden ? 0 : 60,

@@ -235,4 +235,5 @@ def _title(embedding: Embedding, title: str | None) -> str:
 
 
 def _subtitle(embedding: Embedding, how: str) -> str:
-    return f"{embedding.n_components} dimensions, {how}"
+    layout = "" if how == gather.GIVEN else f", {how}"
+    return f"{embedding.n_components} dimensions{layout}"

@@ -93,6 +93,7 @@ class Overlay {
       context.arc(app.screenX(id), app.screenY(id), app.radius(id) + gap, 0, 2 * Math.PI);
       context.stroke();
     };
+    if (app.hits?.length <= RINGED) for (const id of app.hits) ring(id, 1.2, 1.5, ACCENT[theme]);
     if (app.state.focus >= 0) for (const { id } of app.nearest) ring(id, 1, 1, ACCENT[theme]);
     ring(app.state.focus, 2.4, 3, ACCENT[theme]);
     if (app.hover !== app.state.focus) ring(app.hover, 1.8, 2, INK[theme]);
@@ -122,4 +123,5 @@ class Overlay {
   }
 }
 
+const RINGED = 300; // hits with a ring around them, at most
 const ACCENT = { light: "#1668c4", dark: "#6db3ff" };
