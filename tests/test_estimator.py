@@ -186,7 +186,7 @@ def test_row_weights_matter_only_when_kept():
 
 
 def test_transform_puts_a_known_row_near_its_vector():
-    model = fit(karate(), 16, n_epochs=100)
+    model = fit(karate(), 8, n_epochs=100)
     new = model.transform(karate())
     assert np.mean(np.sum(new * model.embedding_, axis=1)) > 0.9
     np.testing.assert_allclose(np.linalg.norm(new, axis=1), 1, atol=1e-5)

@@ -1,6 +1,7 @@
 """Run the corpus and say how each case ended: right, said, refused, or wrong without a word.
 
-``python tests/corpus/outcomes.py [OUTPUT.json]`` counts them for the softvec that is imported.
+``python tests/corpus/outcomes.py NAME`` counts them for the softvec that is imported, and keeps the counts
+under NAME in ``benchmarks/results/corpus.json``; without a name it only prints them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cases import FILES, OBJECTS, Case
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "corpus.json"
 
 
 def write(case: Case, folder: Path) -> Path:
@@ -96,7 +99,8 @@ def main() -> None:
     report = {"cases": sum(total.values()), **total, "unexpected": len(bad)}
     sys.stdout.write("\n".join([*bad, json.dumps(report)]) + "\n")
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(json.dumps(report, indent=1) + "\n")
+        known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps(known | {sys.argv[1]: report}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -74,6 +74,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 2
+    if isinstance(error, OSError) and error.strerror:  # a full disk behind standard output, and the like
+        complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+        return 1
     if isinstance(error, MemoryError):
         complain(f"out of memory: {error}. Try fewer dimensions (--dim) or a smaller input")
         return 1

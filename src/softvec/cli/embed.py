@@ -14,6 +14,7 @@ from softvec.cli.options import (
     Seed,
     Threads,
     check_target,
+    columns_of,
     output_beside,
     parse_settings,
     typed_here,
@@ -191,7 +192,7 @@ def embed(
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
         "names": names, "directed": directed, "weighted": weighted,
-        "weight": _position(weight), "columns": _columns(columns),
+        "weight": _position(weight), "columns": columns_of(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,
@@ -228,13 +229,6 @@ def _window(value: float | None) -> float | None:
 
 def _position(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdigit() else text
-
-
-def _columns(text: str | None) -> list[Any] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
 
 
 def _delimiter(text: str | None) -> str | None:

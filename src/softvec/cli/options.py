@@ -104,6 +104,14 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
+def columns_of(text: str | None) -> list[Any] | None:
+    """Return the columns named on the command line: positions if all are numbers, else names."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
+
+
 def check_target(target: str) -> None:
     """Find out before the work whether its result can be written."""
     from softvec.core.errors import InputError

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import one_line
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.roles import Column, is_stamp
@@ -110,7 +111,9 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             column = column.cast(pa.float64())
         except pa.ArrowInvalid as error:
             dates = " or dates such as 2024-03-01" if role == "time" else ""
-            raise InputError(f"{where}: the {role} column does not hold numbers{dates} ({error})") from None
+            raise InputError(
+                f"{where}: the {role} column does not hold numbers{dates} ({one_line(error)})"
+            ) from None
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)

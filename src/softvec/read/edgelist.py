@@ -137,7 +137,8 @@ def read_edges(source: Source, options: TextOptions) -> Edges:
     for text in table.guesses:
         if options.weighted is None or "weighted=False" not in text:
             guess(f"{source.name}: {text}")
-    _refuse_mixed_ids(table, source.name)
+    if options.ids != "string":
+        _refuse_mixed_ids(table, source.name)
     edges = _read(source, table, options)
     for missing in _MISSING:
         if missing in edges.rows or missing in edges.columns:
@@ -153,7 +154,8 @@ def _refuse_mixed_ids(table: Table, name: str) -> None:
         float_side = ends[1] if ends[0].whole else ends[0]
         if all(value == value // 1 for value in float_side.values):
             raise InputError(
-                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers"
+                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, "
+                "or pass ids='string'"
             )
 
 

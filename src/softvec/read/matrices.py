@@ -15,7 +15,7 @@ from softvec.core.errors import InputError, guess, printable
 from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.read import lines
-from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.edgelist import TextOptions, find_layout
 from softvec.read.formats import square_names
 from softvec.read.kinds import row_names
@@ -41,8 +41,7 @@ def read_npz(source: Source) -> Graph:
 
 def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labels | None:
     found = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-    with reading(name, ".npz file"):
-        return Labels.from_arrays(found) if found else None
+    return stored_names(found, name) if found else None
 
 
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import GuessWarning, InputError, guess
+from softvec.core.untrusted import one_line
 from softvec.names import Labels
 from softvec.read.columns import add_table, check_weights, describe
 from softvec.read.edges import EdgeBuilder, Edges
@@ -19,6 +20,7 @@ from softvec.read.kinds import ends_are_named, row_names, wide_kind
 from softvec.read.roles import Layout, find_roles
 
 _BATCH = 100_000  # rows of an iterable coded at a time
+_WIDE = 64  # columns of a wide frame that tell what it is
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,19 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
     if len(graph) == 0:
         raise InputError("the networkx graph has no nodes")
     counts: dict[Any, int] = {}
+    held: set[Any] = set()
     for _, _, data in graph.edges(data=True):
+        held.update(data)
         for key, value in data.items():
             if isinstance(value, int | float | np.number):
                 counts[key] = counts.get(key, 0) + 1
-    held = {key for _, _, data in graph.edges(data=True) for key in data}
     used = _weight_attribute(weight, held, counts, graph.number_of_edges(), told)
     try:
         matrix = nx.to_scipy_sparse_array(graph, weight=used, dtype=float, format="csr")
     except (TypeError, ValueError) as error:
-        raise InputError(f"the networkx graph has an edge whose {used} is no number: {error}") from error
+        raise InputError(
+            f"the networkx graph has an edge whose {used} is no number: {one_line(error)}"
+        ) from error
     return Graph(matrix, list(graph.nodes), graph.is_directed())
 
 
@@ -163,11 +168,11 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
         levels = [frame.index.get_level_values(k) for k in range(frame.index.nlevels)]
         named = len(levels) > 1 or frame.index.name is not None
         left = {f"level_{k}" if one.name is None else one.name: one for k, one in enumerate(levels)}
-        columns = [(name, frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
-        twice = [name for name, _ in columns if [n for n, _ in columns].count(name) > 1]
-        if twice:
-            raise InputError(f"the frame has more than one column {twice[0]!r}; rename them")
-        return {**(left if named else {}), **dict(columns)}
+        columns = {name: frame.iloc[:, i] for i, name in enumerate(frame.columns)}
+        if len(columns) < len(frame.columns):
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise InputError(f"the frame has more than one column {twice!r}; rename them")
+        return {**(left if named else {}), **columns}
     return {name: frame[name] for name in frame.columns}
 
 
@@ -179,6 +184,8 @@ def frame_layout(frame: Any, columns: Any = None, weight: Any = None) -> Layout:
 
 def wide_frame(frame: Any) -> str | None:
     """Say whether a frame is a matrix, its rows items: "features", or "bipartite" for counts; else None."""
+    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
+        frame = frame.iloc[:, :_WIDE]
     described = [describe(name, column) for name, column in frame_columns(frame).items()]
     if len(described) < 2:
         return None
@@ -192,6 +199,10 @@ def wide_frame(frame: Any) -> str | None:
         whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
         kind = None if ends_are_named(layout) else "bipartite" if whole else "features"
     return kind
+
+
+def _all_numbers(frame: Any) -> bool:
+    return all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes)
 
 
 def _text_index(frame: Any) -> bool:
@@ -210,6 +221,8 @@ def matrix_of_frame(frame: Any) -> Graph:
                                       for dtype in frame.dtypes):  # fmt: skip
         numbers: Any = sparse.csr_array(frame.sparse.to_coo())
         return Graph(numbers, _index_names(frame), None, list(frame.columns))
+    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
+        return Graph(frame.to_numpy(), _index_names(frame), None, list(frame.columns))
     table = {n: c for n, c in frame_columns(frame).items() if n in set(getattr(frame, "columns", ())) or
              not hasattr(frame, "iloc")}  # fmt: skip
     described = [describe(name, column) for name, column in table.items()]
@@ -251,8 +264,7 @@ def square_frame(frame: Any) -> Graph | None:
     names = list(frame.columns)
     rows = len(frame)
     if hasattr(frame, "index"):
-        numeric = all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes)
-        if not numeric or rows != len(names):
+        if rows != len(names) or not _all_numbers(frame):
             return None
         if list(frame.index) == names:
             return Graph(frame.to_numpy(), names)

@@ -280,7 +280,7 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
     try:
         return decoder.decode(raw, final).encode("utf-8")
     except UnicodeError as error:
-        raise InputError(f"{name}, line {line} or later: {error}; pass another encoding=") from None
+        raise InputError(f"{name}, line {line} or later: {one_line(error)}; pass another encoding=") from None
 
 
 def _valid(block: bytes, name: str, line: int) -> bytes:

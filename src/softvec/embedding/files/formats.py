@@ -57,11 +57,16 @@ class VectorTable:
     context_names: Labels | None = None
     sizes: NDArray[np.float64] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    extras: dict[str, NDArray[Any]] = field(default_factory=dict)
+    index: tuple[NDArray[np.uint8], dict[str, Any]] | None = None  # a saved search index and its recall
 
     def side(self, side: str) -> VectorTable:
         """Return one side alone: ``rows`` or ``context``."""
         if side == "rows":
-            return VectorTable(self.vectors, self.names, sizes=self.sizes, provenance=self.provenance)
+            own = {key: value for key, value in self.extras.items() if key.startswith("stable_")}
+            return VectorTable(
+                self.vectors, self.names, sizes=self.sizes, provenance=self.provenance, extras=own
+            )
         if side != "context":
             raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
         if self.context_vectors is None or self.context_names is None:
@@ -139,7 +144,7 @@ def write_vectors(
 
 
 def read_vectors(
-    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False
+    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False, index: bool = False
 ) -> VectorTable:
     """Read named vectors; the format is told from the content, then from the extension.
 
@@ -150,6 +155,8 @@ def read_vectors(
     format : str, optional
     mmap : bool
         Leave the vectors on disk and read pages as they are used (own format and npy).
+    index : bool
+        Read the search index too, where the file has one (own format).
     """
     from softvec.embedding.files import svec, tables, word2vec
 
@@ -159,7 +166,7 @@ def read_vectors(
     try:
         chosen = format or _sniff(source, os.fspath(path))
         if chosen == "softvec":
-            return svec.read(source, mmap=mmap)
+            return svec.read(source, mmap=mmap, index=index)
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
