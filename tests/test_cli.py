@@ -274,7 +274,7 @@ def test_demo(call, folder):
     assert digits["nmi"] > 0.7
     assert digits["accuracy"] > 0.95
     for one in report["examples"]:
-        for file in (one["vectors"], *one["pictures"]):
+        for file in (one["vectors"], *one["pictures"], one["map"]):
             assert Path(file).stat().st_size > 500
 
 

@@ -23,6 +23,7 @@ from softvec.names import Labels
 
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
+    from softvec.map import Map
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -359,6 +360,18 @@ class Embedding:
         from softvec.plotting import plot_map
 
         return plot_map(self, labels, **options)
+
+    def map(self, labels: Any = None, **options: Any) -> Map:
+        """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
+        from softvec.map import make_map
+
+        return make_map(self, labels, **options)
+
+    def annotate(self, graph: Any, **options: Any) -> Any:
+        """Return a copy of a networkx or igraph graph with x, y and community on its nodes."""
+        from softvec.map import annotate
+
+        return annotate(self, graph, **options)
 
     # files and other libraries
 
