@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softvec.core.errors import InputError
-from softvec.embedding import grouping, search
+from softvec.embedding import groups, projection, search
 from softvec.embedding.checks import as_json, checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
@@ -280,18 +280,35 @@ class Embedding:
     # groups and pictures
 
     def cluster(
-        self, n_clusters: int | None = None, *, random_state: int | None = 0, max_clusters: int = 50
+        self,
+        n_clusters: int | None = None,
+        *,
+        random_state: int | None = 0,
+        max_clusters: int | None = None,
+        verbose: bool = False,
     ) -> NDArray[np.int64]:
-        """Group the vectors with k-means on the sphere; the groups are numbered by falling size.
+        """Group the vectors by their directions; the groups are numbered by falling size.
 
         Parameters
         ----------
         n_clusters : int, optional
-            By default the smallest number, up to sqrt(n) and ``max_clusters``, with about the best mean
-            silhouette on a sample.
+            Number of groups, found by k-means on the unit sphere. By default the groups and their number are
+            those of largest modularity in the softmax graph of the vectors
+            (:func:`softvec.embedding.groups.find_groups`).
+        random_state : int or None
+            Seed.
+        max_clusters : int, optional
+            Most groups to find when ``n_clusters`` is not given (default: no limit).
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Group of each vector; -1 for a vector of zeros, which has no direction.
         """
-        return grouping.cluster(
-            self.vectors, n_clusters, max_clusters=max_clusters, random_state=random_state
+        return groups.find_groups(
+            self.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
         )
 
     def project(
@@ -306,7 +323,7 @@ class Embedding:
         options
             Passed on to scikit-learn's ``TSNE`` or umap-learn's ``UMAP``.
         """
-        return grouping.project(
+        return projection.project(
             self.vectors, method, n_components, random_state=random_state, options=options
         )
 
