@@ -25,12 +25,12 @@ from softvec.core.progress import progress
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.embedding.search import inverse_norms, unit_rows
 
-_SAMPLE = 2000  # vectors of the sample: 4 million cosines
-_SCALES = (1.0, 2.0, 3.5, 6.0, 10.0)  # beta, from two or three groups to groups of ten items of the sample
+_SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
+_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)  # beta, from two or three groups to groups of a few items of the sample
 _TIE = 0.005  # margins this close say nothing about which partition is better: the coarser one is taken
 _PASSES = 5  # over all vectors; after them less than 1% still change their group
 _ROWS = 8192  # of a block of all vectors
-_SAMPLE_ROWS = 256  # of a block of the sample
+_SAMPLE_ROWS = 512  # of a block of the sample
 _ALL_ROWS = 50_000  # k-means with a given number reads all rows at a time up to here, batches above
 # scikit-learn's OpenMP threads spin while they wait: on a busy machine small problems take ten times as
 # long with them as without
@@ -130,8 +130,9 @@ def _automatic(
         return np.zeros(n, np.int64)
     weights = np.minimum(1.0, np.median(scale) / scale).astype(np.float32)  # (n,) length over the median, at most 1
     chosen = np.arange(n)
-    if n > _SAMPLE:
-        chosen = np.sort(np.random.default_rng(random_state).choice(n, _SAMPLE, replace=False))
+    size = int(np.clip(n // 4, *_SAMPLE))
+    if n > size:
+        chosen = np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
     with workers() as pool:
         sample = _Sample.of(unit_rows(V[chosen]), weights[chosen], pool)
         partitions = [sample.partition(beta, pool) for beta in progress(_SCALES, verbose, "groups")]
@@ -153,7 +154,7 @@ class _Partition:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Unit vectors sorted by the clique of nearest neighbours that they belong to.
+    """Unit vectors and their cliques.
 
     Attributes
     ----------
@@ -162,7 +163,7 @@ class _Sample:
     cosines : ndarray of shape (m, m)
         Minus infinity on the diagonal.
     cliques : ndarray of shape (m,)
-        0, 0, ..., 1, ...: components of the graph in which each item is joined to its nearest neighbour.
+        Components of the graph in which each item is joined to its nearest neighbour.
     """
 
     X: NDArray[np.float32]
@@ -182,23 +183,22 @@ class _Sample:
 
         nearest = np.concatenate(pool.map(compare, row_blocks(m, _SAMPLE_ROWS)))
         links = sp.csr_array((np.ones(m, bool), nearest, np.arange(m + 1)), shape=(m, m))
-        _, cliques = connected_components(links, directed=False)
-        order = np.argsort(cliques, kind="stable")
-        return cls(X[order], weights[order], cosines[order][:, order], cliques[order])
+        return cls(X, weights, cosines, connected_components(links, directed=False)[1])
 
     def partition(self, beta: float, pool: Workers) -> _Partition:
         """Return the groups of largest modularity in the softmax graph of sharpness ``beta``."""
-        starts = np.flatnonzero(np.diff(self.cliques, prepend=-1))  # first item of each clique
+        k = int(self.cliques.max()) + 1
 
         def weigh(lo: int, hi: int) -> NDArray[np.float32]:
-            E = np.exp(np.float32(beta) * (self.cosines[lo:hi] - 1)) * self.weights
-            E *= (self.weights[lo:hi] / E.sum(axis=1))[:, None]  # each item spends its own weight
-            return np.add.reduceat(E, starts, axis=1)
+            E = np.float32(beta) * self.cosines[:, lo:hi]  # (m, columns)
+            np.exp(E, out=E)
+            E = _sums(E, self.weights, self.cliques, k)  # (cliques, columns)
+            share = self.weights[lo:hi] / E.sum(axis=0)  # each item spends its own weight
+            return _sums(E.T, share, self.cliques[lo:hi], k)  # (cliques, cliques)
 
-        W = np.concatenate(pool.map(weigh, row_blocks(len(self.X), _SAMPLE_ROWS)))  # (m, cliques)
-        W = np.add.reduceat(W, starts, axis=0).astype(np.float64)
+        W = pool.fold(weigh, row_blocks(len(self.X), _SAMPLE_ROWS), np.add).astype(np.float64)
         groups = louvain(W + W.T)[self.cliques]
-        centroids = _centroids(self.X, self.weights, groups, int(groups.max()) + 1)
+        centroids = unit_rows(_sums(self.X, self.weights, groups, int(groups.max()) + 1))
         _, centroids, margins = _assign(self.X, self.weights, centroids, pool, range(3))
         return _Partition(centroids, float(np.average(margins, weights=self.weights)))
 
@@ -211,10 +211,10 @@ def louvain(W: NDArray[np.float64]) -> NDArray[np.intp]:
     """
     from softvec.kernels import select
 
-    groups = np.arange(len(W))
+    groups, kernels = np.arange(len(W)), select(30 * W.size)
     while True:
         part = np.arange(len(W))
-        select(30 * W.size).move_groups(W, part, 30)
+        kernels.move_groups(W, part, 30)
         numbers, part = np.unique(part, return_inverse=True)
         groups = part[groups]
         if len(numbers) == len(W):
@@ -223,16 +223,10 @@ def louvain(W: NDArray[np.float64]) -> NDArray[np.intp]:
         W = H @ (H @ W).T
 
 
-def _centroids(
-    X: NDArray[np.floating], factors: NDArray[np.float32], groups: NDArray[np.integer], k: int
-) -> NDArray[np.float32]:
-    """Return the unit vectors (k, d) along the weighted sums of the groups."""
-    return unit_rows(_sums(X, factors, groups, k))
-
-
 def _sums(
     X: NDArray[np.floating], factors: NDArray[np.float32], groups: NDArray[np.integer], k: int
 ) -> NDArray[np.float32]:
+    """Return the weighted sums (k, d) of the rows of each group."""
     H = sp.csr_array((factors, (groups, np.arange(len(X)))), shape=(k, len(X)))
     return H @ np.asarray(X, dtype=np.float32)
 
