@@ -103,8 +103,8 @@ def evaluate(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
     c: Annotated[
-        str, typer.Option("--C", help="Inverse regularisation; cv chooses it, which takes 20 times as long.")
-    ] = "1",
+        str, typer.Option("--C", help="Inverse regularisation; cv chooses it by cross-validation.")
+    ] = "cv",
     seed: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,

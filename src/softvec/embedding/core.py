@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softvec.core.checks import choice, integer, plain_json
 from softvec.core.errors import InputError
 from softvec.embedding import groups, projection, search
-from softvec.embedding.checks import as_json, checked_names, checked_sizes, frozen_rows
+from softvec.embedding.checks import checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Embedding:
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
             "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
-            "provenance": MappingProxyType(as_json(provenance or {})),
+            "provenance": MappingProxyType(plain_json(provenance or {})),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -228,12 +229,11 @@ class Embedding:
         if Q.ndim not in (1, 2) or Q.shape[-1] != self.n_components:
             raise InputError(f"query has shape {Q.shape}; expected ({self.n_components},) or (q, same)")
         side = self._side(among)
-        rows, cosines = side._nearest(np.atleast_2d(Q), _positive(n, "n"), method)
+        rows, cosines = side._nearest(np.atleast_2d(Q), integer("n", n), method)
         return (rows, cosines) if Q.ndim == 2 else (rows[0], cosines[0])
 
     def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        if method not in ("auto", "exact", "index"):
-            raise InputError(f"method is {method!r}; expected 'auto', 'exact' or 'index'")
+        choice("method", method, ("auto", "exact", "index"))
         if not np.isfinite(Q).all():
             raise InputError("the query holds NaN or infinite values")
         if method == "index" or (method == "auto" and self._index_pays(len(Q))):
@@ -261,8 +261,7 @@ class Embedding:
         return self.vectors[row] * self._scale[row]
 
     def _side(self, among: str) -> Embedding:
-        if among not in ("rows", "context"):
-            raise InputError(f"among is {among!r}; expected 'rows' or 'context'")
+        choice("among", among, ("rows", "context"))
         return self if among == "rows" else self.context
 
     def _answers(
@@ -270,10 +269,10 @@ class Embedding:
     ) -> list[list[tuple[Hashable, float]]]:
         side = self._side(among)
         extra = max(map(len, skips), default=0)
-        rows, cosines = side._nearest(Q, _positive(n, "n") + extra, "auto")
+        rows, cosines = side._nearest(Q, integer("n", n) + extra, "auto")
         answers = []
-        for found, scores, skip in zip(rows.tolist(), cosines.tolist(), skips):
-            kept = [(row, score) for row, score in zip(found, scores) if row not in skip][:n]
+        for near, scores, skip in zip(rows.tolist(), cosines.tolist(), skips):
+            kept = [(row, score) for row, score in zip(near, scores) if row not in skip][:n]
             answers.append([(side.names[row], score) for row, score in kept])
         return answers
 
@@ -438,11 +437,3 @@ def _as_list(names: Any) -> list[Any]:
     if names is None:
         return []
     return list(names) if isinstance(names, list | np.ndarray | set | frozenset) else [names]
-
-
-def _positive(n: int, what: str) -> int:
-    if not hasattr(n, "__index__"):
-        raise InputError(f"{what} is {n!r}; expected an integer")
-    if n < 1:
-        raise InputError(f"{what} is {n}; expected at least 1")
-    return int(n)

@@ -1,11 +1,11 @@
 """Groups of vectors: their number found, or given.
 
 Without a number, the groups are those of largest modularity in the graph that the vectors imply: item i is
-joined to item j with the softmax weight exp(beta cos(i, j)), as in the model that embeddings are fitted to. On
-a sample of the vectors, items are first joined with their nearest neighbour; the joined items are grouped by
-greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition whose items are
-the closest to their own centroid, compared with the next one, is kept, and all vectors are then assigned to the
-nearest centroid in a few passes. Time and memory are linear in the number of vectors.
+joined to item j with the softmax weight exp(beta cos(i, j)), as in the model that embeddings are fitted to.
+On a sample of the vectors, items are first joined with their nearest neighbour; the joined items are grouped
+by greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition whose
+items are the closest to their own centroid, compared with the next one, is kept, and all vectors are then
+assigned to the nearest centroid in a few passes. Time and memory are linear in the number of vectors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import integer
-from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.embedding.search import inverse_norms, unit_rows
@@ -93,7 +92,9 @@ def k_means(
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    seed = int(random_state.integers(2**31)) if isinstance(random_state, np.random.Generator) else random_state
+    seed = (
+        int(random_state.integers(2**31)) if isinstance(random_state, np.random.Generator) else random_state
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
         if len(X) > _ALL_ROWS if batches is None else batches:
@@ -128,7 +129,9 @@ def _automatic(
     n = len(V)
     if n < 4 or most == 1:
         return np.zeros(n, np.int64)
-    weights = np.minimum(1.0, np.median(scale) / scale).astype(np.float32)  # (n,) length over the median, at most 1
+    weights = np.minimum(1.0, np.median(scale) / scale).astype(
+        np.float32
+    )  # (n,) length over the median, at most 1
     chosen = np.arange(n)
     size = int(np.clip(n // 4, *_SAMPLE))
     if n > size:
@@ -141,7 +144,9 @@ def _automatic(
             return k_means(unit_rows(V), min(most or n, n), random_state=random_state)
         best = max(p.margin for p in partitions)
         centroids = next(p.centroids for p in partitions if p.margin >= best - _TIE)
-        return _assign(V, scale * weights, centroids, pool, progress(range(_PASSES), verbose, "assignment"))[0]
+        return _assign(V, scale * weights, centroids, pool, progress(range(_PASSES), verbose, "assignment"))[
+            0
+        ]
 
 
 @dataclass(frozen=True)
@@ -206,8 +211,8 @@ class _Sample:
 def louvain(W: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return groups of about the largest modularity of a dense symmetric weight matrix.
 
-    Items move one by one to the group of largest gain; groups then become the items of a smaller matrix, until
-    none moves (Blondel et al., 2008).
+    Items move one by one to the group of largest gain; groups then become the items of a smaller matrix,
+    until none moves (Blondel et al., 2008).
     """
     from softvec.kernels import select
 

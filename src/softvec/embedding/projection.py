@@ -13,6 +13,7 @@ from softvec.core.errors import InputError
 from softvec.embedding.groups import small_problem_threads
 from softvec.embedding.search import unit_rows
 
+
 def project(
     V: NDArray[np.floating],
     method: str = "pca",

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.core.progress import progress
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
 
 SCORERS = ("dot", "cosine", "hadamard")
@@ -144,13 +146,13 @@ def score_links(
         X, Y = unit_rows(X), unit_rows(Y)
     score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
     hidden = score(split.positives)
-    found = {}
+    scores = {}
     for kind, pairs in split.negatives.items():
         values = np.concatenate([hidden, score(pairs)])
         truth = np.repeat([1, 0], [len(hidden), len(pairs)])
-        found[f"auc_{kind}"] = float(roc_auc_score(truth, values))
-        found[f"ap_{kind}"] = float(average_precision_score(truth, values))
-    return found
+        scores[f"auc_{kind}"] = float(roc_auc_score(truth, values))
+        scores[f"ap_{kind}"] = float(average_precision_score(truth, values))
+    return scores
 
 
 def link_prediction(
@@ -239,9 +241,9 @@ def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np
 
     A law that offers too few such pairs (hubs joined to everything) is completed by random ones.
     """
-    found = np.empty(0, dtype=np.int64)
+    pairs = np.empty(0, dtype=np.int64)
     for attempt in range(60):
-        size = 2 * (count - len(found)) + 16
+        size = 2 * (count - len(pairs)) + 16
         if attempt < 30:
             i, j = draw(size), draw(size)
         else:
@@ -251,9 +253,9 @@ def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np
         new = (low * n + high)[low != high]
         place = np.minimum(np.searchsorted(keys, new), len(keys) - 1)
         new = new[keys[place] != new] if len(keys) else new
-        merged = np.concatenate([found, new])
+        merged = np.concatenate([pairs, new])
         _, first = np.unique(merged, return_index=True)
-        found = merged[np.sort(first)][:count]
-        if len(found) == count:
+        pairs = merged[np.sort(first)][:count]
+        if len(pairs) == count:
             break
-    return np.stack([found // n, found % n], axis=1)
+    return np.stack([pairs // n, pairs % n], axis=1)

@@ -8,8 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import accuracy_score, roc_auc_score
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.core.progress import progress
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
 
 

@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import unit_rows
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ def bethe_hessian_vectors(
     solver = _Solver(sp.csr_array(part, dtype=np.float64), tol, random_state)
     if n_communities is None:
         n_communities = solver.count_negative(max_communities)
-    found, zeta = solver.vectors(min(n_communities, len(connected) - 2))
-    vectors = np.zeros((n, found.shape[1]))
-    vectors[connected] = found
+    informative, zeta = solver.vectors(min(n_communities, len(connected) - 2))
+    vectors = np.zeros((n, informative.shape[1]))
+    vectors[connected] = informative
     return vectors, zeta, connected
 
 
