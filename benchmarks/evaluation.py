@@ -126,6 +126,7 @@ def main() -> None:
     """Run a part, or everything, and write the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluation", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a million edges, two repeats")
+    parser.add_argument("--large", action="store_true", help="also 100 million edges")
     parser.add_argument("--only", choices=("generators", "classifiers"), help="run one part")
     parser.add_argument("--generate", nargs=2, metavar=("KIND", "EDGES"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -136,7 +137,7 @@ def main() -> None:
     content = read_json(path, {})
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if options.only != "classifiers":
-        sizes = [10**6] if options.quick else [10**6, 10**7, 10**8]
+        sizes = [10**6] if options.quick else [10**6, 10**7] + [10**8] * options.large
         graphs = [in_child(kind, size) for kind in ("rmat", "dcsbm") for size in sizes]
         content["generators"] = {"provenance": provenance(threads), "graphs": graphs}
     if options.only != "generators":
