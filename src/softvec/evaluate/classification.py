@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 from softvec.core.checks import number, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
-from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.evaluate.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.names import Labels
 from softvec.names.align import align_labels, label_codes
@@ -30,7 +30,7 @@ class ClassificationScores:
 
     def __getitem__(self, ratio: float) -> Scores:
         if ratio not in self.by_ratio:
-            raise InputError(f"no ratio {ratio}; there are {', '.join(map(str, self.by_ratio))}")
+            raise InputError(f"no ratio {ratio}; expected one of {', '.join(map(str, self.by_ratio))}")
         return self.by_ratio[ratio]
 
     @property
@@ -120,16 +120,8 @@ def node_classification(
         raise InputError("all labelled nodes have one class; expected at least two (-1 means no label)")
     if normalize:
         X = unit_rows(X)
-    for ratio in ratios:
-        if not 0 < ratio < 1 or not 1 <= round(ratio * len(X)) < len(X):
-            raise InputError(
-                f"ratio {ratio} leaves no node to train or to test on; {len(X)} nodes have labels"
-            )
-    if C != "cv":
-        try:
-            C = number("C", C, above=0)
-        except InputError:
-            raise InputError.of("C", C, "a number above 0 or 'cv'") from None
+    _check_ratios(ratios, len(X))
+    C = _check_C(C)
     rngs = repeat_seeds(random_state, repeats)
     rows: dict[float, list[dict[str, float]]] = {float(ratio): [] for ratio in ratios}
     jobs = [(float(ratio), rng) for rng in rngs for ratio in ratios]
@@ -141,6 +133,19 @@ def node_classification(
     return ClassificationScores(
         {ratio: collect("node classification", rows[ratio], ratio=ratio, **settings) for ratio in rows}
     )
+
+
+def _check_ratios(ratios: Sequence[float], n: int) -> None:
+    for ratio in ratios:
+        if not 0 < ratio < 1 or not 1 <= round(ratio * n) < n:
+            raise InputError(f"ratio {ratio} leaves no node to train or to test on; {n} nodes have labels")
+
+
+def _check_C(C: float | str) -> float | str:
+    try:
+        return C if isinstance(C, str) and C == "cv" else number("C", C, above=0)
+    except InputError:
+        raise InputError.of("C", C, "a number above 0 or 'cv'") from None
 
 
 def label_matrix(labels: Any, n: int, names: Labels | None = None) -> np.ndarray:
@@ -169,8 +174,7 @@ def _score_split(
     X: np.ndarray, Y: np.ndarray, train: np.ndarray, test: np.ndarray, C: float | str, standardize: bool
 ) -> dict[str, float]:
     if standardize:
-        deviation = X[train].std(axis=0)
-        X = (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+        X = standardized(X, train)
     if isinstance(C, str):
         C = _best_C(X[train], Y[train])
     weights = fit_one_vs_rest(X[train], Y[train], C)

@@ -91,3 +91,10 @@ def as_vectors(X: Any, name: str = "X") -> np.ndarray:
 def repeat_seeds(random_state: int | np.random.Generator | None, repeats: int) -> list[np.random.Generator]:
     """Return one independent generator per repeat."""
     return np.random.default_rng(random_state).spawn(integer("repeats", repeats))
+
+
+def standardized(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the features minus their mean over some rows, divided by their deviation over these."""
+    deviation = X[rows].std(axis=0)
+    scaled: np.ndarray = (X - X[rows].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return scaled

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from softvec.core.checks import unit_rows
+from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
@@ -78,7 +78,7 @@ def split_edges(
     if A.shape[0] != A.shape[1] or abs(A - A.T).nnz:
         raise InputError("A must be the symmetric matrix of an undirected graph")
     if not 0 < fraction < 1:
-        raise InputError(f"fraction is {fraction}; it must lie between 0 and 1")
+        raise InputError.of("fraction", fraction, "a number between 0 and 1")
     rng = np.random.default_rng(random_state)
     upper = sp.triu(A, 1).tocoo()
     rows, columns = upper.row.astype(np.int64), upper.col.astype(np.int64)
@@ -135,8 +135,7 @@ def score_links(
     dict
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
-    if scorer not in SCORERS:
-        raise InputError(f"scorer is {scorer!r}; pass one of {', '.join(SCORERS)}")
+    choice("scorer", scorer, SCORERS)
     X = as_vectors(X)
     Y = X if Y is None else as_vectors(Y, "Y")
     n = split.graph.shape[0]

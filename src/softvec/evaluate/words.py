@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from softvec.core.checks import unit_rows
+from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.evaluate.common import Scores, as_vectors, collect
@@ -124,8 +124,7 @@ def word_analogy(
     >>> word_analogy(X, [("man", "king", "woman", "queen")], words=names)["accuracy"]
     1.0
     """
-    if method not in ("add", "mul"):
-        raise InputError(f"method is {method!r}; pass 'add' or 'mul'")
+    choice("method", method, ("add", "mul"))
     vectors, rows = _vectors_and_rows(X, words)
     limit = len(vectors) if restrict is None else min(restrict, len(vectors))
     unit = unit_rows(vectors[:limit])
