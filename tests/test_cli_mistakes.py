@@ -112,7 +112,7 @@ def mistake(folder, capsys):
         (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
-        (["evaluate", "v.svec", "bad.npz"], "bad.npz cannot be read as labels"),
+        (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
         (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),
         (["demo", "-o", "e.txt"], "e.txt is a file"),

@@ -1,12 +1,16 @@
-"""The exceptions for a user's mistake, what was probably meant, and the warning about a guess."""
+"""Exceptions for a user's mistake, the warning about a guess, and text that is safe to print."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
+
+# control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
+CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputError(ValueError):
@@ -69,3 +73,16 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """
     close = difflib.get_close_matches(word, list(known), 1, cutoff)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def printable(text: str) -> str:
+    r"""Return text with codes that a terminal would obey, or could not print, written out.
+
+    Names come from files: one may hold the sequence that sets a window's title or moves the cursor.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2Jb\tc"))
+    a\x1b[2Jb\tc
+    """
+    return CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)

@@ -1,8 +1,10 @@
-"""Checks of what an embedding is made of: vectors become read-only float32, names unique."""
+"""What an embedding is given becomes read-only float32, unique names and plain JSON, or an error."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,3 +44,31 @@ def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
         raise InputError(f"sizes have shape {values.shape}; expected {n} non-negative numbers")
     values.flags.writeable = False
     return values
+
+
+# What a file may carry beside the vectors: which side each array belongs to, and its type.
+EXTRAS = {
+    "classes": ("columns", np.int32),
+    "weights": ("columns", np.float64),
+    "stable_neighbours": ("rows", np.float32),
+    "stable_groups": ("rows", np.float32),
+}
+
+
+def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[str, NDArray[Any]]:
+    """Return read-only arrays of the fit, each of the length of its side."""
+    checked = {}
+    for name, given in extras.items():
+        if name not in EXTRAS:
+            raise InputError(f"unknown extra array {name!r}; expected one of {', '.join(EXTRAS)}")
+        side, dtype = EXTRAS[name]
+        values = np.array(given, dtype=dtype)
+        if values.shape != ((n,) if side == "rows" else (m,)):
+            raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
+        if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
+            raise InputError("classes hold numbers that are no class; expected 0..k-1")
+        if name == "weights" and not (np.isfinite(values).all() and (values > 0).all()):
+            raise InputError("weights hold numbers that are not above 0")
+        values.flags.writeable = False
+        checked[name] = values
+    return MappingProxyType(checked)

@@ -13,6 +13,7 @@ from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.operators import checked_csr
 
 
 def pair_cosines(X: Any, pairs: np.ndarray, Y: Any = None) -> np.ndarray:
@@ -48,7 +49,7 @@ def pair_features(A: sp.sparray | sp.spmatrix, pairs: np.ndarray) -> dict[str, n
     >>> pair_features(star, [[1, 2]])["common_neighbors"].tolist()
     [1.0]
     """
-    A = sp.csr_array(A, dtype=np.float64, copy=True)
+    A = sp.csr_array(checked_csr(A), dtype=np.float64, copy=True)
     A.setdiag(0)
     A.eliminate_zeros()
     A.data[:] = 1.0

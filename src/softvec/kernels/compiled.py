@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, store
+from softvec.kernels._jit import njit
 from softvec.kernels.expsum import add_exponentials, nearest
 
 __all__ = [

@@ -10,8 +10,10 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
+
+from softvec.kernels._jit import njit
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}  # no NaN: inputs are checked
 LOG2E = 1.4426950408889634

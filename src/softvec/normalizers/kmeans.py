@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from threading import Lock
 
 import numpy as np
 
 from softvec import kernels
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import Workers, one_blas_thread, row_blocks
 from softvec.normalizers.base import Array
 
 _BLOCK = 4096
+_WARNINGS = Lock()  # filters of warnings are global: two threads would restore each other's
 
 
 def nearest_center(Y: Array, centers: Array, pool: Workers) -> Array:
@@ -46,7 +48,7 @@ def kmeans(
         return np.zeros(len(Y), np.int32)
     rows = Y if len(Y) <= sample else Y[np.sort(rng.choice(len(Y), sample, replace=False))]
     model = KMeans(min(k, len(rows)), n_init=1, max_iter=max_iter, random_state=int(rng.integers(2**31)))
-    with workers(1), warnings.catch_warnings():
+    with _WARNINGS, one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than k: classes stay empty
         model.fit(rows)
     return nearest_center(Y, model.cluster_centers_, pool)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.names.align import align_labels, label_codes
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.streams import open_source
 
 _NO_LABEL = ("", "-1", "NA", "nan")
 
@@ -85,15 +87,17 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
 
 
 def _load(file: Path) -> Any:
-    try:
-        with open(file, "rb") as stream:
-            return sparse.load_npz(stream) if file.suffix == ".npz" else np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} cannot be read as labels: {error}") from error
+    with reading(str(file), "file of labels"), open(file, "rb") as stream:
+        size = length_of(stream)
+        if file.suffix == ".npy":
+            return read_array(stream, size, str(file))
+        return sparse_matrix(read_archive(stream, str(file)), size, str(file))
 
 
 def _from_array(array: Any, names: Labels, path: Any) -> Groups:
     n = len(names)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     try:
         aligned = align_labels(array, n, names, from_file=True)
         if aligned.ndim == 2:
@@ -115,15 +119,8 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
 
 
 def _text(file: Path) -> list[str]:
-    import gzip
-
-    try:
-        raw = file.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        lines = raw.decode("utf-8-sig").split("\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as text: {error}") from error
+    with reading(str(file), "text of labels"), open_source(file).seekable() as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
     kept = [line.rstrip("\r") for line in lines]
     while kept and not kept[-1].strip():
         kept.pop()
