@@ -1,4 +1,4 @@
-"""Checks of what an embedding is made of: vectors become read-only float32, names unique."""
+"""What an embedding is given becomes read-only float32, unique names and plain JSON, or an error."""
 
 from __future__ import annotations
 

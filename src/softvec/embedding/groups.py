@@ -11,6 +11,7 @@ assigned to the nearest centroid in a few passes. Time and memory are linear in 
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import integer
 from softvec.core.progress import progress
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
 from softvec.embedding.search import inverse_norms, unit_rows
 
 _SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
@@ -105,11 +106,9 @@ def k_means(
             return model.fit_predict(X).astype(np.int64)
 
 
-def small_problem_threads(n: int) -> Any:
+def small_problem_threads(n: int) -> AbstractContextManager[None]:
     """Keep scikit-learn to one thread while it works on few rows."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1 if n <= _ONE_THREAD else None)
+    return one_blas_thread() if n <= _ONE_THREAD else nullcontext()
 
 
 def _by_size(groups: NDArray[np.int64]) -> NDArray[np.int64]:
