@@ -39,8 +39,9 @@ CHOSEN_ON = (
 )
 SHOWN_ON = ("karate", "polbooks", "amazon_edrep", "pubmed", "dblp_prone", "dcsbm_1.5", "dcsbm_2", "dcsbm_3")
 D, SEEDS = 128, 3
-#: Mean number of neighbours from which a graph has several views: there the default beta reaches its bound.
-DENSE = 12.0
+#: Mean number of neighbours from which a graph has several views. Below it, neighbourhoods are too small to be
+#: compared, and block models near the detection threshold lose their communities to the other views.
+DENSE = 16.0
 #: Root mean square of a degree coordinate, of vectors whose mean square length is 1.
 DEGREE_SCALE = 0.1
 
@@ -114,10 +115,9 @@ def principal(X: np.ndarray, d: int) -> np.ndarray:
 
 def embed(A: sp.csr_array, d: int, seed: int, *, recipe: Recipe) -> np.ndarray:
     """Return the vectors of a recipe, (n, d)."""
-    views = recipe.views
     if recipe.dense_only and mean_neighbours(A) < DENSE:
-        views = (View("powers"),)
-    tail = 2 if recipe.degree and d >= 8 else 0
+        return today(A, d, seed)
+    views, tail = recipe.views, 2 if recipe.degree and d >= 8 else 0
     width = d - tail if len(views) == 1 else max(1, round(recipe.share * d))
     default = float(np.clip(mean_neighbours(A) / 2, 3.0, 6.0))
     parts = [
@@ -152,8 +152,12 @@ RECIPES: dict[str, Recipe] = {
     "three views": Recipe((WALK, HUBS, PAIRS)),
     "three views, side by side": Recipe((WALK, HUBS, PAIRS), share=1 / 3),
     "fused": Recipe(
-        (View("powers", n_epochs=16), View("two", damping=0.5, n_epochs=5, init="power"), PAIRS),
-        share=0.75,
+        (
+            View("powers", n_epochs=14),
+            View("two", damping=0.5, n_epochs=4, init="power"),
+            View("two", beta=12.0, n_epochs=8, init="power"),
+        ),
+        share=0.875,
         dense_only=True,
     ),
 }
