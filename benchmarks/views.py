@@ -39,8 +39,8 @@ CHOSEN_ON = (
 )
 SHOWN_ON = ("karate", "polbooks", "amazon_edrep", "pubmed", "dblp_prone", "dcsbm_1.5", "dcsbm_2", "dcsbm_3")
 D, SEEDS = 128, 3
-#: Mean number of neighbours from which a graph has several views. Below it, neighbourhoods are too small to be
-#: compared, and block models near the detection threshold lose their communities to the other views.
+#: Mean number of neighbours from which a graph has several views. Below it, neighbourhoods are too small to
+#: compare, and block models near the detection threshold lose their communities to the other views.
 DENSE = 16.0
 #: Root mean square of a degree coordinate, of vectors whose mean square length is 1.
 DEGREE_SCALE = 0.1
