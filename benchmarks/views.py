@@ -153,11 +153,10 @@ RECIPES: dict[str, Recipe] = {
     "three views, side by side": Recipe((WALK, HUBS, PAIRS), share=1 / 3),
     "fused": Recipe(
         (
-            View("powers", n_epochs=14),
+            View("powers", steps=2, n_epochs=16),
             View("two", damping=0.5, n_epochs=4, init="power"),
             View("two", beta=12.0, n_epochs=8, init="power"),
         ),
-        share=0.875,
         dense_only=True,
     ),
 }
