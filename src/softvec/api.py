@@ -24,7 +24,7 @@ from softvec.embedding.align import continued, starting_vectors
 from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.refine import can_refine, refine
+from softvec.fit.refine import ROUNDS, can_refine, refine
 from softvec.operators import Powers, Sparse, row_normalize
 
 # The defaults of embed, in one place. What is not named here is the default of `Options`.
@@ -121,7 +121,7 @@ def embed(
     started = time.perf_counter()
     fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     if isinstance(fit.get("init"), Embedding):
-        walk_length = _walk_length(fit["init"], data, options) if walk_length is None else walk_length
+        walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
     affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
     ready = time.perf_counter()
     emb = embed_affinity(
@@ -193,7 +193,7 @@ def check_length(length: Any) -> int:
     return int(length)
 
 
-def _walk_length(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
+def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
     """Return the walk length of the fit to go on from, where the data may have one."""
     made = init.provenance.get("data") or {}
     length = (made.get("options") or {}).get("length")
@@ -228,7 +228,7 @@ def embed_affinity(
     shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
-    started = time.perf_counter()
+    started, rounds = time.perf_counter(), {}
     if old is not None:
         fit["init"] = starting_vectors(old, affinity, random_state)
     options = Options(
@@ -239,6 +239,7 @@ def embed_affinity(
         with workers(n_jobs) as pool:
             start = refine(operator, options.init, options.beta, pool, item_weight=item_weight)
         options = replace(options, init=start, n_epochs=0)
+        rounds = {"rounds": ROUNDS}
     found = run(operator, options, item_weight=item_weight, warm=old is not None, stacklevel=4)
     if shrinkage:
         _shorten(found.state.X, affinity, shrinkage)
@@ -268,7 +269,8 @@ def embed_affinity(
             "data": data,
             "parameters": parameters
             | {"random_state": random_state, "seed": found.seed, "base_measure": float(power)}
-            | {"shrinkage": shrinkage},
+            | {"shrinkage": shrinkage}
+            | rounds,
             "history": {key: values.tolist() for key, values in found.history.items()},
             "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
             "seconds": spent,
@@ -298,7 +300,8 @@ def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
     """Return how many epochs a fit with these options takes."""
-    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **fit}["n_epochs"])
+    update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
+    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:

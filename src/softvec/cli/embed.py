@@ -37,7 +37,12 @@ def embed(
         str | None,
         typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
     ] = None,
-    dim: Annotated[int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions.", min=1)] = 128,
+    dim: Annotated[
+        int | None,
+        typer.Option(
+            "--dim", "--dimensions", "-d", help="Dimensions (default: 128, or those of --init).", min=1
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -122,6 +127,15 @@ def embed(
     two_sided: Annotated[
         bool, typer.Option("--two-sided", rich_help_panel=_FIT, help="Separate vectors for columns.")
     ] = False,
+    init: Annotated[
+        str | None,
+        typer.Option(
+            "--init",
+            metavar="VECTORS",
+            rich_help_panel=_FIT,
+            help="Vectors of the same data before it changed a little: go on from them.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +170,8 @@ def embed(
 
       softvec embed contacts.dat -k temporal --window 900
 
+      softvec embed edges_of_today.txt --init edges.svec
+
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS
@@ -181,13 +197,20 @@ def embed(
         "min_count": min_count,
     }  # fmt: skip
     options |= {key: value for key, value in given.items() if value is not None}
-    fit = {
+    fit: dict[str, Any] = {
         "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
         "n_clusters": clusters, "symmetric": False if two_sided else None,
         "checkpoint": checkpoint,
     }  # fmt: skip
     fit = {key: value for key, value in fit.items() if value is not None}
     fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
+    if init is not None:
+        from softvec.api import walk_length_of
+        from softvec.cli.options import load
+
+        fit["init"] = load(init, None, settings)
+        if walk_length is None:
+            walk_length = walk_length_of(fit["init"], source, options)
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
@@ -244,8 +267,8 @@ def _read(
 
 
 def _fit(
-    affinity: Affinity, dim: int, fit: dict[str, Any], seed: int | None, threads: int | None, force: bool,
-    source: str, spent: float, settings: Settings,
+    affinity: Affinity, dim: int | None, fit: dict[str, Any], seed: int | None, threads: int | None,
+    force: bool, source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity, n_epochs
     from softvec.core.errors import InputError
@@ -281,9 +304,11 @@ def _report(emb: Embedding, target: str, settings: Settings) -> None:
             print_json(result)
         return
     loss = f", loss {losses[-1]:.4f}" if losses else ""
+    rounds = record["parameters"].get("rounds")
+    work = f"{len(losses)} epochs" if rounds is None else f"{rounds} rounds from --init"
     second = f" + {result['context_vectors']:,} context" if result["context_vectors"] else ""
     say(
         settings,
-        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {len(losses)} epochs in "
+        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {work} in "
         f"{seconds(time['fitting'])}{loss} -> {'standard output' if target == '-' else target}",
     )

@@ -23,6 +23,7 @@ from softvec.names import Labels
 
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
+    from softvec.embedding.links import Link
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -257,6 +258,48 @@ class Embedding:
 
     def _side(self, among: str) -> Embedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
+
+    def links(
+        self,
+        n: int = 100,
+        *,
+        item: Any = None,
+        exclude: Any = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> list[Link]:
+        """Return the likeliest links that are not known: overall, or of one item.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        item : hashable, optional
+            Only links of this item, ranked by their probability given it.
+        exclude : graph, edges, frame, sparse matrix or path
+            The known pairs: most often the data that was embedded. Without them known pairs are among the
+            answers, and a warning says so.
+        options
+            Of the reader of ``exclude``, such as ``columns``.
+
+        Returns
+        -------
+        list of Link
+            ``a, b, probability, error, expected``: see :class:`softvec.embedding.links.Link`. Overall, links
+            are ranked by their expected weight: all pairs are compared, in time of n ** 2.
+
+        Examples
+        --------
+        >>> import networkx as nx, softvec
+        >>> graph = nx.karate_club_graph()
+        >>> emb = softvec.embed(graph, n_components=8, random_state=0)
+        >>> best = emb.links(3, exclude=graph)
+        >>> any(graph.has_edge(link.a, link.b) for link in best), 0 < best[0].probability < 1
+        (False, True)
+        """
+        from softvec.embedding.links import links
+
+        return links(self, n, item, exclude, n_jobs, options)
 
     # new items
 
