@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import softvec
+from benchmarks import memory as memory_jobs
 from softvec.core import container as _container
 from softvec.core import threads as _parallel
 from softvec.core.errors import InputError
@@ -44,7 +45,8 @@ def test_memory_estimate_is_near_the_truth(n, d):
 import numpy as np
 from scipy import sparse
 from softvec.affinity import random_walk
-from softvec import api, memory
+from softvec import api
+from softvec.fit import memory
 rng = np.random.default_rng(0)
 i, j = rng.integers(0, {n}, (2, 5 * {n}))
 A = sparse.coo_array((np.ones(len(i), np.float32), (i, j)), shape=({n}, {n})).tocsr()
@@ -131,3 +133,11 @@ def test_quota_limits_the_threads(monkeypatch, quota, threads):
     monkeypatch.setattr(_parallel, "processors", lambda: quota)
     assert _parallel.resolve_n_jobs(None) == _parallel.resolve_n_jobs(-1) == threads
     assert _parallel.resolve_n_jobs(5) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("name", memory_jobs.JOBS)
+def test_estimate_is_within_a_quarter_above_the_peak(name):
+    found = memory_jobs.measure(memory_jobs.JOBS[name])
+    assert 1 <= found["ratio"] <= 1.25, found

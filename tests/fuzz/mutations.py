@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import random
@@ -227,5 +228,6 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     elif data.startswith(b"MATLAB 5.0"):
         inner = _repack_matlab
     if inner is not None and rng.random() < 0.6:
-        return inner(data, rng)
+        with contextlib.suppress(Exception):  # the outer layer may be damaged already
+            return inner(data, rng)
     return damage(data, rng)

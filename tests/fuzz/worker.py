@@ -46,8 +46,26 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
+def check(cases: Path) -> dict[str, dict[str, tuple[str, str]]]:
+    """Read the seeds undamaged, and the cases kept in a folder; return what became of each."""
+    ended: dict[str, dict[str, tuple[str, str]]] = {"seeds": {}, "cases": {}}
+    with tempfile.TemporaryDirectory() as name:
+        for at, one in enumerate(seeds()):
+            found = read_case(one, {one.name: one.data, **one.beside}, Path(name))
+            ended["seeds"][f"{at} {one.reader} {one.name}"] = found
+        limit_memory()
+        for told in sorted(cases.glob("*/case.json")):
+            kept = Seed(data=b"", **json.loads(told.read_text()))
+            files = {file.name: file.read_bytes() for file in told.parent.iterdir() if file != told}
+            ended["cases"][told.parent.name] = read_case(kept, files, Path(name))
+    return ended
+
+
 def main(arguments: list[str]) -> None:
     """Read the cases first, first + step, ... before last; report each on standard output."""
+    if arguments[0] == "check":
+        sys.stdout.write(json.dumps(check(Path(arguments[1]))))
+        return
     seed, first, last, step, compiled = map(int, arguments)
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -15,6 +15,7 @@ from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import checked_csr
+from softvec.read.objects import is_anndata, is_frame, matrix_of_frame
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -68,6 +69,7 @@ def neighbors(
     """
     choice("weights", weights, ("uniform", "gaussian"))
     choice("method", method, ("auto", "exact", "approximate"))
+    features, names = _unwrap(features, names)
     X = _check_features(features)
     n = X.shape[0]
     if n_neighbors is None:
@@ -95,6 +97,16 @@ def neighbors(
         made.operator, labels, labels, "features", made.summary, matrix,
         {**made.parameters, **parameters, "approximate": approximate}, made.details,
     )  # fmt: skip
+
+
+def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
+    """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    if is_anndata(features):
+        return features.X, list(features.obs_names) if names is None else names
+    if not is_frame(features):
+        return features, names
+    table = matrix_of_frame(features)
+    return table.matrix, table.names if names is None else names
 
 
 def _check_features(features: Any) -> Any:

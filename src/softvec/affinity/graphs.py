@@ -19,6 +19,14 @@ DUPLICATES = (None, "sum", "merge", "error")
 ISOLATED = ("keep", "drop")
 
 
+def check_weighted(weighted: Any) -> None:
+    """Refuse a name where True or False is expected."""
+    if weighted not in (None, True, False):
+        raise InputError(
+            f"weighted is {weighted!r}; expected True or False; to name the weights, weight={weighted!r}"
+        )
+
+
 def from_edges(
     edges: Edges,
     *,

@@ -10,6 +10,7 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.core.errors import printable
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -56,7 +57,9 @@ def communities(
         print_json({"communities": len(sizes), "sizes": sizes, "output": output, **listed})
         return
     if output == "-":
-        sys.stdout.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
+        sys.stdout.writelines(
+            f"{printable(str(name))}\t{group}\n" for name, group in zip(names, found.tolist())
+        )
     largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
     groups = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
     say(settings, groups + (f" -> {output}" if output != "-" else ""))

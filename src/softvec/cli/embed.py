@@ -63,6 +63,12 @@ def embed(
     weighted: Annotated[
         bool | None, typer.Option("--weighted/--unweighted", rich_help_panel=_DATA, help="Use the weights.")
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--weight", metavar="COLUMN", rich_help_panel=_DATA, help="Column or attribute of the weights."
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -191,7 +197,8 @@ def embed(
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
-        "names": names, "directed": directed, "weighted": weighted, "columns": columns_of(columns),
+        "names": names, "directed": directed, "weighted": weighted,
+        "weight": _position(weight), "columns": columns_of(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,
@@ -227,6 +234,10 @@ def _window(value: float | None) -> float | None:
     if not 0 < value < float("inf"):
         raise InputError(f"--window is {value:g}; expected a number above 0")
     return int(value) if value == int(value) else value
+
+
+def _position(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdigit() else text
 
 
 def _delimiter(text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 # control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
-_CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputError(ValueError):
@@ -85,4 +85,4 @@ def printable(text: str) -> str:
     >>> print(printable("a\x1b[2Jb\tc"))
     a\x1b[2Jb\tc
     """
-    return _CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)
+    return CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)

@@ -15,6 +15,7 @@ from softvec.evaluate.common import Scores, as_vectors, collect, progress, repea
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.names import Labels
 from softvec.names.align import align_labels, label_codes
+from softvec.operators import checked_csr
 
 #: Regularisations tried when ``C="cv"``.
 C_GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -145,6 +146,8 @@ def node_classification(
 
 def label_matrix(labels: Any, n: int, names: Labels | None = None) -> np.ndarray:
     """Return labels as a boolean matrix (n, k), a column for each class that occurs."""
+    if sp.issparse(labels):
+        labels = checked_csr(labels, "the matrix of labels")
     aligned = align_labels(labels, n, names)
     if aligned.ndim == 2:
         dense = aligned.toarray() if sp.issparse(aligned) else aligned

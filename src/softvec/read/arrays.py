@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.core.untrusted import check_expanded, reading
+from softvec.core.untrusted import check_expanded, one_line, reading
+from softvec.names import Labels
 from softvec.operators.sparse import checked_csr
 
 _BLOCK = 1 << 24
@@ -129,3 +131,31 @@ def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
     if len(shape) != 2 or min(shape) < 0:
         raise InputError(f"{name} announces a matrix of shape {shape}; expected rows and columns")
     check_expanded(16 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
+
+
+def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Labels:
+    """Return the names that ``Labels.to_arrays`` stored, every offset and code checked."""
+    try:
+        for key, offsets in arrays.items():
+            if key.endswith("offsets"):
+                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
+        labels = Labels.from_arrays(arrays)
+        codes = arrays.get("codes")
+        if codes is not None and codes.size:
+            labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError
+            if codes.min() < 0:
+                raise ValueError("negative code")
+    except (KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
+        raise InputError(f"{name} is damaged: its names cannot be read ({one_line(error)})") from error
+    return labels
+
+
+def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:
+    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype.kind != "i" or offsets.ndim != 1:
+        raise ValueError("strings of the wrong type")
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
+        raise ValueError("string offsets out of order")
+    data.tobytes().decode("utf-8", "surrogatepass")
+    starts = offsets[offsets < len(data)]
+    if (data[starts] & 0xC0 == 0x80).any():
+        raise ValueError("a string that starts within a character")

@@ -151,7 +151,7 @@ def _sparse(
 def _strings(parts: list[Any], shape: tuple[int, ...], order: str) -> list[str]:
     """Return the rows of a matrix of characters, which is stored by columns."""
     if not math.prod(shape):
-        return [""] * min(shape[0], 1)
+        return [""]
     kind, data = parts[0]
     if kind not in _TEXT:
         raise ValueError(f"text of the unknown type {kind}")

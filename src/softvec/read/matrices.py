@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, guess, printable
 from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.read import lines
-from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.edgelist import TextOptions, find_layout
+from softvec.read.formats import square_names
+from softvec.read.kinds import row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.streams import Source, text_blocks
 
@@ -39,8 +41,7 @@ def read_npz(source: Source) -> Graph:
 
 def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labels | None:
     found = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-    with reading(name, ".npz file"):
-        return Labels.from_arrays(found) if found else None
+    return stored_names(found, name) if found else None
 
 
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
@@ -113,7 +114,7 @@ def _with_names(matrix: Any, found: dict[str, Any]) -> Graph:
     return Graph(matrix, labels[0], None, labels[1])
 
 
-def read_network(source: Source, format: str) -> Graph:
+def read_network(source: Source, format: str, weight: Any = None) -> Graph:
     """Read a GraphML or GML file through networkx."""
     try:
         import networkx as nx
@@ -125,8 +126,7 @@ def read_network(source: Source, format: str) -> Graph:
         if format == "graphml":
             _refuse_entities(stream, source.name)
         graph = nx.read_graphml(stream) if format == "graphml" else _read_gml(stream)
-        weighted = any("weight" in data for _, _, data in graph.edges(data=True))
-        return from_networkx(graph, "weight" if weighted else None)
+        return from_networkx(graph, weight)
 
 
 def _refuse_entities(stream: Any, name: str) -> None:
@@ -162,21 +162,48 @@ def _read_gml(stream: Any) -> Any:
     return nx.read_gml(stream, label="id")
 
 
-def read_text(source: Source, options: TextOptions) -> tuple[np.ndarray, Any]:
-    """Read a text table of numbers; its first column may hold names."""
-    table, _ = find_layout(source, replace(options, columns=None))
-    if not all(table.numeric[1:]) or (table.n_fields == 1 and not table.numeric[0]):
-        bad = table.numeric.index(False, 1) if False in table.numeric[1:] else 0
-        raise InputError(f"{source.name}: column {bad} does not hold numbers; a matrix has only numbers")
+def read_text(source: Source, options: TextOptions) -> Graph:
+    """Read a text table of numbers; a first column may name the rows, a header the columns."""
+    table, sample = find_layout(source, replace(options, columns=None, weight=None, timed=False), wide=True)
+    columns = table.layout.columns
+    named = row_names(table.layout)
+    if square_names(table, sample) is None and named is not None and columns[named].numeric:
+        named = named if table.header is not None else None  # a count without a title may be data
+    body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
+    text = [at for at in body if not columns[at].numeric]
+    if len(text) == len(body) or (text and table.header is None):
+        raise InputError(f"{source.name}: column {text[0]} does not hold numbers; a matrix has only numbers")
+    if text:
+        shown = ", ".join(str(columns[at].name) for at in text[:4])
+        guess(f"{source.name}: {shown} holds no numbers and is not used")
+        body = [at for at in body if at not in text]
     rows: list[list[float]] = []
-    labels: list[str] = []
-    named = not table.numeric[0]
+    labels: list[Any] = []
     skip = table.header is not None
     for block, line in text_blocks(source, encoding=options.encoding):
-        parsed, numbers = lines.parse(block, table, source.name, line)
-        for row, number in zip(parsed[skip:], numbers[skip:]):
-            if named:
-                labels.append(row[0].decode("utf-8"))
-            rows.append([lines.number_of(f, "entry", source.name, number) for f in row[named:]])
+        parsed, numbers = lines.parse(block, table, source.name, line, skip)
+        for row, number in zip(parsed, numbers):
+            if named is not None:
+                labels.append(row[named].decode("utf-8"))
+            rows.append([lines.number_of(row[at], "entry", source.name, number, table) for at in body])
         skip = False
-    return np.array(rows), labels or None
+    if labels and lines.all_integers([label.encode() for label in labels]):
+        labels = [int(label) for label in labels]
+    titles = None if table.header is None else [table.header[at] for at in body]
+    return Graph(np.array(rows), labels or None, None, titles)
+
+
+def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
+    """Read lines of a node and its neighbours, as networkx writes them, into pairs."""
+    byte = 0 if options.delimiter is None else lines.delimiter_byte(options.delimiter)
+    rows = []
+    for block, _ in text_blocks(source, encoding=options.encoding):
+        data = [raw for raw in block.split(b"\n") if lines.is_data(raw, options.comments)]
+        rows += [[field for field in lines.split(raw, byte) if field] for raw in data]
+    fields = [field for row in rows for field in row]
+    whole = options.ids != "string" and lines.all_integers(fields)
+    name = int if whole else lambda field: field.decode("utf-8")
+    pairs = [(name(row[0]), name(other)) for row in rows for other in row[1:]]
+    if not pairs:
+        raise InputError(f"{source.name} is empty: there are no edges in it")
+    return pairs

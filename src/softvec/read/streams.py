@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -209,6 +210,9 @@ def _compression(magic: bytes) -> str | None:
     return next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
 
 
+_SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
+
+
 def text_encoding(head: bytes, encoding: str | None) -> str:
     """Return the encoding of a text: the one given, the one its byte-order mark tells, or UTF-8."""
     if encoding is not None:
@@ -248,6 +252,7 @@ def text_blocks(
                 elif raw.startswith(codecs.BOM_UTF8):
                     raw = raw[3:]
                 lone_returns = b"\r" in raw and b"\n" not in raw and decoder is None
+                raw = _SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
                 first = False
             ended = len(raw) == 0
             if decoder is not None:
@@ -275,7 +280,7 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
     try:
         return decoder.decode(raw, final).encode("utf-8")
     except UnicodeError as error:
-        raise InputError(f"{name}, line {line} or later: {error}; pass another encoding=") from None
+        raise InputError(f"{name}, line {line} or later: {one_line(error)}; pass another encoding=") from None
 
 
 def _valid(block: bytes, name: str, line: int) -> bytes:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.core.untrusted import check_expanded, reading
-from softvec.read.columns import add_table, find_columns
+from softvec.read.columns import add_table, describe
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.lines import Table
 from softvec.read.objects import Graph
+from softvec.read.roles import Layout, find_roles
 from softvec.read.streams import Source, text_blocks
 
 _BATCH = 262_144  # rows held at a time
@@ -106,10 +108,14 @@ def _edges_of_csv(source: Source, table: Table, options: Any, integers: bool) ->
     import pyarrow.compute as pc
 
     builder = EdgeBuilder(options.two_sided, options.negative)
-    ids = {table.roles["source"], table.roles["target"]}
+    texts = {table.roles["source"], table.roles["target"]}
+    if "weight" in table.roles and not table.plain:
+        texts.add(table.roles["weight"])
     row = 2 if table.header is not None else 1
-    for batch in csv_batches(source, table, options.encoding, ids):
+    for batch in csv_batches(source, table, options.encoding, texts):
         columns = {role: batch.column(at) for role, at in table.roles.items()}
+        if "weight" in columns and not table.plain:
+            columns["weight"] = _plain_numbers(columns["weight"], table.decimal)
         for role in ("source", "target"):
             empty = pc.equal(columns[role], "")
             if pc.any(empty).as_py():
@@ -129,6 +135,16 @@ def _edges_of_csv(source: Source, table: Table, options: Any, integers: bool) ->
     if not len(edges):
         raise InputError(f"{source.name} is empty: there are no edges in it")
     return edges
+
+
+def _plain_numbers(column: Any, mark: bytes) -> Any:
+    """Return texts of numbers with a decimal point and nothing between thousands."""
+    import pyarrow.compute as pc
+
+    if mark == b",":
+        column = pc.replace_substring(column, ".", "")
+        return pc.replace_substring(column, ",", ".")
+    return pc.replace_substring(column, ",", "")
 
 
 def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
@@ -189,23 +205,25 @@ def _check_names(schema: Any) -> None:
         name.encode("utf-8")
 
 
-def table_roles(schema: Any, columns: Any, timed: bool, name: str) -> dict[str, int]:
-    """Say which column of an Arrow schema plays which role."""
-    import pyarrow as pa
-
+def table_layout(
+    source: Source, format: str, columns: Any, timed: bool, weight: Any = None
+) -> tuple[Layout, list[int]]:
+    """Say which column of an Arrow file plays which role; positions are those among the columns shown."""
+    schema, batches = arrow_batches(source, format)
+    name = source.name
     if timed and columns is not None and not isinstance(columns, dict):
         columns = dict(zip(("time", "source", "target", "weight"), columns))
-    names = list(schema.names)
-    numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) for t in schema.types]
-    hidden = {at for at, column in enumerate(names) if column.startswith("__index_level_")}
-    shown = [at for at in range(len(names)) if at not in hidden]
-    found = find_columns([names[a] for a in shown], len(shown), [numeric[a] for a in shown], columns, name)
-    roles = {role: shown[at] for role, at in found.items()}
-    if timed and "time" not in roles:
+    shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
+    first = next((batch for batch in batches if len(batch)), None)
+    if first is None:
+        raise InputError(f"{name} is empty: there are no edges in it")
+    layout = find_roles([describe(schema.names[at], first.column(at)) for at in shown], columns, weight, name)
+    if timed and "time" not in layout.roles:
         if columns is not None or len(shown) < 3:
-            raise InputError(f"{name} has no time column among {names}; name it with columns=")
-        roles = dict(zip(("time", "source", "target", "weight"), shown))
-    return roles
+            raise InputError(f"{name} has no time column among {schema.names}; name it with columns=")
+        roles = dict(zip(("time", "source", "target", "weight"), range(len(shown))))
+        layout = Layout(layout.columns, roles)
+    return layout, shown
 
 
 def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
@@ -215,11 +233,15 @@ def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
         square = _square(schema, source, format)
         if square is not None:
             return square
-    roles = table_roles(schema, options.columns, options.timed, source.name)
+    layout, shown = table_layout(source, format, options.columns, options.timed, options.weight)
+    for text in layout.guesses:
+        if options.weighted is None or "weighted=False" not in text:
+            guess(f"{source.name}: {text}")
     if not options.timed:
-        roles.pop("time", None)
+        layout.roles.pop("time", None)
     if options.weighted is False:
-        roles.pop("weight", None)
+        layout.roles.pop("weight", None)
+    roles = {role: shown[at] for role, at in layout.roles.items()}
     builder = EdgeBuilder(options.two_sided, options.negative)
     row = 0
     for batch in batches:
@@ -229,7 +251,7 @@ def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
     edges = builder.finish()
     if not len(edges):
         raise InputError(f"{source.name} is empty: there are no edges in it")
-    return edges
+    return replace(edges, notes=(layout.summary, *edges.notes))
 
 
 def _names_as(column: Any, role: str, ids: str) -> Any:
@@ -238,6 +260,11 @@ def _names_as(column: Any, role: str, ids: str) -> Any:
     if ids == "string" and role in ("source", "target") and pa.types.is_integer(column.type):
         return column.cast(pa.string())
     return column
+
+
+def is_square(source: Source, format: str) -> bool:
+    """Whether a file holds a square table of numbers."""
+    return _square(arrow_batches(source, format)[0], source, format) is not None
 
 
 def _square(schema: Any, source: Source, format: str) -> Graph | None:

@@ -38,7 +38,7 @@ from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.names import Labels
-from softvec.read.arrays import read_header
+from softvec.read.arrays import read_header, stored_names
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -246,27 +246,7 @@ def _labels(
     name: str,
 ) -> Labels:
     keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
-    arrays = {key: load(prefix + key) for key in keys}
-    try:
-        for key, offsets in arrays.items():
-            if key.endswith("offsets"):
-                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
-        labels = Labels.from_arrays(arrays)
-        if len(labels) == n and "codes" in arrays and n:
-            codes = arrays["codes"]
-            labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError
-            if codes.min() < 0:
-                raise ValueError("negative code")
-    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as error:
-        raise InputError(f"{name} is damaged: its names cannot be read ({error})") from error
+    labels = stored_names({key: load(prefix + key) for key in keys}, name)
     if len(labels) != n:
         raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
     return labels
-
-
-def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:
-    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype.kind != "i" or offsets.ndim != 1:
-        raise ValueError("strings of the wrong type")
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
-        raise ValueError("string offsets out of order")
-    data.tobytes().decode("utf-8", "surrogatepass")

@@ -10,8 +10,10 @@ import gzip
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,7 +286,7 @@ def _write_tsv(table: VectorTable, path: str | os.PathLike[str], format: str) ->
     names = text_names(table.names, spaces=True)
     V = np.asarray(table.vectors, dtype=np.float32)
     beside = metadata_path(path)
-    with atomic_write(path, "wb") as file, atomic_write(beside, "wb") as meta:
+    with _pair(path, beside) as (file, meta):
         for lo in range(0, len(V), 4096):
             file.write(b"".join(line + b"\n" for line in number_lines(V[lo : lo + 4096], "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
@@ -327,7 +329,7 @@ def _write_npy(table: VectorTable, path: str | os.PathLike[str], format: str) ->
     if os.fspath(path) == "-":
         raise InputError("the npy format is two files and cannot go to standard output; try csv")
     beside = names_path(path)
-    with atomic_write(path, "wb") as file, atomic_write(beside, "wb") as text:
+    with _pair(path, beside) as (file, text):
         np.save(file, np.asarray(table.vectors), allow_pickle=False)
         lines = "".join(f"{name}\n" for name in text_names(table.names, spaces=True))
         text.write(lines.encode("utf-8", "surrogatepass"))
@@ -354,6 +356,25 @@ def _read_npy(source: Path | io.BytesIO, mmap: bool) -> VectorTable:
     return VectorTable(V, _match(names, len(V), source))
 
 
+_UNFINISHED = "softvec: the save of these names was interrupted"
+
+
+@contextmanager
+def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file of vectors and one of names that are replaced together, as far as two files can be.
+
+    The vectors are renamed first. From just before that until the names are renamed too, a note stands in
+    place of the names, so that a kill in between never leaves vectors with the names of others.
+    """
+    with atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
+        yield vectors, names
+        for file in (vectors, names):  # a full disk is found while the old names are in place
+            file.flush()
+            os.fsync(file.fileno())
+        with atomic_write(beside, "w", encoding="utf-8") as note:
+            note.write(f"{_UNFINISHED}\n")
+
+
 def _names_beside(source: Path, beside: Path) -> list[str] | None:
     if not beside.is_file():
         return None
@@ -362,6 +383,11 @@ def _names_beside(source: Path, beside: Path) -> list[str] | None:
         lines = beside.read_bytes().decode("utf-8-sig", "surrogatepass").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{beside} is not UTF-8 text") from error
+    if lines[0] == _UNFINISHED:
+        raise InputError(
+            f"{source} has no names: its save was interrupted. Save it again, "
+            f"or delete {beside} to number the rows"
+        )
     return lines[:-1] if lines[-1] == "" else lines
 
 
