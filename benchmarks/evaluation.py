@@ -62,7 +62,7 @@ def classifiers(repeats: int) -> dict[str, Any]:
 
     from softvec import datasets
     from softvec.evaluate.classification import top_labels
-    from softvec.evaluate.logistic import decision, fit_one_vs_rest
+    from softvec.embedding.logistic import decision, fit_one_vs_rest
 
     beside = ROOT.parent / "shared" / "data"
     if "SOFTVEC_DATA" not in os.environ and beside.is_dir():

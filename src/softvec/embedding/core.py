@@ -24,6 +24,7 @@ from softvec.names import Labels
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
     from softvec.embedding.links import Link
+    from softvec.embedding.predict import Predictions
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -363,6 +364,34 @@ class Embedding:
         from softvec.embedding.align import align
 
         return align(self, other)
+
+    def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
+        """Predict labels for the items that have none, with probabilities.
+
+        Parameters
+        ----------
+        labels : mapping, Series, array, 0/1 matrix, or path
+            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and a
+            negative number say that there is none. A matrix gives several labels to an item.
+        C : float or "cv"
+            Inverse regularisation of the logistic regression; ``"cv"`` takes the likeliest in a
+            cross-validation.
+
+        Returns
+        -------
+        Predictions
+            Iterate for (name, label, probability); ``accuracy`` is measured by cross-validation on the items
+            with labels: see :class:`softvec.embedding.predict.Predictions`.
+
+        Examples
+        --------
+        >>> emb = Embedding([[1, 0], [0, 1], [1, 0.1], [0, 0.9], [0.9, 0]], ["a", "b", "c", "d", "e"])
+        >>> emb.predict({"a": "left", "b": "right", "c": "left", "d": "right"}, C=10.0).to_dict()
+        {'e': 'left'}
+        """
+        from softvec.embedding.predict import predict
+
+        return predict(self, labels, C, n_jobs)
 
     # groups and pictures
 

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.metrics import f1_score
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.names import Labels
 from softvec.names.align import align_labels, label_codes
 from softvec.operators import checked_csr

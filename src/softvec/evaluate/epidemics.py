@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.generators.epidemics import INFECTED, Epidemic
 
 

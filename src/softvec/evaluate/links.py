@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.operators import checked_csr
 
 SCORERS = ("dot", "cosine", "hadamard")

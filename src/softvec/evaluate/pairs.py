@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.operators import checked_csr
 
 
