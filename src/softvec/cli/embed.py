@@ -142,6 +142,15 @@ def embed(
             help="Vectors of the same data before it changed a little: go on from them.",
         ),
     ] = None,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            "--repeats",
+            rich_help_panel=_FIT,
+            help="Fits from so many seeds: says how far neighbours and groups can be trusted.",
+            min=1,
+        ),
+    ] = 1,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -207,7 +216,7 @@ def embed(
     fit: dict[str, Any] = {
         "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
         "n_clusters": clusters, "symmetric": False if two_sided else None,
-        "checkpoint": checkpoint,
+        "checkpoint": checkpoint, "repeats": repeats,
     }  # fmt: skip
     fit = {key: value for key, value in fit.items() if value is not None}
     fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
@@ -285,7 +294,7 @@ def _fit(
     from softvec.core.errors import InputError
 
     try:
-        with epoch_progress(settings, n_epochs(affinity, fit)) as callback:
+        with epoch_progress(settings, n_epochs(affinity, fit) * fit["repeats"]) as callback:
             return embed_affinity(
                 affinity, dim, random_state=seed, n_jobs=threads, check_memory=not force, source=source,
                 callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
@@ -310,6 +319,8 @@ def _report(emb: Embedding, target: str, settings: Settings) -> None:
         "seconds": time,
         "seed": record["parameters"]["seed"],
     }
+    if "stability" in record:
+        result["stability"] = record["stability"]
     if settings.json:
         if target != "-":  # standard output holds the vectors
             print_json(result)
@@ -323,3 +334,5 @@ def _report(emb: Embedding, target: str, settings: Settings) -> None:
         f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {work} in "
         f"{seconds(time['fitting'])}{loss} -> {'standard output' if target == '-' else target}",
     )
+    if "stability" in record:
+        say(settings, repr(emb.stability()).strip("<>"))

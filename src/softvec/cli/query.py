@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 
 def neighbors(
@@ -58,6 +61,8 @@ def neighbors(
         answers = {str(key): answer for key, answer in zip(keys, found)}
     if "index" in emb.__dict__ and not quiet:
         note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
+    if not quiet:
+        _say_stability(emb, keys)
     if json:
         rows = {key: [{"name": plain_name(name), "cosine": s} for name, s in a] for key, a in answers.items()}
         print_json(rows)
@@ -67,6 +72,18 @@ def neighbors(
         if len(answers) > 1 and not sys.stdout.isatty():
             table = [(key, *row) for row in table]
         print_table(("name", "cosine"), table, title=key)
+
+
+def _say_stability(emb: Embedding, keys: list[Any]) -> None:
+    """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
+    if not isinstance(emb.provenance.get("stability"), dict):
+        return
+    found = emb.stability()
+    shares = {key: float(found.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
+    known = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
+    if known:
+        least = f"of {found.n_neighbors} nearest, the same from seed to seed ({found.repeats} seeds)"
+        note(f"{least}: {', '.join(known)}")
 
 
 def similarity(

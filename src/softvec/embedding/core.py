@@ -24,7 +24,9 @@ from softvec.names import Labels
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
     from softvec.embedding.links import Link
+    from softvec.embedding.persons import Person
     from softvec.embedding.predict import Predictions
+    from softvec.embedding.stability import Stability
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -393,7 +395,31 @@ class Embedding:
 
         return predict(self, labels, C, n_jobs)
 
+    def person(self, name: Hashable) -> Person:
+        """Return the times and the vectors of one person, of an embedding of contacts in time.
+
+        Examples
+        --------
+        >>> emb = Embedding(np.eye(3), [("ada", 20), ("bob", 10), ("ada", 10)])
+        >>> times, vectors = emb.person("ada")
+        >>> times.tolist(), vectors.shape
+        ([10, 20], (2, 3))
+        """
+        from softvec.embedding.persons import person
+
+        return person(self, name)
+
     # groups and pictures
+
+    def stability(self) -> Stability:
+        """Return how far neighbours and groups agree between seeds, per item and overall.
+
+        Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
+        :class:`softvec.embedding.stability.Stability`.
+        """
+        from softvec.embedding.stability import stability
+
+        return stability(self)
 
     def cluster(
         self, n_clusters: int | None = None, *, random_state: int | None = 0, max_clusters: int = 50
@@ -447,6 +473,10 @@ class Embedding:
             dict(self.provenance),
             dict(self.extras),
         )
+
+    def _with(self, **changes: Any) -> Embedding:
+        """Return a copy with some fields changed."""
+        return Embedding._from_table(replace(self._table, **changes))
 
     @classmethod
     def _from_table(cls, table: VectorTable) -> Embedding:
