@@ -69,8 +69,8 @@ def classifiers(repeats: int) -> dict[str, Any]:
 
     import softvec
     from softvec import datasets
+    from softvec.embedding.logistic import decision, fit_one_vs_rest
     from softvec.evaluate.classification import label_matrix, top_labels
-    from softvec.evaluate.logistic import decision, fit_one_vs_rest
 
     results: dict[str, Any] = {}
     for name in ("cora", "ppi"):

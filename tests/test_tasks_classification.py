@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.evaluate import node_classification
 from softvec.evaluate.classification import C_GRID, _best_C, label_matrix, top_labels
-from softvec.evaluate.logistic import decision, fit_one_vs_rest, fit_path
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.options import (
+    Json,
+    Quiet,
+    Seed,
+    VectorFormat,
+    Vectors,
+    check_target,
+    load,
+    number_of,
+    output_beside,
+    plain_name,
+)
 from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
 from softvec.core.errors import printable
 
@@ -51,7 +62,7 @@ def communities(
     found = emb.cluster(number, random_state=seed, verbose=shows_progress(settings))
     sizes = np.bincount(found[found >= 0]).tolist()
     quality = {} if graph is None else {"modularity": _modularity(graph, emb, found, settings)}
-    names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
+    names = [plain_name(name) for name in emb]
     if output != "-":
         from softvec.core.files import atomic_write
 
@@ -128,7 +139,7 @@ def evaluate(
     emb = load(vectors, format, settings)
     groups = _read_groups(labels, emb)
     target = groups.members if groups.multiple else groups.codes
-    strength: float | str = c if c == "cv" else _float(c)
+    strength: float | str = c if c == "cv" else number_of("--C", c)
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
             emb.vectors, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
@@ -151,15 +162,6 @@ def evaluate(
     classes = counted(len(groups.classes), "class", "classes")
     say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
-
-
-def _float(text: str) -> float:
-    from softvec.core.errors import InputError
-
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--C is {text!r}; expected a positive number or cv") from None
 
 
 def plot(

@@ -13,8 +13,8 @@ from sklearn.metrics import f1_score
 from softvec.core.checks import number, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
-from softvec.evaluate.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.names import Labels
 from softvec.names.align import align_labels, label_codes
 from softvec.operators import checked_csr

@@ -10,8 +10,8 @@ import numpy as np
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.generators.epidemics import INFECTED, Epidemic
 
 

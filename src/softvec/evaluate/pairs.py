@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
 from softvec.operators import checked_csr
 
 
