@@ -73,4 +73,4 @@ paper-quick: $(STAMP)
 	$(PY) -m experiments --quick
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated demo-output
+	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated docs/figures/generated demo-output
