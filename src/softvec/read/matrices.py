@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import zipfile
 from dataclasses import replace
@@ -86,9 +87,18 @@ def read_npy(source: Source) -> np.ndarray:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
+def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
+    """Call SciPy's ``loadmat``; where SciPy has the choice (1.17 and later), sparse variables are arrays."""
+    from scipy.io import loadmat
+
+    if "spmatrix" in inspect.signature(loadmat).parameters:
+        options["spmatrix"] = False
+    loaded: dict[str, Any] = loadmat(stream, **options)
+    return loaded
+
+
 def read_mat(source: Source, variable: str | None = None) -> Graph:
     """Read a matrix from a MATLAB file: the variable named, or the largest square (else sparse) one."""
-    from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
     with source.seekable() as stream:
@@ -96,7 +106,7 @@ def read_mat(source: Source, variable: str | None = None) -> Graph:
             raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
         stream.seek(0)
         try:
-            loaded = loadmat(stream)
+            loaded = load_mat(stream)
         except (ValueError, TypeError, OSError, NotImplementedError, MatReadError) as error:
             raise InputError(f"{source.name} is not a readable MATLAB file: {error}") from None
     found = {key: value for key, value in loaded.items() if not key.startswith("__")}
