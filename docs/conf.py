@@ -1,4 +1,4 @@
-"""Settings of the documentation site: `make docs`. Nothing is fetched, neither when it is built nor when it is read."""
+"""Settings of the documentation site: `make docs`. Nothing is fetched, at build time or when it is read."""
 
 import os
 import sys
@@ -51,13 +51,26 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": ExplicitOrder(
-        [f"{name}.py" for name in (
-            "communities", "links", "genes", "single_cells", "epidemic", "words", "recommendations", "documents",
-            "features", "compare", "normalizer", "custom_p",
-        )]
-    ),  # fmt: skip
+        [
+            f"{name}.py"
+            for name in (
+                "communities",
+                "links",
+                "genes",
+                "single_cells",
+                "epidemic",
+                "words",
+                "recommendations",
+                "documents",
+                "features",
+                "compare",
+                "normalizer",
+                "custom_p",
+            )
+        ]
+    ),
     "abort_on_example_error": True,
-    "min_reported_time": 1000,
+    "write_computation_times": False,
     "show_memory": False,
     "download_all_examples": True,
     "remove_config_comments": True,
@@ -89,7 +102,19 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": [], "changelog": [], "limits": []}
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "start",
+        "how_it_works",
+        "decisions",
+        "architecture",
+        "limits",
+        "changelog",
+        "search",
+    )
+}
 
 write_pages(HERE / "api" / "generated")
 write_figures(HERE / "figures" / "generated")

@@ -2,15 +2,17 @@
 Communities in a graph
 ======================
 
-Find the communities of a graph whose truth is known, and compare with Leiden, the usual tool for the task.
+Find the communities of a graph whose truth is known, and compare with Leiden, the usual tool for
+the task.
 """
 
 # %%
-# A degree-corrected block model: four hidden communities, and degrees as uneven as in real networks. ``alpha`` says how
-# hard it is: below 1 no method can find anything, at 4 it is easy. Isolated nodes cannot be placed by anyone, so they
-# are left out.
+# A degree-corrected block model: four hidden communities, and degrees as uneven as in real
+# networks. ``alpha`` says how hard it is: below 1 no method can find anything, at 4 it is easy.
+# Isolated nodes cannot be placed by anyone, so they are left out.
 
 import numpy as np
+
 from softvec.generators import dcsbm
 
 A, truth, _ = dcsbm(2000, c=12, q=4, alpha=2.5, random_state=0)

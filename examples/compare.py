@@ -2,8 +2,8 @@
 Comparing two embeddings
 ========================
 
-Two embeddings of the same items differ by a rotation at least, so their coordinates cannot be compared. Three things can:
-neighbours, cosines, and coordinates after the best rotation.
+Two embeddings of the same items differ by a rotation at least, so their coordinates cannot be
+compared. Three things can: neighbours, cosines, and coordinates after the best rotation.
 """
 
 # %%
@@ -11,6 +11,7 @@ neighbours, cosines, and coordinates after the best rotation.
 
 import networkx as nx
 import numpy as np
+
 import softvec
 
 graph = nx.les_miserables_graph()
@@ -53,8 +54,8 @@ for name, emb in others.items():
     )
 
 # %%
-# The same seed gives the same bits. Another seed gives other coordinates but nearly the same cosines. Another walk length is
-# another question: which characters moved most?
+# The same seed gives the same bits. Another seed gives other coordinates but nearly the same
+# cosines. Another walk length is another question: which characters moved most?
 
 moved = aligned_distance(base, others["walks of 8 steps"])
 [str(base.names[i]) for i in np.argsort(-moved)[:5]]

@@ -2,12 +2,14 @@
 Your own P
 ==========
 
-Any non-negative matrix of affinities will do, and it need not exist: softvec only multiplies with it. Here P is a mixture of
-two graphs over the same items, walked on for three steps, without ever being formed.
+Any non-negative matrix of affinities will do, and it need not exist: softvec only multiplies with
+it. Here P is a mixture of two graphs over the same items, walked on for three steps, without ever
+being formed.
 """
 
 # %%
-# 400 people: a graph of colleagues and a graph of neighbours. Each person has a workplace and a street.
+# 400 people: a graph of colleagues and a graph of neighbours. Each person has a workplace and a
+# street.
 
 import numpy as np
 from scipy import sparse
@@ -27,7 +29,8 @@ def graph_of(group, inside, outside):
 colleagues, neighbours = graph_of(workplace, 0.15, 0.004), graph_of(street, 0.15, 0.004)
 
 # %%
-# Operators: ``row_normalize`` makes a random walk of a graph, ``Sum`` mixes, ``Powers`` averages walks of one to three steps.
+# Operators: ``row_normalize`` makes a random walk of a graph, ``Sum`` mixes, ``Powers`` averages
+# walks of one to three steps.
 
 from softvec import EDRep
 from softvec.operators import Powers, Sum, row_normalize
@@ -39,7 +42,8 @@ def mixed(weight):
 
 
 # %%
-# ``EDRep`` is a scikit-learn estimator. Fit it for different mixtures, and see what the vectors know.
+# ``EDRep`` is a scikit-learn estimator. Fit it for different mixtures, and see what the vectors
+# know.
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score

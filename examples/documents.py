@@ -2,8 +2,8 @@
 Documents and words together
 ============================
 
-Documents and the words in them are two kinds of things. Embedded together, a document's nearest words say what it is
-about, and a word finds the documents where it belongs.
+Documents and the words in them are two kinds of things. Embedded together, a document's nearest
+words say what it is about, and a word finds the documents where it belongs.
 """
 
 # %%
@@ -28,7 +28,10 @@ NAMES = (
 def words_of(name):
     """Return the words in the docstrings of a module."""
     module = importlib.import_module(name)
-    values = [module, *(value for _, value in inspect.getmembers(module) if inspect.getmodule(value) in (module, None))]
+    values = [
+        module,
+        *(value for _, value in inspect.getmembers(module) if inspect.getmodule(value) in (module, None)),
+    ]
     values += [member for value in values if inspect.isclass(value) for member in vars(value).values()]
     texts = {inspect.getdoc(value) or "" for value in values if callable(value) or inspect.ismodule(value)}
     return Counter(re.findall(r"[a-z]{4,}", " ".join(sorted(texts)).lower()))
@@ -76,5 +79,13 @@ for word in ("compressed", "random", "header"):
 import matplotlib.pyplot as plt
 
 figure, axis = plt.subplots(figsize=(10, 7))
-emb.plot(emb.cluster(7), method="tsne", perplexity=12, n_names=100, legend=False, ax=axis, title="Modules of the standard library")
+emb.plot(
+    emb.cluster(7),
+    method="tsne",
+    perplexity=12,
+    n_names=100,
+    legend=False,
+    ax=axis,
+    title="Modules of the standard library",
+)
 figure.tight_layout()

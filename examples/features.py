@@ -2,8 +2,8 @@
 Feature vectors, and UMAP of them
 =================================
 
-Rows of numbers are linked to their nearest neighbours, and this graph is embedded. The vectors keep what is close; UMAP and
-t-SNE draw them.
+Rows of numbers are linked to their nearest neighbours, and this graph is embedded. The vectors keep
+what is close; UMAP and t-SNE draw them.
 """
 
 # %%

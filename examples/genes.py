@@ -2,8 +2,8 @@
 Genes that work together
 ========================
 
-Pairs of genes, listed by hand from five textbook pathways, become vectors: genes of one pathway lie together, and a gene
-without a known role can be placed by its neighbours.
+Pairs of genes, listed by hand from five textbook pathways, become vectors: genes of one pathway lie
+together, and a gene without a known role can be placed by its neighbours.
 """
 
 # %%

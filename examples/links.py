@@ -6,12 +6,13 @@ Hide some edges of a graph, embed the rest, and turn cosines into probabilities 
 """
 
 # %%
-# The graph: a stochastic block model. A fifth of its edges is hidden, so that no node loses its last edge, and as many
-# pairs that are no edges are drawn. Negatives drawn uniformly are easy to tell apart by degree alone; those matched by
-# degree are the fairer test.
+# The graph: a stochastic block model. A fifth of its edges is hidden, so that no node loses its
+# last edge, and as many pairs that are no edges are drawn. Negatives drawn uniformly are easy to
+# tell apart by degree alone; those matched by degree are the fairer test.
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 import softvec
 from softvec.evaluate import split_edges
 from softvec.generators import dcsbm
@@ -30,7 +31,8 @@ is_edge = np.repeat([1, 0], [len(split.positives), len(negatives)])
 cosine = emb.similarity(pairs[:, 0].tolist(), pairs[:, 1].tolist())
 
 # %%
-# A logistic regression on the cosine, fitted on one half of the pairs, gives probabilities for the other half.
+# A logistic regression on the cosine, fitted on one half of the pairs, gives probabilities for the
+# other half.
 
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
@@ -47,7 +49,9 @@ print(f"area under the ROC curve: {roc_auc_score(is_edge[test], probability):.3f
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4))
 bins = np.linspace(-1, 1, 50)
-axes[0].hist([cosine[is_edge == 1], cosine[is_edge == 0]], bins, label=["hidden edges", "no edges"], histtype="step")
+axes[0].hist(
+    [cosine[is_edge == 1], cosine[is_edge == 0]], bins, label=["hidden edges", "no edges"], histtype="step"
+)
 axes[0].set(xlabel="cosine", ylabel="pairs")
 axes[0].legend()
 observed, predicted = calibration_curve(is_edge[test], probability, n_bins=8, strategy="quantile")

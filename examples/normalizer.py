@@ -2,8 +2,9 @@
 A softmax normaliser with error bars
 ====================================
 
-The sum :math:`Z_i = \\sum_a \\exp(\\beta\\, x_i \\cdot y_a)` over all items is what turns scores into probabilities. softvec
-estimates it in time that does not grow with the number of items, and says how far off each estimate may be.
+The sum :math:`Z_i = \\sum_a \\exp(\\beta\\, x_i \\cdot y_a)` over all items is what turns scores
+into probabilities. softvec estimates it in time that does not grow with the number of items, and
+says how far off each estimate may be.
 """
 
 # %%
@@ -18,8 +19,8 @@ Y = (Y / np.linalg.norm(Y, axis=1, keepdims=True)).astype(np.float32)
 X = Y[:200]
 
 # %%
-# The exact sum, the paper's Gaussian estimate with one class and with ten, and the control variate: a sample of items
-# that corrects the Gaussian, unbiased, with a standard error for each row.
+# The exact sum, the paper's Gaussian estimate with one class and with ten, and the control variate:
+# a sample of items that corrects the Gaussian, unbiased, with a standard error for each row.
 
 from softvec.normalizers import ControlVariate, Exact, GaussianMixture
 

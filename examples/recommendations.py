@@ -2,7 +2,8 @@
 Recommendations
 ===============
 
-Users and films are two kinds of things, so each kind has its own vectors. A user's nearest films are what to recommend.
+Users and films are two kinds of things, so each kind has its own vectors. A user's nearest films
+are what to recommend.
 """
 
 # %%
@@ -42,8 +43,8 @@ print([film for film, _ in emb.context.most_similar(emb.context.names[0], n=4)])
 print([user for user, _ in emb.most_similar("user7", n=3)])
 
 # %%
-# How often is a hidden film among the first films recommended, leaving out those already watched? Compare with recommending
-# what is popular.
+# How often is a hidden film among the first films recommended, leaving out those already watched?
+# Compare with recommending what is popular.
 
 watched = known.groupby("user")["film"].agg(set)
 popular = known["film"].value_counts().index
@@ -65,5 +66,7 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), width_ratios=[1, 1.4])
 axes[0].plot(depth, recall.T, "o-", label=["softvec", "popularity"])
 axes[0].set(xlabel="films recommended", ylabel="recall of hidden films", ylim=(0, None))
 axes[0].legend(frameon=False)
-emb.context.plot([str(film).split()[0] for film in emb.context.names], method="tsne", n_names=0, ax=axes[1], title="Films")
+emb.context.plot(
+    [str(film).split()[0] for film in emb.context.names], method="tsne", n_names=0, ax=axes[1], title="Films"
+)
 figure.tight_layout()

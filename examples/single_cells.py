@@ -2,12 +2,14 @@
 Single cells with AnnData
 =========================
 
-scanpy and its relatives keep a graph of cells in ``adata.obsp["connectivities"]``. softvec embeds that graph; the vectors go
-back into ``adata.obsm``, where every plot and every clustering of scanpy finds them.
+scanpy and its relatives keep a graph of cells in ``adata.obsp["connectivities"]``. softvec embeds
+that graph; the vectors go back into ``adata.obsm``, where every plot and every clustering of scanpy
+finds them.
 """
 
 # %%
-# Simulated counts: four types of cells, each with some genes of its own, and an uneven depth of sequencing.
+# Simulated counts: four types of cells, each with some genes of its own, and an uneven depth of
+# sequencing.
 
 import anndata
 import numpy as np
@@ -29,7 +31,8 @@ adata = anndata.AnnData(
 adata
 
 # %%
-# The usual steps (in scanpy: ``normalize_total``, ``log1p``, ``pca``, ``neighbors``), here with scikit-learn.
+# The usual steps (in scanpy: ``normalize_total``, ``log1p``, ``pca``, ``neighbors``), here with
+# scikit-learn.
 
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
@@ -44,7 +47,9 @@ adata.obsp["connectivities"] = ((nearest + nearest.T) / 2).tocsr()
 
 import softvec
 
-emb = softvec.embed(adata.obsp["connectivities"], n_components=16, names=list(adata.obs_names), random_state=0)
+emb = softvec.embed(
+    adata.obsp["connectivities"], n_components=16, names=list(adata.obs_names), random_state=0
+)
 adata.obsm["X_softvec"] = emb.vectors
 adata.obs["group"] = pd.Categorical(emb.cluster(4))
 pd.crosstab(adata.obs["type"], adata.obs["group"])

@@ -2,8 +2,8 @@
 Words and analogies
 ===================
 
-The docstrings of NumPy, SciPy and scikit-learn are a text of several hundred thousand words that is already on this
-computer. Which words does it use alike?
+The docstrings of NumPy, SciPy and scikit-learn are a text of several hundred thousand words that is
+already on this computer. Which words does it use alike?
 """
 
 # %%
@@ -27,8 +27,9 @@ texts = sorted(text for text in texts if text)
 print(f"{len(texts):,} docstrings, {sum(len(text.split()) for text in texts):,} words")
 
 # %%
-# One call counts which words stand within five words of each other, and fits vectors to the counts. A warning that the loss is
-# inexact is silenced: with the sharp softmax that suits text, one Gaussian estimates it poorly, and it is not used here.
+# One call counts which words stand within five words of each other, and fits vectors to the counts.
+# A warning that the loss is inexact is silenced: with the sharp softmax that suits text, one
+# Gaussian estimates it poorly, and it is not used here.
 
 import warnings
 
@@ -48,7 +49,12 @@ for word in ("rows", "sparse", "probability", "frequency", "cluster", "integer")
 # %%
 # Analogies: row is to rows as column is to ...
 
-for a, b, c in (("row", "rows", "column"), ("minimum", "min", "maximum"), ("first", "second", "x1"), ("array", "arrays", "matrix")):
+for a, b, c in (
+    ("row", "rows", "column"),
+    ("minimum", "min", "maximum"),
+    ("first", "second", "x1"),
+    ("array", "arrays", "matrix"),
+):
     print(f"{a} is to {b} as {c} is to", ", ".join(word for word, _ in emb.analogy(a, b, c, n=3)))
 
 # %%
@@ -56,11 +62,14 @@ for a, b, c in (("row", "rows", "column"), ("minimum", "min", "maximum"), ("firs
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from softvec import Embedding
 
 order = np.argsort(-emb.sizes)
 keep = [i for i in order if len(str(emb.names[i])) > 4 and str(emb.names[i]).isalpha()][:250]
 part = Embedding(emb.vectors[keep], [emb.names[i] for i in keep], sizes=emb.sizes[keep])
 figure, axis = plt.subplots(figsize=(10, 7))
-part.plot(part.cluster(8), method="tsne", n_names=90, legend=False, ax=axis, title="Words of scientific docstrings")
+part.plot(
+    part.cluster(8), method="tsne", n_names=90, legend=False, ax=axis, title="Words of scientific docstrings"
+)
 figure.tight_layout()

@@ -24,18 +24,28 @@ BASE = (
 )
 
 
-def text(x: float, y: float, words: str, size: int = 13, weight: str = "normal", fill: str = "#222", anchor: str = "middle") -> str:
+def text(
+    x: float,
+    y: float,
+    words: str,
+    size: int = 13,
+    weight: str = "normal",
+    fill: str = "#222",
+    anchor: str = "middle",
+) -> str:
     style = f'font-size="{size}" font-weight="{weight}" fill="{fill}" text-anchor="{anchor}"'
     return f'<text x="{x:g}" y="{y:g}" {style}>{escape(words)}</text>'
 
 
 def box(x: float, y: float, w: float, h: float, fill: str = "#eef4fb", stroke: str = "#3f6fa8") -> str:
-    return f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="8" fill="{fill}" stroke="{stroke}" stroke-width="1.3"/>'
+    place = f'x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="8"'
+    return f'<rect {place} fill="{fill}" stroke="{stroke}" stroke-width="1.3"/>'
 
 
 def arrow(x1: float, y1: float, x2: float, y2: float, dashed: bool = False) -> str:
     dash = ' stroke-dasharray="4 3"' if dashed else ""
-    return f'<path d="M{x1:g} {y1:g} L{x2:g} {y2:g}" stroke="#555" stroke-width="1.4" fill="none" marker-end="url(#tip)"{dash}/>'
+    style = f'stroke="#555" stroke-width="1.4" fill="none" marker-end="url(#tip)"{dash}'
+    return f'<path d="M{x1:g} {y1:g} L{x2:g} {y2:g}" {style}/>'
 
 
 def room(x: float, y: float, name: str, lines: tuple[str, ...], h: float = BOX_H) -> list[str]:
@@ -45,7 +55,16 @@ def room(x: float, y: float, name: str, lines: tuple[str, ...], h: float = BOX_H
 
 def draw() -> str:
     parts = [box(40, 20, WIDTH - 80, 44, "#fdf3e4", "#b8802f")]
-    parts.append(text(WIDTH / 2, 47, "cli: parse, call the library, print.   embed, EDRep: the two doors", 15, "bold", "#7a5210"))
+    parts.append(
+        text(
+            WIDTH / 2,
+            47,
+            "cli: parse, call the library, print.   embed, EDRep: the two doors",
+            15,
+            "bold",
+            "#7a5210",
+        )
+    )
     top, step = 130, (WIDTH - 80 - BOX_W) / (len(ROW) - 1)
     for i, (name, lines, passed) in enumerate(ROW):
         x = 40 + i * step
@@ -72,9 +91,24 @@ def draw() -> str:
         parts.append(box(x, base, width, 74, "#eef7ee", "#3c8150"))
         parts.append(text(x + width / 2, base + 24, name, 16, "bold", "#20602f"))
         parts += [text(x + width / 2, base + 44 + 17 * j, line) for j, line in enumerate(lines)]
-    parts.append(text(WIDTH / 2, base + 104, "A room imports only from rooms to its left and below. Solid arrows: the object that is handed on.", 13, "normal", "#555"))
-    tip = '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="Helvetica, Arial, sans-serif" role="img">'
+    parts.append(
+        text(
+            WIDTH / 2,
+            base + 104,
+            "A room imports only from rooms to its left and below. Solid arrows: the object handed on.",
+            13,
+            "normal",
+            "#555",
+        )
+    )
+    tip = (
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+        'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>'
+    )
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'font-family="Helvetica, Arial, sans-serif" role="img">'
+    )
     title = "<title>The rooms of softvec and what passes between them</title>"
     return "\n".join([head, title, tip, *parts, "</svg>"]) + "\n"
 

@@ -43,7 +43,9 @@ def _softmax():
     P = Powers(row_normalize(A), 3)
     X = EDRep(16, beta=6, random_state=0).fit_transform(P)
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.1), layout="constrained")
-    for axis, matrix, title in zip(axes, (P @ np.eye(34), softmax(X, 6)), ("P: walks of 1 to 3 steps", "softmax of the vectors")):
+    for axis, matrix, title in zip(
+        axes, (P @ np.eye(34), softmax(X, 6)), ("P: walks of 1 to 3 steps", "softmax of the vectors")
+    ):
         image = axis.imshow(matrix, cmap="viridis", vmin=0, vmax=0.25)
         axis.set(title=title, xlabel="item", ylabel="row" if axis is axes[0] else "")
     figure.colorbar(image, ax=axes, label="probability", shrink=0.8)

@@ -20,11 +20,15 @@ def write_pages(folder: Path) -> None:
     """Write ``softvec.md`` and a page for each public module; pages that are up to date are left alone."""
     folder.mkdir(parents=True, exist_ok=True)
     own = [name for name in softvec.__all__ if not name.startswith("__") and name not in public_modules()]
-    _write(folder / "softvec.md", _page("softvec", "softvec", own, importlib.import_module("softvec").__doc__))
+    _write(
+        folder / "softvec.md", _page("softvec", "softvec", own, importlib.import_module("softvec").__doc__)
+    )
     for name in public_modules():
         module = importlib.import_module(f"softvec.{name}")
         names = [other for other in module.__all__ if other not in own]
-        _write(folder / f"softvec.{name}.md", _page(f"softvec.{name}", f"softvec.{name}", names, module.__doc__))
+        _write(
+            folder / f"softvec.{name}.md", _page(f"softvec.{name}", f"softvec.{name}", names, module.__doc__)
+        )
 
 
 def _page(title: str, module: str, names: list[str], text: str | None) -> str:
@@ -41,7 +45,9 @@ def _page(title: str, module: str, names: list[str], text: str | None) -> str:
             parts += [f".. rubric:: {heading}", "", ".. autosummary::", "   :toctree: .", ""]
             parts += [f"   {name}" for name in chosen]
             parts.append("")
-    constants = [name for name, value in found.items() if not (inspect.isclass(value) or inspect.isroutine(value))]
+    constants = [
+        name for name, value in found.items() if not (inspect.isclass(value) or inspect.isroutine(value))
+    ]
     parts.append("```")
     if constants:
         parts += ["", "Constants: " + ", ".join(f"`{name}`" for name in constants)]
