@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 SITE := docs/_build/html
 
-.PHONY: demo test lint test-slow test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
+.PHONY: demo test lint test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"
@@ -26,6 +26,10 @@ test: lint
 
 test-slow: $(STAMP)
 	$(PY) -m pytest -m slow
+
+# 200,000 damaged files through every reader, and the table in docs/reliability.md: about half an hour.
+fuzz: $(STAMP)
+	$(PY) -m tests.fuzz.run --reads 200000 --record
 
 # The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of newer ones below them
 # (matplotlib 3.8 of pyparsing 3.3), so warnings are no errors here.

@@ -73,7 +73,8 @@ def test_edges_become_the_matrix_of_their_sums(path, directed, weighted, loops, 
         want = dict.fromkeys(want, 1.0)
     assert by_name(table) == pytest.approx(want)
     seen = list(dict.fromkeys(name for pair in pairs for name in pair))
-    assert table.rows.to_list() == seen  # in order of first appearance
+    order = sorted(seen) if kind in ("int", "big") else seen  # other names: in order of first appearance
+    assert table.rows.to_list() == order
     assert table.symmetric
     assert table.details == {"directed": directed, "weighted": weighted}
 
@@ -84,7 +85,7 @@ def test_integer_arrays_take_the_table_or_the_hash(path):
         got = aff.pairs(ids, self_loops="keep", directed=True)
         want = expected(list(map(tuple, ids.tolist())), np.ones(200), True, True)
         assert by_name(got) == want
-        assert got.rows.to_list() == list(dict.fromkeys(ids.reshape(-1).tolist()))
+        assert got.rows.to_list() == np.unique(ids).tolist()
 
 
 def test_hash_tables_grow():
@@ -93,8 +94,8 @@ def test_hash_tables_grow():
     for block in np.array_split(ids, 5):
         names.add(block)
     codes, labels = names.finish()
-    np.testing.assert_array_equal(np.concatenate(codes).reshape(-1), np.arange(1_200_000))
-    np.testing.assert_array_equal(labels.to_numpy(), ids.reshape(-1))
+    np.testing.assert_array_equal(labels.to_numpy(), np.sort(ids.reshape(-1)))
+    np.testing.assert_array_equal(labels.to_numpy()[np.concatenate(codes)], ids)
 
 
 def test_interned_names_grow():
@@ -245,7 +246,7 @@ def test_bipartite(path):
 
 def test_names_of_rows_and_of_ids(path):
     assert aff.random_walk(np.ones((2, 2)), names="ab").rows.to_list() == ["a", "b"]
-    assert aff.random_walk([(3, 1), (1, 0)], names="wxyz").rows.to_list() == ["z", "x", "w"]
+    assert aff.random_walk([(3, 1), (1, 0)], names="wxyz").rows.to_list() == ["w", "x", "z"]
     for names, message in ((["a"], "1 names for 2 rows"), (["a", "a"], "'a' stands at rows 0 and 1")):
         with pytest.raises(InputError, match=message):
             aff.random_walk(np.ones((2, 2)), names=names)

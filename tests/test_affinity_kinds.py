@@ -9,7 +9,7 @@ from scipy import sparse
 
 from softvec import affinity as aff
 from softvec.affinity import corpus as _corpus
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 
 rng = np.random.default_rng(1)
 
@@ -294,7 +294,7 @@ def test_networkx(directed, weighted):
     graph = (nx.DiGraph if directed else nx.Graph)()
     graph.add_nodes_from(["lone", ("a", 1), 7])
     graph.add_edge(("a", 1), 7, **({"weight": 2.5} if weighted else {}))
-    graph.add_edge(7, 7)
+    graph.add_edge(7, 7, **({"weight": 1.0} if weighted else {}))
     got = aff.as_affinity(graph)
     assert got.rows.to_list() == ["lone", ("a", 1), 7]
     value = 2.5 if weighted else 1.0
@@ -355,7 +355,8 @@ def test_frames(library, monkeypatch):
     want = {("a", "b"): 0.5, ("b", "a"): 0.5, ("b", "c"): 2, ("c", "b"): 2}
     assert by_name(aff.as_affinity(make(columns))) == want
     odd = make({"p": [1, 2], "q": [2, 3], "note": ["x", "y"]})
-    assert by_name(aff.as_affinity(odd)) == {(1, 2): 1, (2, 1): 1, (2, 3): 1, (3, 2): 1}
+    with pytest.warns(GuessWarning, match="p and q are taken for the ends"):
+        assert by_name(aff.as_affinity(odd)) == {(1, 2): 1, (2, 1): 1, (2, 3): 1, (3, 2): 1}
     picked = aff.as_affinity(make(columns), columns={"source": "from", "target": "to"}, directed=True)
     assert by_name(picked) == {("a", "b"): 1, ("b", "c"): 1}
     two = aff.as_affinity(make(columns), kind="bipartite", columns=("from", "to", "w"))
@@ -376,7 +377,8 @@ def test_square_frames_are_matrices():
     want = by_name(aff.random_walk(values, names=list("abcd")))
     assert by_name(aff.as_affinity(pd.DataFrame(values, list("abcd"), list("abcd")))) == want
     wide = pl.DataFrame({name: values[:, i] for i, name in enumerate("abcd")})
-    assert by_name(aff.as_affinity(wide)) == want
+    with pytest.warns(GuessWarning, match="square and symmetric"):
+        assert by_name(aff.as_affinity(wide)) == want
     titled = pl.DataFrame({"name": list("abcd")} | {name: values[:, i] for i, name in enumerate("abcd")})
     assert by_name(aff.as_affinity(titled)) == want
 

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy import sparse
 
+import softvec
 from softvec.cli import run
 from softvec.embedding import Embedding
 
@@ -331,6 +333,17 @@ def test_paper_without_a_checkout(call, folder, monkeypatch):
 
     monkeypatch.setattr(softvec, "__file__", str(folder / "lib" / "python" / "softvec" / "__init__.py"))
     assert "not part of the installed package" in call("paper", "genes", code=2)
+
+
+def test_normalizer_measures_the_softmax_that_was_fitted(call, folder):
+    A = nx.to_scipy_sparse_array(nx.karate_club_graph(), weight=None, format="csr")
+    errors = {}
+    for shrinkage in (0, 0.5):
+        softvec.embed(A, 8, kind="graph", random_state=0, shrinkage=shrinkage, n_epochs=5).save("x.svec")
+        report = json.loads(call("normalizer", "x.svec", "-m", "GaussianMixture", "--clusters", 1, "--json"))
+        errors[shrinkage] = report["methods"][1]["max"]
+        assert report["lengthened"] is bool(shrinkage)
+    assert errors[0.5] == pytest.approx(errors[0], rel=1e-4)
 
 
 def test_normalizer(call, vectors):

@@ -61,7 +61,8 @@ def test_one_is_not_many(call, folder):
     vectors(4, names=list("abcd")).save("v.svec")
     (folder / "l.tsv").write_text("a\tx\nb\tx\nc\tx\nd\tx\n")
     assert "1 community of 4\n" in call("communities", "v.svec", "-k", 1)[1]
-    assert "4 of 4 labelled, 1 class, one each" in call("evaluate", "v.svec", "l.tsv")[1]
+    (folder / "l.tsv").write_text("a\tx\nb\tx\nc\ty\nd\ty\n")
+    assert "4 of 4 labelled, 2 classes, one each" in call("evaluate", "v.svec", "l.tsv")[1]
 
 
 def test_similarity_says_how_many_pairs_are_known(call, folder):

@@ -164,11 +164,11 @@ def test_index_recall_is_measured_and_used(monkeypatch, emb):
 def test_without_usearch_auto_is_exact(monkeypatch, emb):
     import sys
 
-    from softvec.embedding import core
+    from softvec.embedding import neighbours
 
     monkeypatch.setattr(search, "INDEX_FROM", 10)
-    monkeypatch.setattr(core, "_INDEX_QUERIES", 1)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(neighbours, "_INDEX_QUERIES", 1)
+    monkeypatch.setattr(neighbours, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "usearch.index", None)
     assert emb.most_similar("n0", n=1)
     with pytest.raises(InputError, match=r"softvec\[index\]"):

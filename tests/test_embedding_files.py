@@ -382,7 +382,7 @@ def with_json(**changes):
 
 
 HOSTILE = {
-    "pickle": (lambda m: m.update({"vectors.npy": npy(np.array([{}], object))}), "damaged"),
+    "pickle": (lambda m: m.update({"vectors.npy": npy(np.array([{}], object))}), "never unpickled"),
     "huge": (
         lambda m: m.update({"vectors.npy": m["vectors.npy"].replace(b"(3, 4)", b"(9999999999, 4)")[:-8]}),
         "damaged",
@@ -438,7 +438,7 @@ def test_foreign_files(tmp_path):
     (tmp_path / "x.svec").write_bytes(b"hello there")
     expect_error(tmp_path / "x.svec", "not a softvec file")
     np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
-    expect_error(tmp_path / "o.npy", "cannot be read as npy")
+    expect_error(tmp_path / "o.npy", "never unpickled")
     np.save(tmp_path / "flat.npy", np.arange(3))
     expect_error(tmp_path / "flat.npy", "expected rows of numbers")
     (tmp_path / "d.svec").mkdir()
@@ -453,7 +453,7 @@ def test_foreign_files(tmp_path):
         (b"2 3\na 1 2\nb 1 2\n", "line 2"),
         (b"a 1 2\nb 1\n", "line 2: 1 numbers"),
         (b"a 1 2\nb 1 x\n", "line 2: not a line"),
-        (b"a 1 2\nb 1 nan\n", "'b' holds NaN"),
+        (b"a 1 2\nb 1 nan\n", "'b' holds missing, NaN"),
         (b"2 2\n", "no vectors"),
         (b"hello\n", "no vectors"),
         (b"a 1 2\n\xff 1 2\n", "line 2: the name is not UTF-8"),

@@ -186,7 +186,7 @@ def test_row_weights_matter_only_when_kept():
 
 
 def test_transform_puts_a_known_row_near_its_vector():
-    model = fit(karate(), 16, n_epochs=100)
+    model = fit(karate(), 8, n_epochs=100)
     new = model.transform(karate())
     assert np.mean(np.sum(new * model.embedding_, axis=1)) > 0.9
     np.testing.assert_allclose(np.linalg.norm(new, axis=1), 1, atol=1e-5)
@@ -248,7 +248,7 @@ def test_diagnosis_is_the_brute_force_loss():
 
 @pytest.mark.filterwarnings("error")
 def test_a_poor_normaliser_is_told():
-    with pytest.warns(UserWarning, match="Lower beta"):
+    with pytest.warns(UserWarning, match="the normaliser is off by"):
         fit(karate(), 2, beta=50.0)
 
 
@@ -363,6 +363,7 @@ def test_the_warning_points_at_the_call_of_the_user(call, monkeypatch):
     monkeypatch.setattr(fitting, "_LOUD", -1.0)
     with pytest.warns(UserWarning, match="the normaliser is off") as caught:
         call(np.ones((6, 6)) - np.eye(6))
+    assert "n_clusters" not in str(caught[0].message)  # more classes cost PPI and Cora points of micro-F1
     assert (caught[0].filename, caught[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
 

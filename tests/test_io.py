@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.io import mmwrite, savemat
 
 import softvec.affinity as sio
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 from softvec.read import edgelist
 from softvec.read.streams import open_source, text_blocks
 
@@ -42,6 +42,7 @@ def road(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.filterwarnings("ignore:column 3 of:softvec.core.errors.GuessWarning")
 @pytest.mark.parametrize(
     ("text", "want"),
     [
@@ -220,7 +221,7 @@ def test_names_files(tmp_path):
     (tmp_path / "windows.txt").write_bytes(b"a\r\nb\r\n")
     assert sio.read_names(tmp_path / "windows.txt") == ["a", "b"]
     (tmp_path / "edges.txt").write_text("1 0\n")
-    assert sio.read(tmp_path / "edges.txt", names=["x", "y"]).rows.to_list() == ["y", "x"]
+    assert sio.read(tmp_path / "edges.txt", names=["x", "y"]).rows.to_list() == ["x", "y"]
     (tmp_path / "twice.txt").write_text("a\na\n")
     with pytest.raises(InputError, match="'a' stands at rows 0 and 1"):
         sio.read(tmp_path / "a.npz", names=tmp_path / "twice.txt")
@@ -281,7 +282,8 @@ def test_temporal_files(tmp_path, road):
     assert sio.read(path, kind="graph").kind == "graph"
     named = tmp_path / "named.csv"
     named.write_text("a,b,timestamp\n" + "".join(f"{a},{b},{t}\n" for t, a, b in rows))
-    assert by_name(sio.read(named)) == by_name(got)
+    with pytest.warns(GuessWarning, match="contacts in time, by column timestamp; kind='graph'"):
+        assert by_name(sio.read(named)) == by_name(got)
     assert by_name(sio.read(named, columns=("timestamp", "a", "b"), kind="temporal")) == by_name(got)
     weighted = tmp_path / "weighted.txt"
     weighted.write_text("".join(f"{t}.5 {a} {b} 2\n" for t, a, b in rows))
@@ -377,7 +379,8 @@ def test_real_files():
     assert sio.read(contacts, n_windows=180, equal="stamps").shape[0] == 14_208
     school = sio.read(DATA / "temporal" / "primaryschool.csv", window=1200)
     assert school.kind == "temporal"
-    genes = sio.read(DATA / "genes" / "train_text.txt", kind="pairs")
+    with pytest.warns(GuessWarning, match="NA is read as a name"):
+        genes = sio.read(DATA / "genes" / "train_text.txt", kind="pairs")
     assert genes.shape == (8_832, 8_832)
     assert "18 self loops dropped" in genes.summary
 

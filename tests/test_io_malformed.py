@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import softvec.affinity as sio
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 from softvec.read import edgelist
 
 
@@ -71,8 +71,8 @@ def test_one_clear_error(tmp_path, name, content, message, road):
         ("bad.npy", b"\x93NUMPY\x01\x00", "not a readable .npy file"),
         ("bad.mat", b"MATLAB 5.0 MAT-file" + b" " * 120, "not a readable MATLAB file"),
         ("hdf.mat", b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "save it with the option -v7"),
-        ("bad.mtx", MTX + b"2 2 1\n1 5 1.0\n", "not a readable Matrix Market"),
-        ("short.mtx", MTX + b"2 2 3\n1 2 1.0\n", "not a readable Matrix Market"),
+        ("bad.mtx", MTX + b"2 2 1\n1 5 1.0\n", "entry 1 is at 1, 5, outside 2 x 2"),
+        ("short.mtx", MTX + b"2 2 3\n1 2 1.0\n", "announces 3 entries, but 1 follow"),
         ("head.mtx", b"%%MatrixMarket vector\n", "not the header of a Matrix Market file"),
         ("plain.mtx", b"2 2 1\n1 2 1.0\n", "starts with %%MatrixMarket"),
         ("bad.graphml", b"<?xml version='1.0'?><graphml><graph>", "not a readable graphml file"),
@@ -146,8 +146,8 @@ def test_no_permission(tmp_path, monkeypatch):
         ("\ufeffa b\r\nb c\r\n", "3 nodes, 2 edges, undirected, unweighted"),
         ("2147483648 4294967296\n", "2 nodes, 1 edge, undirected, unweighted"),
         ("a b\nb a\na b\n", "2 nodes, 1 edge, undirected, unweighted; 2 duplicates merged"),
-        ("1 2 0\n2 3 2\n", "3 nodes, 1 edge, undirected, weighted; 1 edge of weight 0 dropped, "
-         "1 isolated node"),
+        ("1 2 0\n2 3 2\n", "3 nodes, 1 edge, undirected, weighted; columns 0 -> 1, weight 2, "
+         "1 edge of weight 0 dropped, 1 isolated node"),
     ],
 )  # fmt: skip
 def test_odd_but_right(tmp_path, text, summary, road):
@@ -171,7 +171,7 @@ def test_negative_matrix(tmp_path):
 
 def test_objects_in_npz_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", np.array([[{}, 1]], dtype=object))
-    with pytest.raises(InputError, match=r"not a readable \.npz file"):
+    with pytest.raises(InputError, match="Python objects, which are never unpickled"):
         sio.read(tmp_path / "a.npz")
     np.savez(tmp_path / "b.npz", x=np.eye(2), y=np.eye(2))
     with pytest.raises(InputError, match="holds x, y, not a sparse matrix"):
@@ -205,5 +205,5 @@ def test_random_bytes_never_crash(tmp_path, ending):
         content = rng.choice(alphabet, rng.integers(0, 60)).tobytes() + ending.encode()
         path = tmp_path / f"f{trial}.{'csv' if trial % 2 else 'edges'}"
         path.write_bytes(content)
-        with contextlib.suppress(InputError):
+        with contextlib.suppress(InputError, GuessWarning):
             sio.read(path)

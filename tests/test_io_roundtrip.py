@@ -15,6 +15,7 @@ from softvec import affinity as aff
 from softvec.core.errors import InputError
 from softvec.names import Labels
 
+pytestmark = pytest.mark.filterwarnings("ignore::softvec.core.errors.GuessWarning")  # names such as NULL
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 letters = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"])
 plain_names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=6)

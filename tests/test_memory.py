@@ -8,6 +8,9 @@ import pytest
 from scipy import sparse
 
 import softvec
+from benchmarks import memory as memory_jobs
+from softvec.core import container as _container
+from softvec.core import threads as _parallel
 from softvec.core.errors import InputError
 from softvec.fit import memory
 
@@ -42,7 +45,8 @@ def test_memory_estimate_is_near_the_truth(n, d):
 import numpy as np
 from scipy import sparse
 from softvec.affinity import random_walk
-from softvec import api, memory
+from softvec import api
+from softvec.fit import memory
 rng = np.random.default_rng(0)
 i, j = rng.integers(0, {n}, (2, 5 * {n}))
 A = sparse.coo_array((np.ones(len(i), np.float32), (i, j)), shape=({n}, {n})).tocsr()
@@ -68,10 +72,72 @@ def test_available_memory_is_plausible():
     assert free is None or 2**20 < free < 2**50
 
 
-def test_control_group_limits(tmp_path):
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("400\n")
-    (tmp_path / "memory.stat").write_text("anon 300\ninactive_file 50\n")
-    assert memory._cgroup(str(tmp_path), "memory.max", "memory.current", "inactive_file") == 650
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory._cgroup(str(tmp_path), "memory.max", "memory.current", "inactive_file") is None
+def write(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+V2 = {"memory.current": "400\n", "memory.stat": "anon 300\ninactive_file 50\n"}
+V1 = {"memory.usage_in_bytes": "400\n", "memory.stat": "cache 1\ntotal_inactive_file 50\n"}
+
+
+def in_group(path, files):
+    return {f"sys/fs/cgroup/{path}/{name}": text for name, text in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("process", "files", "left", "quota"),
+    [
+        ("0::/\n", {}, None, None),
+        ("0::/\n", in_group("", {**V2, "memory.max": "1000\n", "cpu.max": "150000 100000\n"}), 650, 1.5),
+        ("0::/\n", in_group("", {**V2, "memory.max": "max\n", "cpu.max": "max 100000\n"}), None, None),
+        ("0::/\n", in_group("", {**V2, "memory.max": "100\n"}), 0, None),
+        (  # the limit stands in a group above that of the process
+            "0::/user.slice/app\n",
+            in_group("user.slice/app", {**V2, "memory.max": "9000\n", "cpu.max": "max 100000\n"})
+            | in_group("user.slice", {**V2, "memory.max": "2000\n", "cpu.max": "50000 100000\n"}),
+            1650,
+            0.5,
+        ),
+        (
+            "4:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n0::/\n",
+            in_group("memory/docker/x", {**V1, "memory.limit_in_bytes": "1000\n"})
+            | in_group("memory", {**V1, "memory.limit_in_bytes": "9223372036854771712\n"})
+            | in_group(
+                "cpu,cpuacct/docker/x", {"cpu.cfs_quota_us": "200000\n", "cpu.cfs_period_us": "100000\n"}
+            )
+            | in_group("cpu,cpuacct", {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}),
+            650,
+            2.0,
+        ),
+        (  # inside a container the group's path on the host is not mounted
+            "4:memory:/docker/x\n2:cpu:/docker/x\n",
+            in_group("memory", {**V1, "memory.limit_in_bytes": "1000\n"})
+            | in_group("cpu", {"cpu.cfs_quota_us": "300000\n", "cpu.cfs_period_us": "100000\n"}),
+            650,
+            3.0,
+        ),
+        ("not a list of groups\n", in_group("", {"memory.max": "x\n", "cpu.max": "1 0\n"}), None, None),
+    ],
+)
+def test_control_groups(tmp_path, process, files, left, quota):
+    write(tmp_path, {"proc/self/cgroup": process, **files})
+    assert _container.memory_left(tmp_path) == left
+    assert _container.processors(tmp_path) == quota
+
+
+@pytest.mark.parametrize(("quota", "threads"), [(None, 8), (0.5, 1), (1.5, 2), (3.0, 3), (64.0, 8)])
+def test_quota_limits_the_threads(monkeypatch, quota, threads):
+    monkeypatch.setattr(_parallel.os, "sched_getaffinity", lambda pid: range(8), raising=False)
+    monkeypatch.setattr(_parallel, "processors", lambda: quota)
+    assert _parallel.resolve_n_jobs(None) == _parallel.resolve_n_jobs(-1) == threads
+    assert _parallel.resolve_n_jobs(5) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("name", memory_jobs.JOBS)
+def test_estimate_is_within_a_quarter_above_the_peak(name):
+    found = memory_jobs.measure(memory_jobs.JOBS[name])
+    assert 1 <= found["ratio"] <= 1.25, found

@@ -102,9 +102,11 @@ def test_result_is_reproducible_and_plain():
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        (np.zeros(5, int), {}, "5 nodes but there are 10"),
+        (np.zeros(5, int), {}, "5 labels for 10 vectors"),
         (np.full(10, -1), {}, "0 of 10 nodes"),
-        (np.zeros(10, int), {"ratios": (1.5,)}, "ratio 1.5"),
+        (np.arange(10) % 2, {"ratios": (1.5,)}, "ratio 1.5"),
+        (np.where(np.arange(10) % 2, 1, -1), {}, "one class; expected at least two"),
+        (np.linspace(0, 1, 10), {}, "decimals"),
         (np.arange(10), {"C": "best"}, "'best'"),
         (np.arange(10), {"C": -1.0}, "above 0"),
         (np.arange(10), {"repeats": 0}, "repeats is 0"),

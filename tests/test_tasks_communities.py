@@ -55,7 +55,8 @@ def test_unlabelled_and_unscored_nodes_are_left_out():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"labels": np.zeros(3, int)}, "shape"),
+        ({"labels": np.zeros(3, int)}, "3 labels for 10 vectors"),
+        ({"labels": np.zeros((10, 2), int)}, "shape"),
         ({"n_communities": "many"}, "'known'"),
         ({"n_communities": 99}, "n_communities is 99"),
         ({"scored": np.zeros(10, bool)}, "0 nodes are left"),

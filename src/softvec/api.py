@@ -17,10 +17,14 @@ from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
 from softvec.core.errors import InputError, did_you_mean
+from softvec.core.threads import workers
 from softvec.embedding import Embedding
-from softvec.fit import Options, prepared
+from softvec.embedding.add import base_measure, length_of
+from softvec.embedding.align import continued, starting_vectors
+from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
+from softvec.fit.refine import can_refine, refine
 from softvec.operators import Powers, Sparse, row_normalize
 
 # The defaults of embed, in one place. What is not named here is the default of `Options`.
@@ -40,6 +44,8 @@ FIT_DEFAULTS: dict[str, dict[str, Any]] = {
 GRAPH_BETA = (3.0, 6.0)
 # Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
 SHRINKAGE = {"graph": 0.5}
+# A fit that goes on from an Embedding, where it is not done by rounds (softvec.fit.refine).
+_UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = (
     "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
     "constraint", "normalizer", "dtype", "tol", "base_measure", "shrinkage",
@@ -49,7 +55,7 @@ FIT_OPTIONS = (
 
 def embed(
     data: Any,
-    n_components: int = N_COMPONENTS,
+    n_components: int | None = None,
     *,
     kind: str | None = None,
     walk_length: int | None = None,
@@ -68,8 +74,8 @@ def embed(
         A SciPy sparse or dense matrix; a networkx, igraph or PyTorch Geometric graph; a pandas or polars
         frame; an iterable of pairs or triples; a list of texts; an Affinity; the path of a file, or ``-``
         for standard input.
-    n_components : int
-        Dimensions of the vectors.
+    n_components : int, optional
+        Dimensions of the vectors; 128 by default, or those of ``init``.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         What the data is, where the default guess is not what you mean.
     walk_length : int, optional
@@ -89,6 +95,10 @@ def embed(
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
         ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. For a graph there are 20 epochs by
         default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
+        ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
+        its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
+        of their neighbours. Most often two rounds suffice in place of all epochs; options that ask for
+        another fit (``n_epochs``, ``learning_rate``, ...) run epochs from there.
         ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
         for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
         neighbours short: of m of them, on average a, the length is sqrt(m / (m + s a)); 0.5 for undirected
@@ -110,6 +120,8 @@ def embed(
     """
     started = time.perf_counter()
     fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    if isinstance(fit.get("init"), Embedding):
+        walk_length = _walk_length(fit["init"], data, options) if walk_length is None else walk_length
     affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
     ready = time.perf_counter()
     emb = embed_affinity(
@@ -181,9 +193,17 @@ def check_length(length: Any) -> int:
     return int(length)
 
 
+def _walk_length(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
+    """Return the walk length of the fit to go on from, where the data may have one."""
+    made = init.provenance.get("data") or {}
+    length = (made.get("options") or {}).get("length")
+    own = isinstance(data, Affinity) or "length" in options or init.two_sided
+    return None if own or length is None else int(length)
+
+
 def embed_affinity(
     affinity: Affinity,
-    n_components: int = N_COMPONENTS,
+    n_components: int | None = None,
     *,
     random_state: int | None = None,
     n_jobs: int | None = None,
@@ -197,17 +217,29 @@ def embed_affinity(
     """Fit an affinity; the arguments are those of :func:`embed`."""
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
+    old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
+    if old is not None:
+        n_components = _same_components(n_components, old)
+        quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
+        fit = {**_UPDATE, **continued(old), **fit}
+    n_components = N_COMPONENTS if n_components is None else n_components
     fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
     power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
     shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
     if check_memory:
         refuse_if_too_big(affinity, n_components, fit)
+    started = time.perf_counter()
+    if old is not None:
+        fit["init"] = starting_vectors(old, affinity, random_state)
     options = Options(
         n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
     )
-    started = time.perf_counter()
-    operator = prepared(affinity.operator, options.normalize)
-    found = run(operator, options, item_weight=_item_weight(affinity, power), stacklevel=4)
+    operator, item_weight = prepared(affinity.operator, options.normalize), _item_weight(affinity, power)
+    if old is not None and quick and can_refine(options):
+        with workers(n_jobs) as pool:
+            start = refine(operator, options.init, options.beta, pool, item_weight=item_weight)
+        options = replace(options, init=start, n_epochs=0)
+    found = run(operator, options, item_weight=item_weight, warm=old is not None, stacklevel=4)
     if shrinkage:
         _shorten(found.state.X, affinity, shrinkage)
     spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
@@ -219,10 +251,13 @@ def embed_affinity(
         "shape": [n, m],
         "entries": affinity.operator.nnz,
         "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
+        **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
     }
+    if shrinkage and affinity.counts is not None:
+        data["mean_neighbours"] = _mean_neighbours(affinity.counts)
     if source is not None:
         data["source"] = "standard input" if source == "-" else Path(source).name
-    return Embedding(
+    emb = Embedding(
         found.state.X,
         affinity.rows,
         context_vectors=found.state.Y,
@@ -238,8 +273,18 @@ def embed_affinity(
             "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
             "seconds": spent,
         },
+        extras=_extras(found, found.state.Y is not None),
         copy=False,
     )
+    return emb if old is None else emb.align(old)
+
+
+def _same_components(n_components: int | None, old: Embedding) -> int:
+    if n_components is not None and n_components != old.n_components:
+        raise InputError.of(
+            "n_components", n_components, f"{old.n_components}, the dimensions of init", "leave it out"
+        )
+    return old.n_components
 
 
 def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
@@ -278,19 +323,15 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
 
 
 def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
-    """Scale unit vectors in place to the length sqrt(m / (m + shrinkage * mean)) for m neighbours.
-
-    An estimate from m observations is drawn towards nothing the more, the fewer they are. An item without
-    neighbours keeps a thousandth of one: next to nothing, and yet cosines with it are numbers.
-    """
+    """Scale unit vectors in place to the lengths that their numbers of neighbours ask for."""
     counts = affinity.counts
     assert counts is not None
-    m = np.maximum(np.diff(counts.indptr), 1e-3)
-    X *= np.sqrt(m / (m + shrinkage * _mean_neighbours(counts))).astype(X.dtype)[:, None]
+    lengths = length_of(np.diff(counts.indptr), shrinkage, _mean_neighbours(counts))
+    X *= lengths.astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
-    """Return size ** power for each column, sizes of at least the smallest above 0."""
+    """Return size ** power for each column; None for a power of 0."""
     if not isinstance(power, int | float) or not 0 <= power <= 2:
         raise InputError(f"base_measure is {power!r}; expected a power between 0 (all items alike) and 2")
     if power == 0:
@@ -301,8 +342,17 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
         sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     else:
         raise InputError("base_measure needs the sizes of columns, which this affinity does not know")
-    known = sizes[sizes > 0]
-    return np.maximum(sizes, known.min() if len(known) else 1.0) ** power
+    return base_measure(sizes, power)
+
+
+def _extras(found: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
+    """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
+    extras = {}
+    if found.state.labels is not None:
+        extras["classes"] = found.state.labels
+    if two_sided and found.problem.item_weight is not None:
+        extras["weights"] = found.problem.item_weight
+    return extras
 
 
 def _plain(value: Any) -> bool:

@@ -15,14 +15,14 @@ from softvec.affinity.base import Affinity
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
-from softvec.affinity.graphs import from_edges, from_matrix
+from softvec.affinity.graphs import check_weighted, from_edges, from_matrix
 from softvec.affinity.temporal import Contacts, supra_adjacency
-from softvec.core.errors import InputError, did_you_mean
+from softvec.core.errors import InputError, did_you_mean, guess
 from softvec.names import Labels
 from softvec.operators import Operator
 from softvec.read import objects as objects
-from softvec.read.columns import names_two_kinds
 from softvec.read.edges import Edges
+from softvec.read.kinds import guess_kind
 
 KINDS = ("graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense")
 
@@ -39,6 +39,7 @@ def random_walk(
     dangling: str = "zero",
     names: Any = None,
     columns: Any = None,
+    weight: Any = None,
     negative: str = "error",
 ) -> Affinity:
     """Build P from a graph: the mean of the powers 1..length of its random walk ``D^-1 A``.
@@ -65,6 +66,8 @@ def random_walk(
         Names of the nodes of a matrix, or of the integer ids 0, 1, ... of a list of edges.
     columns : sequence or mapping, optional
         Columns of a frame: (source, target[, weight]), or a mapping from role to column.
+    weight : str, optional
+        The attribute of edges, or the column of a frame, that holds the weights; ``"weight"`` by default.
     negative : {"error", "drop", "abs"}
         Negative weights in a list of edges.
 
@@ -79,7 +82,8 @@ def random_walk(
            [0.5 , 0.25, 0.25],
            [0.5 , 0.25, 0.25]])
     """
-    source = _graph_source(graph, columns, False, negative)
+    check_weighted(weighted)
+    source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
     common: dict[str, Any] = {
         "weighted": weighted, "self_loops": self_loops, "isolated": isolated, "length": length,
         "dangling": dangling,
@@ -113,6 +117,7 @@ def pairs(
     dangling: str = "zero",
     names: Any = None,
     columns: Any = None,
+    weight: Any = None,
     negative: str = "error",
 ) -> Affinity:
     """Build P from a list of pairs; a pair listed twice counts twice.
@@ -124,7 +129,7 @@ def pairs(
         One weight, or count, for each pair.
     directed : bool
         Whether (a, b) says nothing about (b, a).
-    weighted, self_loops, duplicates, isolated, length, dangling, names, columns, negative
+    weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
         As in :func:`random_walk`, but duplicates are summed by default.
 
     Examples
@@ -134,7 +139,8 @@ def pairs(
            [2., 0., 0.],
            [1., 0., 0.]])
     """
-    edges = _edge_source(pairs, weights, columns, False, negative)
+    check_weighted(weighted)
+    edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
     return from_edges(
         edges, directed=directed, weighted=weighted, self_loops=self_loops, duplicates=duplicates,
         isolated=isolated, length=length, dangling=dangling, names=names, kind="pairs",
@@ -152,6 +158,7 @@ def bipartite(
     names: Any = None,
     column_names: Any = None,
     columns: Any = None,
+    weight: Any = None,
     negative: str = "error",
 ) -> Affinity:
     """Build the two-sided P of two kinds of items, such as users and the things they bought.
@@ -161,7 +168,7 @@ def bipartite(
     data : sparse or dense matrix of shape (n, m), iterable of (row, column[, weight]), frame
     weights : array_like, optional
         One weight for each pair.
-    weighted, duplicates, isolated, dangling, columns, negative
+    weighted, duplicates, isolated, dangling, columns, weight, negative
         As in :func:`pairs`.
     names, column_names : sequence, optional
         Names of the rows and of the columns of a matrix.
@@ -180,13 +187,18 @@ def bipartite(
         "dangling": dangling,
         "kind": "bipartite",
     }
+    check_weighted(weighted)
+    if objects.is_anndata(data):
+        data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
+    elif objects.is_frame(data) and columns is None and weight is None and objects.wide_frame(data):
+        data = objects.matrix_of_frame(data)
     if isinstance(data, Affinity | objects.Graph) or (_is_matrix(data) and not _is_edge_array(data)):
         source = _graph_source(data, None, True, negative)
         assert isinstance(source, objects.Graph)
         names = source.names if names is None else names
         column_names = source.column_names if column_names is None else column_names
         return from_matrix(source.matrix, names=names, column_names=column_names, two_sided=True, **common)
-    edges = _edge_source(data, weights, columns, True, negative)
+    edges = _edge_source(data, weights, columns, True, negative, weight, weighted is not None)
     return from_edges(edges, directed=True, duplicates=duplicates, **common)
 
 
@@ -202,8 +214,10 @@ def _is_edge_array(data: Any) -> bool:
     return data.dtype.kind in kinds.get(data.shape[1], "")
 
 
-def _graph_source(data: Any, columns: Any, two_sided: bool, negative: str) -> Edges | objects.Graph:
-    """Find the edges or the matrix in any object."""
+def _graph_source(
+    data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
+) -> Edges | objects.Graph:
+    """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
     if isinstance(data, objects.Graph | Edges):
         return data
     if isinstance(data, Affinity):
@@ -212,43 +226,64 @@ def _graph_source(data: Any, columns: Any, two_sided: bool, negative: str) -> Ed
         own = None if data.rows is data.columns else data.columns
         return objects.Graph(data.counts, data.rows, column_names=own)
     if objects.is_networkx(data):
-        return objects.from_networkx(data)
+        return objects.from_networkx(data, weight, told)
     if objects.is_igraph(data):
-        return objects.from_igraph(data)
+        return objects.from_igraph(data, weight, told)
+    if objects.is_frame(data):
+        square = objects.square_frame(data) if columns is None and weight is None else None
+        return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
+    if weight is not None:
+        raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
+    if objects.is_anndata(data):
+        return _anndata_graph(data)
     if objects.is_torch_geometric(data):
         return objects.from_torch_geometric(data)
     if _is_matrix(data) and not _is_edge_array(data):
         return objects.Graph(data)
-    if objects.is_frame(data) and columns is None:
-        square = objects.square_frame(data)
-        if square is not None:
-            return square
     return _edge_source(data, None, columns, two_sided, negative)
 
 
-def _edge_source(data: Any, weights: Any, columns: Any, two_sided: bool, negative: str) -> Edges:
+def _anndata_graph(data: Any) -> objects.Graph:
+    known = getattr(data, "obsp", None) or {}
+    if "connectivities" not in known:
+        raise InputError(
+            "the AnnData has no obsp['connectivities']; run scanpy.pp.neighbors, or kind='features'"
+        )
+    return objects.Graph(known["connectivities"], list(data.obs_names))
+
+
+def _edge_source(
+    data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
+    told: bool = False,
+) -> Edges:  # fmt: skip
     if isinstance(data, Edges):
         return data
     options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
+    if objects.is_frame(data):
+        if weights is not None:
+            data = {**objects.frame_columns(data), "weight": weights}
+        return objects.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
+    if weight is not None:
+        raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
     if isinstance(data, np.ndarray):
         if weights is None:
             return objects.edges_of_array(data, **options)
         return objects.edges_of_rows(data.tolist(), weights=weights, **options)
-    if objects.is_frame(data):
-        if weights is not None:
-            data = {**objects.frame_columns(data), "weight": weights}
-        return objects.edges_of_frame(data, columns=columns, **options)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return objects.edges_of_rows(data, weights=weights, **options)
     raise InputError(f"{type(data).__name__} is not a graph, a matrix, a frame or a list of pairs")
 
 
-def temporal_edges(data: Any, *, columns: Any = None, negative: str = "error") -> Edges:
+def temporal_edges(
+    data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
+) -> Edges:
     """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
     if isinstance(data, Edges):
         return data
     if objects.is_frame(data):
-        return objects.edges_of_frame(data, columns=columns, negative=negative, timed=True)
+        return objects.edges_of_frame(
+            data, columns=columns, weight=weight, negative=negative, timed=True, told=told
+        )
     if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":
         return objects.edges_of_array(data, timed=True, negative=negative)
     if not isinstance(data, Iterable) or isinstance(data, str | bytes):
@@ -285,7 +320,9 @@ def from_object(data: Any, *, kind: str | None = None, **options: Any) -> Affini
         return data
     if isinstance(data, str | os.PathLike):
         raise InputError(f"{os.fspath(data)!r} is a path; read it with softvec.affinity.read")
-    kind = _guess(data) if kind is None else kind
+    if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:
+        data = data.reset_index(name=data.name or "weight")  # a Series of pairs, as groupby leaves it
+    kind = _guess(data, options) if kind is None else kind
     builder = BUILDERS.get(kind)
     if builder is None:
         raise InputError(f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
@@ -329,7 +366,7 @@ def _from_operator(operator: Operator, names: Any = None, column_names: Any = No
     return Affinity(operator, rows, columns, "operator", f"operator of {n:,} x {m:,}")
 
 
-def _guess(data: Any) -> str:
+def _guess(data: Any, options: Mapping[str, Any]) -> str:
     if isinstance(data, Contacts):
         return "temporal"
     if isinstance(data, Corpus):
@@ -343,12 +380,34 @@ def _guess(data: Any) -> str:
             return "graph"
         return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
     if objects.is_frame(data):
-        header = [str(name).strip().lower() for name in objects.frame_columns(data)]
-        if names_two_kinds(header):
-            return "bipartite"
-        return "temporal" if {"t", "time", "timestamp"} & set(header) and len(header) > 2 else "graph"
+        return _guess_frame(data, options.get("columns"), options.get("weight"))
+    if objects.is_anndata(data):
+        graph = "connectivities" in (getattr(data, "obsp", None) or {})
+        guess(
+            "the AnnData is read as the graph obsp['connectivities']; kind='features' takes X"
+            if graph
+            else "the AnnData is read as the features X; kind='bipartite' takes X as counts"
+        )
+        return "graph" if graph else "features"
     if isinstance(data, list | tuple) and data and isinstance(data[0], str):
         return "corpus"
     if isinstance(data, list | tuple) and data and isinstance(data[0], list) and len(data[0]) > 3:
         return "corpus" if all(isinstance(word, str) for word in data[0]) else "features"
     return "graph"
+
+
+def _guess_frame(frame: Any, columns: Any, weight: Any) -> str:
+    if columns is None and weight is None:
+        if objects.square_kind(frame):
+            return "graph"
+        wide = objects.wide_frame(frame)
+        if wide is not None:
+            return wide
+    if columns is not None and not isinstance(columns, Mapping) and len(columns) > 2:
+        return "graph"
+    layout = objects.frame_layout(frame, columns, weight)
+    known = len(layout.guesses)
+    kind = guess_kind(layout, "the frame")
+    for text in layout.guesses[known:]:
+        guess(text)
+    return kind

@@ -12,7 +12,7 @@ from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.graphs import check_length
 from softvec.core.errors import InputError
 from softvec.names import Labels
-from softvec.operators import Operator, Powers, Product, Sparse, Sum, row_normalize
+from softvec.operators import Operator, Powers, Product, Sparse, Sum, checked_csr, row_normalize
 
 Matrix = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def from_dense(
 
 def _check(P: Any) -> Matrix:
     try:
-        dense = np.asarray(P.todense() if sparse.issparse(P) else P, dtype=np.float64)
+        dense = np.asarray(checked_csr(P).todense() if sparse.issparse(P) else P, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"P is not a matrix of numbers: {error}") from None
     if dense.ndim != 2 or 0 in dense.shape:

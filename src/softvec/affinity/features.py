@@ -14,6 +14,8 @@ from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
+from softvec.operators import checked_csr
+from softvec.read.objects import is_anndata, is_frame, matrix_of_frame
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -67,6 +69,7 @@ def neighbors(
     """
     choice("weights", weights, ("uniform", "gaussian"))
     choice("method", method, ("auto", "exact", "approximate"))
+    features, names = _unwrap(features, names)
     X = _check_features(features)
     n = X.shape[0]
     if n_neighbors is None:
@@ -96,9 +99,19 @@ def neighbors(
     )  # fmt: skip
 
 
+def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
+    """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    if is_anndata(features):
+        return features.X, list(features.obs_names) if names is None else names
+    if not is_frame(features):
+        return features, names
+    table = matrix_of_frame(features)
+    return table.matrix, table.names if names is None else names
+
+
 def _check_features(features: Any) -> Any:
     if sparse.issparse(features):
-        X = sparse.csr_matrix(features)  # scikit-learn and pynndescent take the matrix interface
+        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
         values = X.data
     else:
         try:

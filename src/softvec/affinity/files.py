@@ -11,18 +11,26 @@ from typing import Any
 import numpy as np
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.convert import KINDS, bipartite, check_options, from_object, random_walk
+from softvec.affinity.convert import (
+    KINDS,
+    bipartite,
+    check_options,
+    check_weighted,
+    from_object,
+    random_walk,
+)
 from softvec.affinity.convert import pairs as pairs_of
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.features import neighbors
 from softvec.affinity.temporal import supra_adjacency
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.read import lines, matrices, tables
-from softvec.read.columns import names_two_kinds
 from softvec.read.edgelist import TextOptions, find_layout, read_edges
 from softvec.read.edges import Edges
-from softvec.read.formats import find_format, text_kind
-from softvec.read.objects import Graph
+from softvec.read.formats import find_format, square_names, text_kind
+from softvec.read.kinds import guess_kind, wide_kind
+from softvec.read.matrix_market import read_matrix_market
+from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.streams import Source, open_source, text_blocks
 
 _TEXT = {field.name for field in fields(TextOptions)} - {"two_sided", "timed", "comments"} | {"comment"}
@@ -95,16 +103,19 @@ def _guess_kind(source: Source, options: dict[str, Any]) -> str:
         array = matrices.read_npy(source)
         return "graph" if array.shape[0] == array.shape[1] else "features"
     if format in ("parquet", "arrow"):
-        schema, _ = tables.arrow_batches(source, format)
-        if names_two_kinds(schema.names):
-            return "bipartite"
-        roles = tables.table_roles(schema, options.get("columns"), False, source.name)
-        return "temporal" if "time" in roles else "graph"
+        layout, _ = tables.table_layout(source, format, options.get("columns"), False)
+        if options.get("columns") is None and wide_kind(layout) is not None:
+            return "graph" if tables.is_square(source, format) else str(wide_kind(layout))
+        known = len(layout.guesses)
+        kind = guess_kind(layout, source.name)
+        for text in layout.guesses[known:]:
+            guess(text)
+        return kind
     if format != "text":
         return "graph"
     chosen, _ = _text_options(options)
     sample, table = _sample(source, chosen)
-    return text_kind(sample, table, source.suffix)
+    return text_kind(sample, table, source.suffix, source.name)
 
 
 def _sample(source: Source, options: TextOptions) -> tuple[list[bytes], lines.Table | None]:
@@ -126,6 +137,7 @@ def _text_options(options: dict[str, Any], **more: Any) -> tuple[TextOptions, di
     if "comment" in mine:
         comment = mine.pop("comment")
         mine["comments"] = b"" if comment is None else str(comment).encode()
+    check_weighted(mine.get("weighted"))
     for shared in ("weighted", "columns", "negative"):
         if shared in mine:
             rest[shared] = mine[shared]
@@ -140,12 +152,17 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
     where : path, "-" or binary file
     kind : {"graph", "pairs", "bipartite", "dense"}
     format : str, optional
-        One of text, mtx, npz, npy, mat, parquet, arrow, graphml, gml; found out by default.
+        One of text, adjlist, mtx, npz, npy, mat, parquet, arrow, graphml, gml; found out by default, but for
+        adjlist, lines of a node and its neighbours.
     delimiter, header, comment, encoding : optional
         Layout of a text, found out by default: the character between columns, whether there is a header,
         the characters that open comments (default ``#%``; None for none), the encoding (default UTF-8).
     columns : sequence or mapping, optional
         (source, target[, weight]), names or positions from 0; or a mapping from role to column.
+    weight : str or int, optional
+        The column, or the attribute of a GraphML or GML file, that holds the weights.
+    decimal : {".", ","}, optional
+        The decimal mark of the numbers of a text, found out by default.
     ids : {"auto", "integer", "string"}
         Integers stay integers if all ids of a text are; ``"string"`` keeps them as text.
     names : sequence or path, optional
@@ -168,6 +185,7 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
     if isinstance(data, Edges):
         rest.pop("columns", None)
         rest.pop("negative", None)
+    rest.pop("weight", None)
     builders: dict[str, Any] = {"graph": random_walk, "pairs": pairs_of, "bipartite": bipartite}
     if kind == "dense":
         if isinstance(data, Edges):
@@ -197,19 +215,34 @@ def _read_edges_or_matrix(
 ) -> Edges | Graph:
     if format == "text":
         if kind == "dense":
-            return Graph(*matrices.read_text(source, options))
+            return matrices.read_text(source, options)
+        if options.columns is None and options.weight is None and _is_matrix(source, options, kind):
+            return matrices.read_text(source, options)
         return read_edges(source, options)
+    if format == "adjlist":
+        return edges_of_rows(matrices.read_adjacency_list(source, options), two_sided=options.two_sided)
     if format in ("parquet", "arrow"):
         return tables.edges_of_arrow(source, format, options)
     if format == "mtx":
-        return matrices.read_matrix_market(source)
+        return read_matrix_market(source)
     if format == "npz":
         return matrices.read_npz(source)
     if format == "npy":
         return Graph(matrices.read_npy(source))
     if format == "mat":
         return matrices.read_mat(source, variable)
-    return matrices.read_network(source, format)
+    return matrices.read_network(source, format, options.weight)
+
+
+def _is_matrix(source: Source, options: TextOptions, kind: str) -> bool:
+    """Whether a text is a matrix rather than edges: a square one, or a wide one of two kinds of items."""
+    sample, table = _sample(source, options)
+    if table is None:
+        return False
+    square = square_names(table, sample)
+    if square is False and kind == "graph":
+        guess(f"{source.name} is read as a square matrix; if its lines are edges, name two with columns=")
+    return square is not None or (kind == "bipartite" and wide_kind(table.layout) is not None)
 
 
 def read_temporal(where: Any, **options: Any) -> Affinity:
@@ -338,7 +371,8 @@ def read_features(where: Any, **options: Any) -> Affinity:
     elif format in ("parquet", "arrow"):
         matrix, found = tables.numeric_columns(source, format)
     elif format == "text":
-        matrix, found = matrices.read_text(source, chosen)
+        table = matrices.read_text(source, chosen)
+        matrix, found = table.matrix, table.names
     else:
         graph = (
             matrices.read_npz(source)

@@ -11,12 +11,20 @@ from softvec.affinity.base import Affinity, name_rows
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
-from softvec.operators import DANGLING, Operator, Powers, Sparse, row_normalize
+from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 from softvec.read.edges import Edges, Report, compress
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
 ISOLATED = ("keep", "drop")
+
+
+def check_weighted(weighted: Any) -> None:
+    """Refuse a name where True or False is expected."""
+    if weighted not in (None, True, False):
+        raise InputError(
+            f"weighted is {weighted!r}; expected True or False; to name the weights, weight={weighted!r}"
+        )
 
 
 def from_edges(
@@ -223,7 +231,7 @@ def canonical(matrix: Any) -> sparse.csr_array:
         matrix = sparse.csr_array(dense)
     if matrix.dtype.kind not in "fiub":
         raise InputError(f"a matrix of dtype {matrix.dtype} is not numeric; convert it to float")
-    csr = sparse.csr_array(matrix)
+    csr = sparse.csr_array(checked_csr(matrix))
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

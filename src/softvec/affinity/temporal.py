@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble
+from softvec.affinity.graphs import assemble, check_weighted
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
@@ -142,6 +142,7 @@ def supra_adjacency(
     dangling: str = "zero",
     columns: Any = None,
     weighted: bool | None = None,
+    weight: Any = None,
 ) -> Affinity:
     """Build P of a temporal graph: its items are (node, time) pairs, and its walks respect time.
 
@@ -167,6 +168,8 @@ def supra_adjacency(
         Names of the columns of a frame: (time, source, target) or a mapping from role to name.
     weighted : bool, optional
         False ignores weights.
+    weight : str, optional
+        The column of a frame that holds the weights.
 
     Returns
     -------
@@ -184,10 +187,13 @@ def supra_adjacency(
     """
     if not self_weight >= 0 or not np.isfinite(self_weight):
         raise InputError(f"self_weight is {self_weight}; it must be finite and >= 0")
+    remarks: list[str] = []
     if not isinstance(contacts, Contacts):
         from softvec.affinity.convert import temporal_edges
 
-        edges = temporal_edges(contacts, columns=columns)
+        check_weighted(weighted)
+        edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
+        remarks = [*edges.notes]
         if weighted is False and edges.weights is not None:
             edges = Edges(edges.codes, edges.rows, edges.columns, None, edges.times, edges.notes)
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
@@ -197,6 +203,7 @@ def supra_adjacency(
     notes = [
         f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
     ]
+    notes += remarks
     if contacts.self_contacts:
         notes.append(f"{counted(contacts.self_contacts, 'self contact')} dropped")
     made = assemble(

@@ -34,12 +34,13 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     from softvec.cli.app import app
+    from softvec.cli.options import typed_here
     from softvec.cli.terminal import note
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        warnings.showwarning = lambda message, *_, **__: note(typed_here(str(message)))
         code = app(arguments, prog_name="softvec", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:  # how typer reports Ctrl-C
@@ -73,6 +74,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 2
+    if isinstance(error, OSError) and error.strerror:  # a full disk behind standard output, and the like
+        complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+        return 1
     if isinstance(error, MemoryError):
         complain(f"out of memory: {error}. Try fewer dimensions (--dim) or a smaller input")
         return 1

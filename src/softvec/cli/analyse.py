@@ -10,6 +10,7 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.core.errors import printable
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -56,7 +57,9 @@ def communities(
         print_json({"communities": len(sizes), "sizes": sizes, "output": output, **listed})
         return
     if output == "-":
-        sys.stdout.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
+        sys.stdout.writelines(
+            f"{printable(str(name))}\t{group}\n" for name, group in zip(names, found.tolist())
+        )
     largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
     groups = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
     say(settings, groups + (f" -> {output}" if output != "-" else ""))
@@ -105,7 +108,7 @@ def evaluate(
     strength: float | str = c if c == "cv" else _float(c)
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
-            emb, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
+            emb.vectors, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
         )
     rows: list[tuple[Any, ...]] = []
     for share, one in scores.by_ratio.items():
@@ -114,7 +117,7 @@ def evaluate(
     result: dict[str, Any] = {"classification": scores.to_dict()}
     if not groups.multiple:
         with working(settings, "communities"):
-            found = tasks.communities(emb, groups.codes, random_state=seed)
+            found = tasks.communities(emb.vectors, groups.codes, random_state=seed)
         result["communities"] = found.to_dict()
         rows += [(f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()]
     if json:
@@ -205,9 +208,9 @@ def _draw_to(
 
     colours: Any = labels
     if labels is not None and labels != "clusters":
-        colours = _read_groups(labels, emb).texts
+        colours = dict(zip(emb, _read_groups(labels, emb).texts))
     if limit is not None and limit < len(emb):
-        emb, colours = _largest(emb, colours, limit)
+        emb = _largest(emb, limit)
     shown = plotting.plain_text(title) if title else None  # a title is text, not a formula
     with working(settings, "drawing"):
         if kind == "loss":
@@ -221,7 +224,7 @@ def _draw_to(
     plotting.save(axes, path)
 
 
-def _largest(emb: Embedding, colours: Any, limit: int) -> tuple[Embedding, Any]:
+def _largest(emb: Embedding, limit: int) -> Embedding:
     import numpy as np
 
     from softvec.embedding import Embedding
@@ -229,10 +232,9 @@ def _largest(emb: Embedding, colours: Any, limit: int) -> tuple[Embedding, Any]:
     rows = np.arange(limit)
     if emb.sizes is not None:
         rows = np.sort(np.argsort(-emb.sizes, kind="stable")[:limit])
-    part = Embedding(
+    return Embedding(
         emb.vectors[rows],
         emb.names.take(rows),
         sizes=None if emb.sizes is None else emb.sizes[rows],
         provenance=emb.provenance,
     )
-    return part, [colours[i] for i in rows] if isinstance(colours, list) else colours

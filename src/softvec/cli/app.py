@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softvec.cli import analyse, demo, embed, files, query, research
+from softvec.cli import analyse, demo, embed, files, items, query, research
 
 app = typer.Typer(
     name="softvec",
@@ -38,6 +38,7 @@ def options(
 
 for _command, _panel in (
     (embed.embed, "Make vectors"),
+    (items.add, "Make vectors"),
     (demo.demo, "Make vectors"),
     (query.neighbors, "Use vectors"),
     (query.similarity, "Use vectors"),

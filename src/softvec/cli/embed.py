@@ -14,6 +14,7 @@ from softvec.cli.options import (
     Seed,
     Threads,
     check_target,
+    columns_of,
     output_beside,
     parse_settings,
     typed_here,
@@ -56,6 +57,12 @@ def embed(
     ] = None,
     weighted: Annotated[
         bool | None, typer.Option("--weighted/--unweighted", rich_help_panel=_DATA, help="Use the weights.")
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--weight", metavar="COLUMN", rich_help_panel=_DATA, help="Column or attribute of the weights."
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -174,7 +181,8 @@ def embed(
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: {flag}")
     given = {
-        "names": names, "directed": directed, "weighted": weighted, "columns": _columns(columns),
+        "names": names, "directed": directed, "weighted": weighted,
+        "weight": _position(weight), "columns": columns_of(columns),
         "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
         "window": _window(window),
         "min_count": min_count,
@@ -191,7 +199,7 @@ def embed(
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
-        Path(fit["checkpoint"]).unlink(missing_ok=True)
+        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
 
 
@@ -205,11 +213,8 @@ def _window(value: float | None) -> float | None:
     return int(value) if value == int(value) else value
 
 
-def _columns(text: str | None) -> list[Any] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
+def _position(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdigit() else text
 
 
 def _delimiter(text: str | None) -> str | None:

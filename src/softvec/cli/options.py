@@ -104,6 +104,14 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
+def columns_of(text: str | None) -> list[Any] | None:
+    """Return the columns named on the command line: positions if all are numbers, else names."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
+
+
 def check_target(target: str) -> None:
     """Find out before the work whether its result can be written."""
     from softvec.core.errors import InputError
@@ -127,7 +135,11 @@ _FLAGS = {
     "header=True": "--header",
     "with columns=": "with --columns",
     "with kind=": "with --kind",
+    "weighted=False": "--unweighted",
+    "weight=,": "--weight,",
+    "comment=None": "--set comment=null",
 }
+_OWN_FLAGS = {"kind": "--kind", "format": "--input-format", "weight": "--weight"}
 
 
 def typed_here(text: str) -> str:
@@ -136,9 +148,15 @@ def typed_here(text: str) -> str:
     >>> typed_here("weights are negative; pass negative='drop', or name the columns with columns=")
     'weights are negative; pass --set negative=drop, or name the columns with --columns'
     """
-    for written, flag in _FLAGS.items():
-        text = text.replace(written, flag)
-    return re.sub(r"""\b([a-z_]+)=(["'])([\w.-]+)\2""", r"--set \1=\3", text)
+    for written, typed in _FLAGS.items():
+        text = text.replace(written, typed)
+    text = re.sub(r"\b(weight|columns|kind)=(?=[ .;,)]|$)", r"--\1", text)
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found[1], found[3]
+        return f"{_OWN_FLAGS[name]} {value}" if name in _OWN_FLAGS else f"--set {name}={value}"
+
+    return re.sub(r"""\b([a-z_]+)=(["'])([\w.,-]+)\2""", flag, text)
 
 
 def output_beside(source: str, extension: str) -> str:

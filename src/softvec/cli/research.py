@@ -37,7 +37,8 @@ def normalizer(
     """Compare estimates of the softmax normaliser on the vectors with the exact sum.
 
     For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
-    exactly, and estimated by each method.
+    exactly, and estimated by each method. Vectors that were shortened
+    after their fit have length 1 here, as in the softmax that was fitted.
 
     [dim]Examples:[/dim]
 
@@ -51,10 +52,14 @@ def normalizer(
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
-    if beta is None:
-        fitted = emb.provenance.get("parameters")
-        beta = float(fitted.get("beta", 1.0)) if isinstance(fitted, dict) else 1.0
+    recorded = emb.provenance.get("parameters")
+    fitted = recorded if isinstance(recorded, dict) else {}
+    beta = float(fitted.get("beta", 1.0)) if beta is None else beta
     V = np.array(emb.vectors)
+    shortened = bool(fitted.get("shrinkage"))
+    if shortened:
+        V /= np.linalg.norm(V, axis=1, keepdims=True)  # none is 0: see softvec.api
+        say(settings, f"vectors back to length 1: they were shortened after the fit ({vectors})")
     Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
     X = V[np.sort(np.random.default_rng(seed).choice(len(V), min(rows, len(V)), replace=False))]
     methods = _methods(method, beta, samples, clusters, seed, threads, len(Y))
@@ -80,7 +85,10 @@ def normalizer(
                 "max": float(error.max()),
             }
         )
-    result = {"beta": beta, "vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X), "methods": found}
+    result = {
+        "beta": beta, "vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X),
+        "lengthened": shortened, "methods": found,
+    }  # fmt: skip
     if json:
         print_json(result)
         return

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from softvec.core.errors import CODES, printable
+
 
 @dataclass
 class Settings:
@@ -27,7 +29,7 @@ def console(*, stderr: bool = False) -> Any:
 
 def complain(text: str) -> None:
     """Print an error as one line."""
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     try:
         from rich.text import Text
 
@@ -40,18 +42,20 @@ def note(text: str) -> None:
     """Print a remark as one line on standard error."""
     from rich.text import Text
 
-    console(stderr=True).print(Text("note: ", style="yellow") + Text(" ".join(text.split())))
+    console(stderr=True).print(Text("note: ", style="yellow") + Text(printable(" ".join(text.split()))))
 
 
 def say(settings: Settings, text: str) -> None:
     """Tell what goes on, on standard error, unless asked to be quiet."""
     if not settings.quiet and not settings.json:
-        console(stderr=True).print(text, markup=False)
+        lines = "\n".join(printable(line) for line in text.split("\n"))
+        console(stderr=True).print(lines, markup=False)
 
 
 def print_json(value: Any) -> None:
-    """Print JSON for machines."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    """Print JSON for machines; what a terminal would obey is escaped as JSON does."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    sys.stdout.write(CODES.sub(lambda code: f"\\u{ord(code[0]):04x}", text) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
@@ -64,10 +68,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    shown = None if title is None else Text(printable(title))
+    table = Table(title=shown, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for j, name in enumerate(columns):
         number = bool(rows) and _is_number(rows[0][j])
-        table.add_column(name, justify="right" if number else "left", style="" if number else "cyan")
+        table.add_column(
+            Text(printable(name)), justify="right" if number else "left", style="" if number else "cyan"
+        )
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console().print(table)
@@ -84,7 +91,7 @@ def _is_number(value: Any) -> bool:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return str(value)  # integers are names here: 1,234 would not be found again
+    return printable(str(value))  # integers are names here: 1,234 would not be found again
 
 
 @contextmanager

@@ -1,10 +1,16 @@
-"""The exceptions for a user's mistake, and what was probably meant."""
+"""Exceptions for a user's mistake, the warning about a guess, and text that is safe to print."""
 
 from __future__ import annotations
 
 import difflib
+import re
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any
+
+# control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
+CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputError(ValueError):
@@ -45,6 +51,18 @@ class InputTypeError(InputError, TypeError):
     """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
 
 
+class GuessWarning(UserWarning):
+    """Something about the data was guessed; the message says what, and the option that overrides it."""
+
+
+def guess(text: str) -> None:
+    """Warn, at the line of the user's code that called softvec, that something was guessed."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "softvec":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, GuessWarning, stacklevel=level)
+
+
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """Return ``"; did you mean 'this'?"`` for the known word closest to ``word``, or nothing.
 
@@ -55,3 +73,16 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """
     close = difflib.get_close_matches(word, list(known), 1, cutoff)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def printable(text: str) -> str:
+    r"""Return text with codes that a terminal would obey, or could not print, written out.
+
+    Names come from files: one may hold the sequence that sets a window's title or moves the cursor.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2Jb\tc"))
+    a\x1b[2Jb\tc
+    """
+    return CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)

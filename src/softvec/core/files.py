@@ -5,7 +5,9 @@ A reader never sees half a file, and an error, Ctrl-C or a full disk leaves the 
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +16,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from softvec.core.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be deleted
+    fcntl = None  # type: ignore[assignment]
+
+_SUFFIX = ".part"
+_RANDOM = re.compile(r"[a-z0-9_]{8}")  # what mkstemp puts in between
+_FULL = {None, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
 @contextmanager
@@ -49,31 +60,85 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     if target.is_dir():
         raise InputError(f"{path} is a directory; give the name of a file")
     if target.exists() and not target.is_file():  # a device or a pipe cannot be renamed over
-        with open(target, mode, **options) as stream:
+        with _clear_errors(path), open(target, mode, **options) as stream:
             yield stream
         return
+    _remove_stale(target)
+    handle, temporary = _temporary(path, target)
+    held = os.dup(handle) if fcntl is not None else None  # keeps the lock until the rename
     try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{target.name[:200]}.", suffix=".part", dir=target.parent
-        )
-    except FileNotFoundError as error:
-        if target.parent.is_dir():  # such as /proc
-            raise InputError(f"cannot write {path}: no file can be made in {target.parent}") from error
-        raise InputError(f"cannot write {path}: the directory {target.parent} does not exist") from None
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        with open(handle, mode, **options) as file:
+        with _clear_errors(path), open(handle, mode, **options) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _permissions(target))
-        os.replace(temporary, target)
+        with _clear_errors(path, renaming=True):
+            os.chmod(temporary, _permissions(target))
+            os.replace(temporary, target)
         _sync_directory(target.parent)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _temporary(path: str | os.PathLike[str], target: Path) -> tuple[int, str]:
+    """Make and lock a file beside the target."""
+    while True:
+        try:
+            handle, temporary = tempfile.mkstemp(prefix=_prefix(target), suffix=_SUFFIX, dir=target.parent)
+        except FileNotFoundError as error:
+            if target.parent.is_dir():  # such as /proc
+                raise InputError(f"cannot write {path}: no file can be made in {target.parent}") from error
+            raise InputError(f"cannot write {path}: the directory {target.parent} does not exist") from None
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        with suppress(OSError):  # a file system without locks
+            _lock(handle)
+        if os.fstat(handle).st_nlink:  # else another process took it for one of a killed run
+            return handle, temporary
+        os.close(handle)
+
+
+@contextmanager
+def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> Iterator[None]:
+    """Turn what goes wrong with writing into one line; errors of other files that are read meanwhile pass."""
+    try:
+        yield
+    except OSError as error:
+        # NumPy tells of a full disk without a number: "1000 requested and 0 written"
+        if not renaming and error.errno not in _FULL:
+            raise
+        reason = error.strerror or f"the disk or a limit is full ({error})"
+        if renaming and not Path(os.path.realpath(path)).parent.is_dir():
+            reason = "its directory was deleted meanwhile"
+        raise InputError(f"cannot write {path}: {reason}; a file of this name is as it was") from error
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:200]}."
+
+
+def _remove_stale(target: Path) -> None:
+    """Delete the temporary files that killed processes left beside the target: those that none has locked."""
+    prefix = _prefix(target)
+    with suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            name = entry.name
+            middle = name[len(prefix) : -len(_SUFFIX)]
+            if not (name.startswith(prefix) and name.endswith(_SUFFIX) and _RANDOM.fullmatch(middle)):
+                continue
+            with suppress(OSError), open(entry.path, "rb") as file:
+                _lock(file.fileno())
+                os.unlink(entry.path)
+
+
+def _lock(handle: int) -> None:
+    """Lock a file until it is closed or the process ends; OSError where another process has."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sync_directory(directory: Path) -> None:

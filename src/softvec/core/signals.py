@@ -8,6 +8,7 @@ where nothing is held.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -53,3 +54,14 @@ def let_interrupts_through() -> None:
 
 def _note(number: int, frame: FrameType | None) -> None:
     _noted.append(number)
+
+
+def _after_fork() -> None:
+    """Give a child process, which is in no such block, its own handlers."""
+    for number in list(_handlers):
+        signal.signal(number, _handlers.pop(number))
+    _noted.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

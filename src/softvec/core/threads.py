@@ -8,6 +8,7 @@ block order, so sums over blocks have the same bits for any number of threads.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import deque
@@ -16,28 +17,32 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from softvec.core.container import processors
 from softvec.core.errors import InputError
 from softvec.core.signals import interrupts_put_off, let_interrupts_through
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads: ``None`` is every core this process may use, -1 too, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+def _cores() -> int:
+    """Return the cores of this process: of the machine, its affinity mask, and a container's quota."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows have no affinity mask
         cores = os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
-        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    quota = processors()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
@@ -112,11 +117,83 @@ class Workers:
 
 
 @lru_cache(1)
-def _blas(modules: int) -> ThreadpoolController:
-    """Return the control of the BLAS libraries, looked for anew once modules were imported meanwhile."""
+def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
+    """Return the controls of BLAS and OpenMP whose limit is of the process, and those whose is of a thread.
+
+    They are looked for anew once modules were imported meanwhile.
+    """
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    found = ThreadpoolController().lib_controllers
+    of_thread = ["openmp" in (one.user_api, getattr(one, "threading_layer", "")) for one in found]
+    shared = [one for one, own in zip(found, of_thread) if not own]
+    return shared, [one for one, own in zip(found, of_thread) if own]
+
+
+def _set_threads(library: Any, count: int) -> None:
+    # from version 3.7 on, threadpoolctl lets one thread of the process set the limit, and ignores the others
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
+class _SharedLimit:
+    """One BLAS thread for the whole process while anyone needs it; the last to leave restores what was.
+
+    Were the limit set and restored by each fit, the one of two that ends first would give the other more
+    threads, and with them other last bits.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._before: dict[str, tuple[Any, int]] = {}
+
+    def enter(self, libraries: list[Any]) -> None:
+        with self._lock:
+            self._users += 1
+            for library in libraries:
+                if library.filepath not in self._before:
+                    self._before[library.filepath] = library, library.num_threads
+                    _set_threads(library, 1)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users = max(0, self._users - 1)
+            if not self._users:
+                self._restore()
+
+    def reset(self) -> None:
+        """Forget the users that a fork left behind in the parent."""
+        self._lock, self._users = Lock(), 0
+        self._restore()
+
+    def _restore(self) -> None:
+        for library, count in self._before.values():
+            _set_threads(library, count)
+        self._before.clear()
+
+
+_shared_limit = _SharedLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared_limit.reset)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread: the first in this process, the second in this thread of it."""
+    shared, own = _libraries(len(sys.modules))
+    before = [library.num_threads for library in own]
+    _shared_limit.enter(shared)
+    _limit_this_thread(own)
+    try:
+        yield
+    finally:
+        for library, count in zip(own, before):
+            _set_threads(library, count)
+        _shared_limit.leave()
+
+
+def _limit_this_thread(libraries: list[Any]) -> None:
+    for library in libraries:
+        _set_threads(library, 1)
 
 
 @contextmanager
@@ -126,9 +203,10 @@ def workers(n_jobs: int | None = None) -> Iterator[Workers]:
     Ctrl-C takes effect between two blocks.
     """
     count = resolve_n_jobs(n_jobs)
-    with interrupts_put_off(), _blas(len(sys.modules)).limit(limits=1):
+    with interrupts_put_off(), one_blas_thread():
         if count == 1:
             yield Workers(1, None)
             return
-        with ThreadPoolExecutor(count - 1, thread_name_prefix="softvec") as pool:
+        own = _libraries(len(sys.modules))[1]
+        with ThreadPoolExecutor(count - 1, "softvec", _limit_this_thread, (own,)) as pool:
             yield Workers(count, pool)

@@ -44,12 +44,19 @@ def data_dir() -> Path:
     if given:
         return Path(given).expanduser()
     if sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        cache = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
+        cache = _home() / "Library" / "Caches"
     else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
     return cache / "softvec"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        return Path(tempfile.gettempdir())
 
 
 def available() -> dict[str, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,31 @@ def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
         return None if isinstance(item, float) and not np.isfinite(item) else item
 
     return finite(json.loads(json.dumps(dict(value), default=plain)))
+
+
+# What a file may carry beside the vectors: which side each array belongs to, and its type.
+EXTRAS = {
+    "classes": ("columns", np.int32),
+    "weights": ("columns", np.float64),
+    "stable_neighbours": ("rows", np.float32),
+    "stable_groups": ("rows", np.float32),
+}
+
+
+def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[str, NDArray[Any]]:
+    """Return read-only arrays of the fit, each of the length of its side."""
+    checked = {}
+    for name, given in extras.items():
+        if name not in EXTRAS:
+            raise InputError(f"unknown extra array {name!r}; expected one of {', '.join(EXTRAS)}")
+        side, dtype = EXTRAS[name]
+        values = np.array(given, dtype=dtype)
+        if values.shape != ((n,) if side == "rows" else (m,)):
+            raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
+        if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
+            raise InputError("classes hold numbers that are no class; expected 0..k-1")
+        if name == "weights" and not (np.isfinite(values).all() and (values > 0).all()):
+            raise InputError("weights hold numbers that are not above 0")
+        values.flags.writeable = False
+        checked[name] = values
+    return MappingProxyType(checked)

@@ -7,26 +7,22 @@ done in the other modules of the package.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError
-from softvec.embedding import grouping, search
-from softvec.embedding.checks import as_json, checked_names, checked_sizes, frozen_rows
+from softvec.embedding import access, grouping, neighbours, search
+from softvec.embedding.checks import as_json, checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
-
-# An index costs about as much as 20,000 exact searches of the same vectors (usearch, 2 cores, d = 128:
-# 140 us to add a vector against 8 ns to score one), whatever their number.
-_INDEX_QUERIES = 20_000
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -45,6 +41,9 @@ class Embedding:
         How much stands behind each row: a degree, a word count. Pictures name the largest.
     provenance : mapping, optional
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
+    extras : mapping of str to array, optional
+        Arrays of the fit that some methods need: ``classes`` and ``weights`` of the columns for :meth:`add`,
+        ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`.
     copy : bool
         With False an array is taken over instead of copied; nobody may write to it afterwards.
 
@@ -63,7 +62,8 @@ class Embedding:
     context_vectors: NDArray[np.float32] | None
     context_names: Labels | None
     sizes: NDArray[np.float64] | None
-    provenance: Mapping[str, Any]
+    provenance: access.Provenance
+    extras: Mapping[str, NDArray[Any]]
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Embedding:
         context_names: Labels | Iterable[Hashable] | None = None,
         sizes: ArrayLike | None = None,
         provenance: Mapping[str, Any] | None = None,
+        extras: Mapping[str, ArrayLike] | None = None,
         copy: bool = True,
     ):
         if context_vectors is None and context_names is not None:
@@ -88,7 +89,8 @@ class Embedding:
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
             "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
-            "provenance": MappingProxyType(as_json(provenance or {})),
+            "provenance": access.Provenance(as_json(provenance or {})),
+            "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y)),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -127,10 +129,38 @@ class Embedding:
         return name in self.names
 
     def __getitem__(self, key: Any) -> NDArray[np.float32]:
-        """Return the vector of a name, or the matrix of a list of names."""
-        if isinstance(key, list | np.ndarray | Labels):
+        """Return the vector of a name, or the matrix of a list, array or pandas Index of names.
+
+        A slice selects by position, as of an array: ``emb[:5]``; so does ``emb[rows, ...]``, which is how
+        scikit-learn takes the rows of a fold.
+        """
+        if access.is_many(key):
             return self.vectors[self._rows(key)]
+        if access.is_position(key):
+            return self.vectors[key]
         return self.vectors[self._row(key)]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the vectors, of shape (n, d): ``np.asarray(emb)``."""
+        if copy is False and dtype is not None and np.dtype(dtype) != np.float32:
+            raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they need a copy")
+        return np.array(self.vectors, dtype=dtype, copy=copy or None)
+
+    def keys(self) -> Labels:
+        """Return the names, in order."""
+        return self.names
+
+    def values(self) -> NDArray[np.float32]:
+        """Return the vectors, in the order of the names."""
+        return self.vectors
+
+    def items(self) -> Iterator[tuple[Hashable, NDArray[np.float32]]]:
+        """Iterate over pairs of a name and its vector."""
+        return zip(self.names, self.vectors)
+
+    def get(self, name: Hashable, default: Any = None) -> Any:
+        """Return the vector of a name, or ``default`` where there is none."""
+        return self.vectors[self.names.index(name)] if name in self.names else default
 
     def _row(self, name: Hashable) -> int:
         try:
@@ -140,8 +170,9 @@ class Embedding:
                 raise InputError(f"{name!r} is on the second side of this embedding; use .context") from error
             raise
 
-    def _rows(self, names: Iterable[Hashable]) -> NDArray[np.int64]:
-        return np.fromiter((self._row(name) for name in names), dtype=np.int64)
+    def _rows(self, names: Any) -> NDArray[np.int64]:
+        listed = list(names) if isinstance(names, Iterator) else access.listed(names)
+        return np.fromiter((self._row(name) for name in listed), np.int64, len(listed))
 
     # neighbours
 
@@ -154,21 +185,11 @@ class Embedding:
         >>> emb.similarity("a", "b"), emb.similarity(["a", "a"], ["a", "b"])
         (0.0, array([1., 0.], dtype=float32))
         """
-        many = isinstance(a, list), isinstance(b, list)
-        if many == (False, False):
-            i, j = self._row(a), self._row(b)
-            dot = float(np.dot(self.vectors[i], self.vectors[j]))
-            return dot * float(self._scale[i]) * float(self._scale[j])
-        left = self._rows(a if many[0] else [a])
-        right = self._rows(b if many[1] else [b])
-        if many == (True, True) and len(left) != len(right):
-            raise InputError(f"similarity of {len(left)} names and {len(right)} names; give as many of each")
-        dots = np.einsum("ij,ij->i", *np.broadcast_arrays(self.vectors[left], self.vectors[right]))
-        return dots * self._scale[left] * self._scale[right]
+        return neighbours.similarity(self, a, b)
 
     def most_similar(
-        self, positive: Any, negative: Any = None, n: int = 10, *, among: str = "rows"
-    ) -> list[tuple[Hashable, float]]:
+        self, positive: Any, negative: Any = None, n: int = 10, *, among: str = "rows", exclude: Any = None
+    ) -> neighbours.Answer:
         """Return the names nearest to a name, or to a sum and difference of names.
 
         Parameters
@@ -181,27 +202,23 @@ class Embedding:
         among : {"rows", "context"}
             Where to search. With ``"context"`` the names come from the second side: the items that go
             with a user.
+        exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
+            Names that are no answers; or data, and then what it relates to the names asked for: what a
+            user has already.
 
         Returns
         -------
         list of (name, cosine)
         """
-        plus, minus = _as_list(positive), _as_list(negative)
-        if not plus and not minus:
-            raise InputError("most_similar needs at least one name")
-        query = sum(self._unit(name) for name in plus) - sum(self._unit(name) for name in minus)
-        skip = [] if among == "context" else [self._row(name) for name in (*plus, *minus)]
-        return self._answers(np.atleast_2d(query), [skip], n, among)[0]
+        return neighbours.most_similar(self, positive, negative, n, among, exclude)
 
     def most_similar_batch(
-        self, names: Iterable[Hashable], n: int = 10, *, among: str = "rows"
-    ) -> list[list[tuple[Hashable, float]]]:
+        self, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
+    ) -> list[neighbours.Answer]:
         """Return the nearest names of each of many names, without the name itself."""
-        rows = self._rows(names)
-        skips = [[] if among == "context" else [int(row)] for row in rows]
-        return self._answers(self.vectors[rows], skips, n, among)
+        return neighbours.most_similar_batch(self, names, n, among, exclude)
 
-    def analogy(self, a: Any, b: Any, c: Any, n: int = 10) -> list[tuple[Hashable, float]]:
+    def analogy(self, a: Any, b: Any, c: Any, n: int = 10) -> neighbours.Answer:
         """Return what is to ``c`` as ``b`` is to ``a``: the names nearest to b - a + c."""
         return self.most_similar([b, c], [a], n)
 
@@ -224,28 +241,10 @@ class Embedding:
         -------
         rows, cosines : ndarrays of shape (q, n), or (n,) for a single vector
         """
-        Q = np.asarray(vectors, dtype=np.float32)
-        if Q.ndim not in (1, 2) or Q.shape[-1] != self.n_components:
-            raise InputError(f"query has shape {Q.shape}; expected ({self.n_components},) or (q, same)")
-        side = self._side(among)
-        rows, cosines = side._nearest(np.atleast_2d(Q), _positive(n, "n"), method)
-        return (rows, cosines) if Q.ndim == 2 else (rows[0], cosines[0])
+        return neighbours.nearest(self, vectors, n, among, method)
 
     def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        if method not in ("auto", "exact", "index"):
-            raise InputError(f"method is {method!r}; expected 'auto', 'exact' or 'index'")
-        if not np.isfinite(Q).all():
-            raise InputError("the query holds NaN or infinite values")
-        if method == "index" or (method == "auto" and self._index_pays(len(Q))):
-            return self.index.nearest(Q, n)
-        return search.exact_nearest(Q, self.vectors, n, scale=self._scale)
-
-    def _index_pays(self, queries: int) -> bool:
-        from importlib.util import find_spec
-
-        if len(self) <= search.INDEX_FROM:
-            return False
-        return "index" in self.__dict__ or (queries >= _INDEX_QUERIES and find_spec("usearch") is not None)
+        return neighbours.search_rows(self, Q, n, method)
 
     @cached_property
     def index(self) -> search.Index:
@@ -256,26 +255,71 @@ class Embedding:
     def _scale(self) -> NDArray[np.float32]:
         return search.inverse_norms(self.vectors)
 
-    def _unit(self, name: Hashable) -> NDArray[np.float32]:
-        row = self._row(name)
-        return self.vectors[row] * self._scale[row]
-
     def _side(self, among: str) -> Embedding:
-        if among not in ("rows", "context"):
-            raise InputError(f"among is {among!r}; expected 'rows' or 'context'")
-        return self if among == "rows" else self.context
+        return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
-    def _answers(
-        self, Q: NDArray[np.float32], skips: Sequence[list[int]], n: int, among: str
-    ) -> list[list[tuple[Hashable, float]]]:
-        side = self._side(among)
-        extra = max(map(len, skips), default=0)
-        rows, cosines = side._nearest(Q, _positive(n, "n") + extra, "auto")
-        answers = []
-        for found, scores, skip in zip(rows.tolist(), cosines.tolist(), skips):
-            kept = [(row, score) for row, score in zip(found, scores) if row not in skip][:n]
-            answers.append([(side.names[row], score) for row, score in kept])
-        return answers
+    # new items
+
+    def add(
+        self,
+        data: Any,
+        *,
+        names: Any = None,
+        isolated: str = "error",
+        beta: float | None = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> Embedding:
+        """Return an embedding with new items; the old vectors keep their bits.
+
+        Each new item gets the vector that fits its edges best with all others frozen: what
+        :meth:`softvec.EDRep.transform` does, also for vectors from a file. Its walks have one step.
+
+        Parameters
+        ----------
+        data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
+            ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
+            :func:`softvec.embed` takes them, whose names are new or in the embedding. Of two-sided data the
+            rows are new: users, with items that are known.
+        names : sequence, optional
+            Names of the rows of a matrix, whose columns are the items of the embedding in their order.
+        isolated : {"error", "drop"}
+            New items without an edge that leads to an item of the embedding.
+        beta : float, optional
+            Inverse temperature, where the vectors do not say with which they were fitted.
+        options
+            Of the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
+
+        Examples
+        --------
+        >>> import softvec
+        >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan")]
+        >>> emb = softvec.embed(friends, n_components=4, random_state=0)
+        >>> emb.add({"eve": ["ada", "bob"]})
+        Embedding(5 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
+        """
+        from softvec.embedding.add import add
+
+        return add(self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, **options)
+
+    def align(self, other: Embedding) -> Embedding:
+        """Return these vectors turned onto another embedding of the same items.
+
+        The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
+        orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
+        ``other`` become comparable.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> old = Embedding(np.eye(2), ["ada", "bob"])
+        >>> new = Embedding([[0, 1], [-1, 0], [0, -1]], ["ada", "bob", "cyd"])
+        >>> new.align(old).vectors.round(6).tolist()
+        [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+        """
+        from softvec.embedding.align import align
+
+        return align(self, other)
 
     # groups and pictures
 
@@ -329,6 +373,7 @@ class Embedding:
             self.context_names,
             self.sizes,
             dict(self.provenance),
+            dict(self.extras),
         )
 
     @classmethod
@@ -340,30 +385,56 @@ class Embedding:
             context_names=table.context_names,
             sizes=table.sizes,
             provenance=table.provenance,
+            extras=table.extras,
             copy=False,
         )
 
     def save(
-        self, path: str | os.PathLike[str], format: str | None = None, *, side: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        side: str | None = None,
+        extras: bool = True,
+        index: bool = False,
     ) -> None:
         """Write a file, its format told by the extension; an interrupted save leaves the old file.
 
         ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.txt``/``.vec``/``.bin`` (word2vec),
         ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
-        :func:`softvec.embedding.files.formats.write_vectors`.
+        :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
+        the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
         """
-        from softvec.embedding.files.formats import write_vectors
+        from softvec.embedding.files.formats import format_of, write_vectors
 
-        write_vectors(self._table, path, format, side=side)
+        table = self._table
+        if index and format_of(path, format) != "softvec":
+            raise InputError(f"index is True, but {path} is no .svec file; other formats hold no index")
+        stored = self.index.to_bytes() if index else None
+        table = replace(table, extras=table.extras if extras else {}, index=stored)
+        write_vectors(table, path, format, side=side)
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False
+        cls,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        mmap: bool = False,
+        index: bool = False,
     ) -> Embedding:
-        """Read any of the formats of :meth:`save`; ``mmap`` leaves the vectors of a ``.svec`` on disk."""
+        """Read any of the formats of :meth:`save`; ``mmap`` leaves the vectors of a ``.svec`` on disk.
+
+        ``index=True`` takes over the search index that was saved with the vectors. Its bytes go to
+        usearch as they are: ask for it only with files that you trust.
+        """
         from softvec.embedding.files.formats import read_vectors
 
-        return cls._from_table(read_vectors(path, format, mmap=mmap))
+        table = read_vectors(path, format, mmap=mmap, index=index)
+        emb = cls._from_table(table)
+        if table.index is not None:
+            emb.__dict__["index"] = search.restore_index(*table.index, emb.shape)
+        return emb
 
     def to_word2vec(self, path: str | os.PathLike[str], *, binary: bool | None = None) -> None:
         """Write word2vec's format, which gensim loads; binary if the name ends in ``.bin``."""
@@ -415,17 +486,3 @@ class Embedding:
         from softvec.embedding.files import frames
 
         return frames.to_html(self._table, repr(self))
-
-
-def _as_list(names: Any) -> list[Any]:
-    if names is None:
-        return []
-    return list(names) if isinstance(names, list | np.ndarray | set | frozenset) else [names]
-
-
-def _positive(n: int, what: str) -> int:
-    if not hasattr(n, "__index__"):
-        raise InputError(f"{what} is {n!r}; expected an integer")
-    if n < 1:
-        raise InputError(f"{what} is {n}; expected at least 1")
-    return int(n)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.threads import one_blas_thread
 from softvec.embedding.search import unit_rows
 
 # scikit-learn's OpenMP threads spin while they wait: on a busy machine small problems take ten times as
@@ -72,10 +74,8 @@ def _kmeans(X: NDArray[np.float32], k: int, random_state: int | None) -> NDArray
             return model.fit_predict(X).astype(np.int64)
 
 
-def _threads(n: int) -> Any:
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1 if n <= _ONE_THREAD else None)
+def _threads(n: int) -> AbstractContextManager[None]:
+    return one_blas_thread() if n <= _ONE_THREAD else nullcontext()
 
 
 def _by_size(labels: NDArray[np.int64]) -> NDArray[np.int64]:

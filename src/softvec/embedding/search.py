@@ -159,6 +159,33 @@ class Index:
         scores = 1.0 - np.atleast_2d(np.asarray(found.distances)).astype(np.float32)
         return _ordered(rows, scores, n)
 
+    def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Return the graph as bytes, and what was measured of it."""
+        return np.frombuffer(self.graph.save(), np.uint8), {"recall": self.recall, "sample": self.sample}
+
+
+def restore_index(data: NDArray[np.uint8], measured: dict[str, Any], shape: tuple[int, int]) -> Index:
+    """Return the index that :meth:`Index.to_bytes` wrote for vectors of this shape."""
+    graph_type = _usearch()
+    try:
+        graph = graph_type.restore(data.tobytes())
+        recall, sample = float(measured["recall"]), int(measured["sample"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"the saved search index cannot be read: {error}") from error
+    if graph is None or (len(graph), graph.ndim) != shape:
+        raise InputError(
+            "the saved search index is not one of these vectors; load the file without index=True"
+        )
+    return Index(graph, len(graph), recall, sample)
+
+
+def _usearch() -> Any:
+    try:
+        from usearch.index import Index as Graph
+    except ImportError as error:
+        raise InputError("an index needs usearch: pip install 'softvec[index]'") from error
+    return Graph
+
 
 def _index_threads(n_jobs: int | None) -> int:
     from softvec.core.threads import resolve_n_jobs
@@ -176,11 +203,7 @@ def build_index(
     InputError
         When usearch is not installed.
     """
-    try:
-        from usearch.index import Index as Graph
-    except ImportError as error:
-        raise InputError("an index needs usearch: pip install 'softvec[index]'") from error
-    graph = Graph(ndim=V.shape[1], metric="ip", dtype="f16", expansion_add=64)
+    graph = _usearch()(ndim=V.shape[1], metric="ip", dtype="f16", expansion_add=64)
     for lo, hi in row_blocks(len(V), 65536):
         graph.add(np.arange(lo, hi), unit_rows(V[lo:hi]), threads=_index_threads(n_jobs))
     draw = np.random.default_rng(random_state).choice(len(V), min(sample, len(V)), replace=False)

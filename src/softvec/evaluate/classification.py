@@ -13,6 +13,9 @@ from sklearn.metrics import f1_score
 from softvec.core.errors import InputError
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.names import Labels
+from softvec.names.align import align_labels, label_codes
+from softvec.operators import checked_csr
 
 #: Regularisations tried when ``C="cv"``.
 C_GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -71,9 +74,10 @@ def node_classification(
     ----------
     X : ndarray of shape (n, d) or Embedding
         Vectors.
-    labels : ndarray of shape (n,) or matrix of shape (n, k)
-        One integer per node (negative: no label), or a 0/1 matrix, dense or sparse, for several labels per
-        node.
+    labels : array of shape (n,), matrix of shape (n, k), mapping, pandas Series or DataFrame
+        One class per node, an integer or a text (negative, None or NaN: no label), or a 0/1 matrix, dense or
+        sparse, for several labels per node. A mapping is matched with the names of an Embedding, a Series or
+        DataFrame by its index; an array is in the order of the vectors.
     ratios : sequence of float
         Shares of labelled nodes to train on, each between 0 and 1.
     repeats : int
@@ -104,12 +108,15 @@ def node_classification(
     >>> result[0.5]["micro_f1"]
     1.0
     """
+    names = getattr(X, "names", None)
     X = as_vectors(X)
-    Y = label_matrix(labels, len(X))
+    Y = label_matrix(labels, len(X), names)
     known = np.flatnonzero(Y.any(axis=1))
     if len(known) < 2:
         raise InputError(f"labels: {len(known)} of {len(Y)} nodes have a label; at least 2 are needed")
     X, Y = X[known], Y[known][:, Y.any(axis=0)]
+    if Y.shape[1] < 2:
+        raise InputError("all labelled nodes have one class; expected at least two (-1 means no label)")
     if normalize:
         norms = np.linalg.norm(X, axis=1, keepdims=True)
         X = X / np.where(norms > 0, norms, 1)
@@ -137,24 +144,18 @@ def node_classification(
     return ClassificationScores(by_ratio)
 
 
-def label_matrix(labels: Any, n: int) -> np.ndarray:
-    """Return labels as a boolean matrix (n, k); negative integers mean no label."""
+def label_matrix(labels: Any, n: int, names: Labels | None = None) -> np.ndarray:
+    """Return labels as a boolean matrix (n, k), a column for each class that occurs."""
     if sp.issparse(labels):
-        Y = labels.toarray() != 0
-    else:
-        labels = np.asarray(labels)
-        if labels.ndim == 1:
-            if not np.issubdtype(labels.dtype, np.number) or (labels != np.floor(labels)).any():
-                _, codes = np.unique(labels, return_inverse=True)
-            else:
-                codes = labels.astype(np.int64)
-            Y = np.zeros((len(codes), max(int(codes.max(initial=-1)) + 1, 1)), dtype=bool)
-            known = np.flatnonzero(codes >= 0)
-            Y[known, codes[known]] = True
-        else:
-            Y = labels != 0
-    if Y.ndim != 2 or len(Y) != n:
-        raise InputError(f"labels are for {len(Y)} nodes but there are {n} vectors")
+        labels = checked_csr(labels, "the matrix of labels")
+    aligned = align_labels(labels, n, names)
+    if aligned.ndim == 2:
+        dense = aligned.toarray() if sp.issparse(aligned) else aligned
+        return np.asarray(dense != 0)
+    codes, classes = label_codes(aligned)
+    Y = np.zeros((n, max(len(classes), 1)), dtype=bool)
+    known = np.flatnonzero(codes >= 0)
+    Y[known, codes[known]] = True
     return Y
 
 

@@ -15,6 +15,7 @@ from sklearn.metrics import (
 
 from softvec.core.errors import InputError
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.names.align import align_labels, label_codes
 
 
 def find_communities(
@@ -97,8 +98,9 @@ def communities(
     ----------
     X : ndarray of shape (n, d) or Embedding
         Vectors.
-    labels : ndarray of shape (n,)
-        Known communities; nodes with a negative one are left out, of the clustering too.
+    labels : array of shape (n,), mapping or pandas Series
+        Known communities, matched as in :func:`node_classification`; nodes without one (negative, None or
+        NaN) are left out, of the clustering too.
     n_communities : "known", int or None
         "known" takes the number of different labels, ``None`` estimates it by the silhouette.
     scored : ndarray of shape (n,), bool, optional
@@ -128,11 +130,13 @@ def communities(
     >>> communities(np.eye(3)[labels], labels)["nmi"]
     1.0
     """
+    names = getattr(X, "names", None)
     X = as_vectors(X)
-    labels = np.asarray(labels)
-    if labels.shape != (len(X),):
-        raise InputError(f"labels has shape {labels.shape}; one per vector, {len(X)} in all, is expected")
-    chosen = labels >= 0 if np.issubdtype(labels.dtype, np.number) else np.ones(len(X), dtype=bool)
+    aligned = align_labels(labels, len(X), names)
+    if aligned.ndim != 1:
+        raise InputError(f"labels has shape {aligned.shape}; one per vector, {len(X)} in all, is expected")
+    labels, _ = label_codes(aligned)
+    chosen = labels >= 0
     if scored is not None:
         scored = np.asarray(scored, dtype=bool)
         if scored.shape != labels.shape:

@@ -20,7 +20,7 @@ class Reconstruction:
     Attributes
     ----------
     scores : Scores
-        ``mae``: mean over the snapshots of the ``|predicted - true|`` number of infected, counted as asked for;
+        ``mae``: mean over the snapshots of ``|predicted - true|`` infected nodes, counted as asked for;
         ``mae_states`` and ``mae_probabilities``, counted either way; ``accuracy`` and ``majority`` over the
         unobserved states; ``n_observed``.
     times : ndarray of shape (T,)
@@ -174,7 +174,7 @@ def _states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     if given.dtype == bool:
         return np.ones(given.shape, dtype=bool), given
     if given.dtype.kind == "O":
-        missing = np.array([value is None or not value == value for value in given.ravel().tolist()])
+        missing = np.array([value is None or value != value for value in given.ravel().tolist()])
         given = np.where(missing.reshape(given.shape), np.nan, given)
     try:
         values = given.astype(float)

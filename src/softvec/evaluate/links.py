@@ -14,6 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from softvec.core.errors import InputError
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.operators import checked_csr
 
 SCORERS = ("dot", "cosine", "hadamard")
 
@@ -71,7 +72,7 @@ def split_edges(
     >>> split.positives.shape == split.negatives["random"].shape
     True
     """
-    A = sp.csr_array(A)
+    A = sp.csr_array(checked_csr(A))
     n = A.shape[0]
     if A.shape[0] != A.shape[1] or abs(A - A.T).nnz:
         raise InputError("A must be the symmetric matrix of an undirected graph")

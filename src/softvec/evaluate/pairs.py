@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from softvec.core.errors import InputError
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
 from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.operators import checked_csr
 
 
 def pair_cosines(X: Any, pairs: np.ndarray, Y: Any = None) -> np.ndarray:
@@ -46,7 +47,7 @@ def pair_features(A: sp.sparray | sp.spmatrix, pairs: np.ndarray) -> dict[str, n
     >>> pair_features(star, [[1, 2]])["common_neighbors"].tolist()
     [1.0]
     """
-    A = sp.csr_array(A, dtype=np.float64, copy=True)
+    A = sp.csr_array(checked_csr(A), dtype=np.float64, copy=True)
     A.setdiag(0)
     A.eliminate_zeros()
     A.data[:] = 1.0

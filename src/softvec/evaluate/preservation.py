@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from softvec.core.errors import InputError
 from softvec.core.threads import row_blocks
 from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.operators import checked_csr
 
 
 def neighbor_preservation(
@@ -143,7 +144,7 @@ def triplet_preservation(
 
 
 def _without_diagonal(P: sp.sparray | sp.spmatrix, n: int) -> sp.csr_array:
-    P = sp.csr_array(P, copy=True)
+    P = sp.csr_array(checked_csr(P), copy=True)
     if P.shape != (n, n):
         raise InputError(
             f"P has shape {P.shape} but there are {n} vectors; a square matrix of that size is expected"

@@ -23,6 +23,7 @@ from sklearn.cluster import KMeans
 
 from softvec.core.errors import InputError
 from softvec.evaluate.common import unit_rows
+from softvec.operators import checked_csr
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def bethe_hessian_vectors(
     random_state: int | None = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the informative eigenvectors (n, q - 1), their zeta (q - 1,), and the nodes that have edges."""
-    A = sp.csr_array(A)
+    A = sp.csr_array(checked_csr(A))
     n = A.shape[0]
     if A.shape[0] != A.shape[1]:
         raise InputError(f"A has shape {A.shape}; an adjacency matrix is square")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,22 +78,24 @@ class Checkpoint:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(data["meta"].tobytes())
                 arrays = {name: data[name] for name in ("X", "Y", "labels") if name in data}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            known = {"format": meta.get("format"), "key": meta.get("key")}
+        except Exception as error:  # a damaged archive raises nearly anything
             raise InputError(
                 f"{self.path} is not a checkpoint: no checkpoint of softvec can be read from it; "
                 "delete it, or name another file"
             ) from error
-        if meta.get("format") != _FORMAT or meta.get("key") != self.key:
+        if known != {"format": _FORMAT, "key": self.key}:
             raise InputError(
                 f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, "
                 "or name another file"
             )
-        state = State(
-            arrays["X"],
-            arrays.get("Y"),
-            arrays.get("labels"),
-            meta["epoch"],
-            meta["history"],
-            bool(meta.get("done", False)),
-        )
-        return state, int(meta["seed"])
+        try:
+            X, epoch, history, seed = arrays["X"], int(meta["epoch"]), meta["history"], int(meta["seed"])
+            if not all(np.isfinite(array).all() for array in arrays.values()):
+                raise ValueError("not finite")
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.path} is a damaged checkpoint; delete it, or name another file"
+            ) from error
+        done = bool(meta.get("done", False))
+        return State(X, arrays.get("Y"), arrays.get("labels"), epoch, history, done), seed

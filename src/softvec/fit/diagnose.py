@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from softvec import kernels
-from softvec.core.threads import Workers, row_blocks
-from softvec.fit.moments import add_sums, block_sums, moments
+from softvec.core.threads import Workers
 from softvec.fit.problem import Problem
+from softvec.normalizers.exact import exact_log_z
+from softvec.normalizers.gaussian_mixture import mixture_log_z
+from softvec.normalizers.moments import class_moments
 from softvec.operators import Runtime
 
 Array = NDArray[Any]
@@ -28,34 +29,6 @@ class Diagnosis:
     log_z_error_median: float
     log_z_error_p95: float
     log_z_error_max: float
-
-
-def estimate_log_z(
-    X: Array, Y: Array, labels: Array | None, weight: Array | None, beta: float, pool: Workers
-) -> Array:
-    """Return Eq. main for the rows of X, with moments of all of Y."""
-    k = 1 if labels is None else int(labels.max()) + 1
-
-    def one(lo: int, hi: int) -> Any:
-        inside = None if labels is None else labels[lo:hi]
-        return block_sums(Y[lo:hi], inside, k, None if weight is None else weight[lo:hi].astype(Y.dtype))
-
-    mom = moments(pool.fold(one, row_blocks(len(Y), 4096), add_sums))
-    X = X.astype(np.float64)
-    quadratic = np.stack([np.einsum("ij,ij->i", X @ omega, X) for omega in mom.omega], axis=1)
-    return logsumexp(mom.log_weight + beta * X @ mom.mu.T + 0.5 * beta**2 * quadratic, axis=1)
-
-
-def exact_log_z(X: Array, Y: Array, weight: Array | None, beta: float, pool: Workers) -> Array:
-    """Return the exact log Z of the rows of X, over blocks of Y so that memory stays small."""
-
-    def one(lo: int, hi: int) -> Array:
-        scores = beta * (X @ Y[lo:hi].T).astype(np.float64)
-        if weight is not None:
-            scores += np.log(weight[lo:hi])
-        return logsumexp(scores, axis=1)
-
-    return logsumexp(np.stack(pool.map(one, row_blocks(len(Y), 8192))), axis=0)
 
 
 def diagnose(
@@ -81,7 +54,7 @@ def diagnose(
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
-    approximate = estimate_log_z(x, Y, labels, problem.item_weight, beta, pool)
+    approximate = mixture_log_z(x, class_moments(Y, labels, problem.item_weight, pool), beta, pool)
     error = np.abs(exact - approximate)
     return Diagnosis(
         len(chosen),

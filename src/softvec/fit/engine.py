@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.threads import Workers, row_blocks
-from softvec.fit.moments import Moments, Sums, add_sums, block_sums, moments
 from softvec.fit.problem import Problem
-from softvec.fit.terms import Context, context, exact_term
+from softvec.fit.terms import Context, context
+from softvec.normalizers.exact import exact_gradient
+from softvec.normalizers.moments import Moments, Sums, add_sums, block_sums, moments
 from softvec.operators import Rows, Runtime, Sum
 
 Array = NDArray[Any]
@@ -245,10 +246,10 @@ class Engine:
         problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
-        V, log_z, E = exact_term(X, Y, self.rho, v, beta, pool, columns=columns)
+        V, log_z, E = exact_gradient(X, Y, self.rho, v, beta, pool, columns=columns)
         total = self.rho * log_z
         if self.rho_n is not None:
-            V2, log_z2, E2 = exact_term(X, Y, self.rho_n, v, beta, pool, -1.0, columns=columns)
+            V2, log_z2, E2 = exact_gradient(X, Y, self.rho_n, v, beta, pool, -1.0, columns=columns)
             V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
         return V, total, E
 

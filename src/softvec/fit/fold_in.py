@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.threads import Workers, row_blocks
-from softvec.fit.moments import add_sums, block_sums, moments
+from softvec.normalizers.moments import class_moments
 from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
+_BLOCK = 1024
+_STEPS = 30  # of Newton's method, at most; it takes two or three
+_CLOSE = 1e-4  # of the length 1
 
 
 def fold_in(
@@ -25,35 +29,36 @@ def fold_in(
     *,
     N: Operator | None = None,
     item_weight: Array | None = None,
+    n_context: int | None = None,
     n_epochs: int = 30,
     learning_rate: float = 0.5,
 ) -> Array:
     """Return the vectors that minimise each row's loss with Y frozen: the terms of P, and of N where given.
 
-    A row's problem is convex in the ball and has one attraction ``(P - N) Y`` that never changes, so each block
-    is brought to its end before the next is begun.
+    A row's problem has one attraction ``(P - N) Y`` that never changes, so each block is brought to its end
+    before the next is begun. On the sphere with one class it is solved in closed form (:func:`on_sphere`),
+    else by ``n_epochs`` steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if labels is None else int(labels.max()) + 1
-    mom = moments(
-        pool.fold(
-            lambda lo, hi: block_sums(
-                Y[lo:hi],
-                None if labels is None else labels[lo:hi],
-                k,
-                None if item_weight is None else item_weight[lo:hi].astype(Y.dtype),
-            ),
-            row_blocks(len(Y), 4096),
-            add_sums,
-        )
-    )
+    mom = class_moments(Y[:n_context], labels, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
-    rows, rho = A.plan(np.ascontiguousarray(Y), runtime), P.row_sums()
+    rows, rho = A.plan(_half(np.ascontiguousarray(Y), runtime), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = np.empty((n, d), Y.dtype)
+    if k == 1 and N is None and constraint == "sphere":
+        solve = on_sphere(mom.mu[0], mom.omega[0], beta, Y.dtype)
+
+        def finish(lo: int, hi: int) -> None:
+            G = np.empty((hi - lo, d), Y.dtype)
+            rows(lo, hi, G, X[:0])
+            X[lo:hi] = solve(G, rho[lo:hi])
+
+        pool.map(finish, row_blocks(n, _BLOCK))
+        return X
     center = mom.weight @ mom.mu / mom.weight.sum()
     move = runtime.kernels.sphere_step if constraint == "sphere" else runtime.kernels.ball_step
 
@@ -75,3 +80,59 @@ def fold_in(
 
     pool.map(settle, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X
+
+
+def _half(Y: Array, runtime: Runtime) -> Array:
+    """Return Y as the fit reads it: half precision for float32."""
+    if Y.dtype != np.float32:
+        return Y
+    out = np.empty(Y.shape, np.uint16)
+    runtime.workers.map(
+        lambda lo, hi: runtime.kernels.to_half(Y[lo:hi], out[lo:hi]), row_blocks(len(Y), _BLOCK * 8)
+    )
+    return out
+
+
+def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Array, Array], Array]:
+    """Return a function that minimises the rows' losses over unit vectors, given attractions and row sums.
+
+    Up to constants the loss of Eq. main is beta times ``-b.x + x'Ax / 2`` with b = g - rho mu and
+    A = rho beta omega. Its minimum on the sphere is x = (A + s)^-1 b, with the one shift s above minus the
+    least eigenvalue of A that gives it length 1: Newton's method on 1 / |x|, from the left, where it never
+    overshoots.
+    """
+    spread, axes = np.linalg.eigh(omega)
+    spread = (beta * np.maximum(spread, 0)).astype(dtype)  # rising
+    axes, mean = axes.astype(dtype), mu.astype(dtype)
+    tiny, close = np.finfo(dtype).tiny ** 0.5, 8 * np.finfo(dtype).eps
+
+    def solve(G: Array, rho: Array) -> Array:
+        row_sum = rho.astype(dtype)[:, None]
+        b = (G - row_sum * mean) @ axes  # (rows, d), in the axes of omega
+        a = row_sum * spread
+        b2 = b * b
+        norm2 = np.maximum(b2.sum(axis=1, keepdims=True), tiny)
+        # below the solution: |x| >= |b| / (mean of a + s) by convexity, and |x| >= |b_i| / (a_i + s)
+        shift = np.sqrt(norm2) - np.einsum("ij,ij->i", b2, a)[:, None] / norm2
+        np.maximum(shift, (np.abs(b) - a).max(axis=1, keepdims=True), out=shift)
+        np.maximum(shift, close * a[:, -1:] + tiny - a[:, :1], out=shift)  # a + shift stays above 0
+        inverse, part = np.empty_like(b), np.empty_like(b)
+        for _ in range(_STEPS):
+            np.add(a, shift, out=inverse)
+            np.reciprocal(inverse, out=inverse)
+            np.multiply(b2, inverse, out=part)
+            square = np.einsum("ij,ij->i", part, inverse)[:, None]  # |x|^2
+            part *= inverse
+            length, bend = np.sqrt(square), np.einsum("ij,ij->i", part, inverse)[:, None]
+            step = (length - 1) * square / np.maximum(bend, tiny)
+            if not (length > 1 + _CLOSE).any():
+                break
+            shift += np.maximum(step, 0)
+        x = b / (a + shift)
+        short = np.maximum(1 - np.einsum("ij,ij->i", x, x), 0)
+        fill = short > 10 * _CLOSE  # no pull along the first axis: what is missing goes there
+        x[fill, 0] = np.copysign(np.sqrt(x[fill, 0] ** 2 + short[fill]), x[fill, 0])
+        x = x @ axes.T
+        return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), tiny)
+
+    return solve

@@ -61,8 +61,7 @@ def optimize(
     if state.labels is not None:
         engine.set_labels(state.labels)
     cluster_at = set() if n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
-    watched = state.X.view()
-    watched.flags.writeable = False
+    watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
     while state.epoch < schedule.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
         if epoch in cluster_at and problem.normalizer == "mixture":

@@ -1,15 +1,19 @@
-"""How much memory a fit takes, how much there is, and a refusal of what cannot fit."""
+"""How much memory a fit takes, and a refusal of what cannot fit."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
+_SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
+_EXACT_BYTES = 72 << 20
+_WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
 
 def estimate_memory(
@@ -22,6 +26,9 @@ def estimate_memory(
     walk_length: int = 1,
     n_clusters: int = 1,
     transposed: bool = False,
+    dtype: Any = "float32",
+    normalizer: str = "mixture",
+    checkpoint: bool = False,
 ) -> int:
     """Return about how many bytes a fit takes at its peak, the interpreter included.
 
@@ -42,64 +49,31 @@ def estimate_memory(
     transposed : bool
         Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
         matrix that is not symmetric.
+    dtype : {"float32", "float64"}
+    normalizer : {"mixture", "exact"}
+    checkpoint : bool
+        Whether the run is saved on its way.
 
     Examples
     --------
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
-    11.2
+    12.6
     """
-    d = n_components
+    d, k = n_components, n_clusters
     rows = n + (m or 0)
-    vectors = rows * d * (4 + 2 + 2)  # float32, and two copies in half precision that neighbours read
-    scratch = n * d * 2 * min(2, walk_length - 1)
+    # float32 vectors have two copies in half precision that neighbours read, float64 ones two of their own
+    size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
+    vectors = rows * d * (size + 2 * copy)
+    scratch = n * d * copy * min(2, walk_length - 1)
     matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
-    small = 6 * n_clusters * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
-    return _BASE_BYTES + vectors + scratch + matrix + small
-
-
-def available_memory() -> int | None:
-    """Return the bytes this process may still take: free memory and what the control group allows.
-
-    None where the system does not tell.
-    """
-    limits = [value for value in (_meminfo(), _cgroup_v2(), _cgroup_v1()) if value is not None]
-    if limits:
-        return min(limits)
-    try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _meminfo() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _cgroup_v2() -> int | None:
-    return _cgroup("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file")
-
-
-def _cgroup_v1() -> int | None:
-    return _cgroup(
-        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-    )
-
-
-def _cgroup(root: str, limit: str, usage: str, cache: str) -> int | None:
-    """Return limit - usage + file cache that the kernel would give back."""
-    try:
-        most = int((Path(root) / limit).read_text())
-        used = int((Path(root) / usage).read_text())
-        stat = dict(line.split() for line in (Path(root) / "memory.stat").read_text().splitlines())
-        return max(0, most - used + int(stat.get(cache, 0)))
-    except (OSError, ValueError):  # no such file, or the word "max"
-        return None
+    small = 12 * k * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
+    if k > 1:  # the sample of k-means, its copy, and the classes
+        small += 2 * min(rows, 50_000) * d * size + 24 * rows
+    if normalizer == "exact":  # blocks of scores, and gradients of columns, before they are added up
+        small += _EXACT_BYTES * size // 4 + 9 * (m or n) * d * size
+    if checkpoint:
+        small += _WRITE_BYTES
+    return _BASE_BYTES + int(_SLACK * (vectors + scratch + matrix + small))
 
 
 def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
@@ -117,6 +91,9 @@ def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) ->
         walk_length=int(affinity.parameters.get("length", 1) or 1),
         n_clusters=int(fit.get("n_clusters", 1)),
         transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
+        dtype=fit.get("dtype", "float32"),
+        normalizer=fit.get("normalizer", "mixture"),
+        checkpoint=fit.get("checkpoint") is not None,
     )
     return max(0, total - operator.nbytes - _BASE_BYTES)
 

@@ -117,11 +117,9 @@ class Fit:
         X, labels = self.state.X, self.state.labels
         result = diagnose(self.problem, X, self.context, labels, n_rows, self.seed, pool)
         if result.log_z_error_median > _LOUD:
-            k = 1 if labels is None else int(labels.max()) + 1
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows); vectors may still be good, but the loss is not. "
-                f"Lower beta (now {self.problem.beta:g}) or raise n_clusters (now {k})",
+                f"{result.n_rows} rows): the loss reported for this fit is not its cross-entropy",
                 stacklevel=stacklevel,
             )
         return result
@@ -277,7 +275,7 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
 
 
 def _mean_one(weight: Array) -> Array:
-    """Return weights divided by their mean; those that float32 cannot tell from nothing are raised to 1e-30."""
+    """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
     with np.errstate(over="ignore"):
         mean = weight.mean()
     if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from scipy.special import ndtri
 from softvec import kernels
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks
+from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
@@ -85,26 +85,5 @@ def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any,
 
 def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
     """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
     rng = np.random.default_rng([seed, len(X), k])
-    sample = X if len(X) <= 50_000 else X[np.sort(rng.choice(len(X), 50_000, replace=False))]
-    model = KMeans(min(k, len(sample)), n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
-    # a limit set before scikit-learn's libraries were loaded does not bind them; sums would follow threads
-    with (
-        threadpool_limits(limits=1),
-        warnings.catch_warnings(),
-    ):  # fewer distinct points than classes: compact() drops the empty ones
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(sample)
-    centers = model.cluster_centers_.astype(X.dtype)
-    half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
-    parts = pool.map(lambda lo, hi: np.argmax(X[lo:hi] @ centers.T - half, axis=1), row_blocks(len(X), 4096))
-    return compact(np.concatenate(parts))
-
-
-def compact(labels: Array) -> Array:
-    """Renumber labels to 0..k-1 without gaps."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30))

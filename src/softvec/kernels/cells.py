@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from softvec.kernels._intrinsics import prefetch
+from softvec.kernels._jit import njit
 from softvec.kernels.expsum import LOG2E, exp2_down, nearest_center
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}

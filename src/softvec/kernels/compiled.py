@@ -11,9 +11,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, store
+from softvec.kernels._jit import njit
+from softvec.kernels.expsum import add_exponentials, nearest
+
+__all__ = [
+    "add_exponentials",
+    "ball_step",
+    "fused_step",
+    "gather",
+    "mixture_log_z",
+    "mixture_term",
+    "nearest",
+    "sphere_step",
+    "to_half",
+]
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 # Inlined without fail: a process that compiles a helper would otherwise call its own build of it and one
@@ -96,6 +109,13 @@ def mixture_term(X, H, mu, log_pi, rho, beta, out, log_z, r):
             wb = as_x(rho[i] * r[i, c] * beta)
             for j in range(d):
                 out[i, j] += w * mu[c, j] + wb * H[c, i, j]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def mixture_log_z(X, H, mu, log_pi, beta, log_z):
+    r = np.empty(log_pi.shape[0])
+    for i in range(X.shape[0]):
+        log_z[i] = _responsibilities(X[i], i, H, mu, log_pi, beta, r)
 
 
 @_helper

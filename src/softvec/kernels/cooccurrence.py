@@ -7,7 +7,7 @@ independent, so threads share them, and the sums do not depend on how.
 
 from __future__ import annotations
 
-from numba import njit
+from softvec.kernels._jit import njit
 
 
 @njit(nogil=True, cache=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from softvec.kernels._jit import njit
 from softvec.kernels.generate import uniform
 
 SUSCEPTIBLE, INFECTED, RECOVERED = 0, 1, 2

@@ -10,8 +10,10 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
+
+from softvec.kernels._jit import njit
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}  # no NaN: inputs are checked
 LOG2E = 1.4426950408889634
@@ -118,30 +120,6 @@ def nearest(S, half_norm, labels):
     """Write the nearest centre of each row to ``labels``."""
     for i in range(S.shape[0]):
         labels[i] = nearest_center(S, i, half_norm)[1]
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def mixture_rows(X, G, linear, offset, out):
-    """Write log Z of each row from ``G = X @ [beta^2/2 omega_1, ...]`` (n, k d): Eq. main, second line.
-
-    ``linear`` is beta mu (k, d) and ``offset`` log m + log pi (k).
-    """
-    n, d = X.shape
-    k = offset.shape[0]
-    logits = np.empty(k)
-    for i in range(n):
-        top = -np.inf
-        for c in range(k):
-            a = X.dtype.type(0)
-            g = c * d
-            for j in range(d):
-                a += X[i, j] * (linear[c, j] + G[i, g + j])
-            logits[c] = offset[c] + a
-            top = max(top, logits[c])
-        total = 0.0
-        for c in range(k):
-            total += math.exp(logits[c] - top)
-        out[i] = top + math.log(total)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

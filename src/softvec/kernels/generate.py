@@ -9,7 +9,8 @@ sorted and freed of duplicates in place. Threads own disjoint ranges of rows, so
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from softvec.kernels._jit import njit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -9,9 +9,9 @@ edges); sorting is shared by all. ``scipy.sparse`` states the same in the tests.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from softvec.kernels._intrinsics import prefetch
+from softvec.kernels._jit import njit
 
 _AHEAD = 16
 _INSERTION = 24  # entries below which insertion beats partition

@@ -6,9 +6,9 @@ Nothing is decoded: names stay UTF-8 bytes, packed behind one another.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from softvec.kernels._intrinsics import prefetch
+from softvec.kernels._jit import njit
 
 _AHEAD = 8  # rows between a prefetch and its use
 

@@ -72,6 +72,30 @@ def mixture_term(
     out[:] = rho[:, None] * (r @ mu + beta * np.einsum("ic,cij->ij", r, H))
 
 
+def mixture_log_z(X: Array, H: Array, mu: Array, log_pi: Array, beta: float, log_z: Array) -> None:
+    """Write log Z of a block alone; the arguments are those of :func:`mixture_term`."""
+    mixture_term(
+        X, H, mu, log_pi, np.zeros(len(X)), beta, np.empty_like(X), log_z, np.empty((len(X), len(log_pi)))
+    )
+
+
+def add_exponentials(S: Array, scale: float, top: Array, total: Array) -> None:
+    """Add to the running sums of each row the terms exp(scale * S) of a block of scores, scale > 0.
+
+    A running sum is ``total * exp(scale * top)``: ``top`` is the largest score so far (start: -inf, in the
+    type of S) and ``total`` a float64 (start: 0). Subtracting before scaling keeps float32 scores accurate.
+    """
+    peak = np.maximum(top, S.max(axis=1))
+    total *= np.exp(scale * (top.astype(np.float64) - peak))
+    total += np.exp(scale * (S - peak[:, None])).sum(axis=1, dtype=np.float64)
+    top[:] = peak
+
+
+def nearest(S: Array, half_norm: Array, labels: NDArray) -> None:
+    """Write the nearest centre of each row: the column where ``S - half_norm`` is largest."""
+    labels[:] = np.argmax(S - half_norm, axis=1)
+
+
 def sphere_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:
     """Algorithm 1, inner loop: move each row of X against its tangent gradient and keep norm 1."""
     g -= np.einsum("ij,ij->i", g, X)[:, None] * X

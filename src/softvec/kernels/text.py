@@ -7,7 +7,8 @@ the same rules in plain Python, for small files and for messages about bad lines
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from softvec.kernels._jit import njit
 
 OK, RAGGED, QUOTED, ODD = 0, 1, 2, 3
 _TAB, _NEWLINE, _SPACE, _QUOTE = 9, 10, 32, 34

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from softvec.kernels._jit import njit
 from softvec.kernels.generate import uniform
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -110,7 +110,15 @@ class Labels:
     def __len__(self) -> int:
         return len(self._store)
 
-    def __getitem__(self, i: int) -> Hashable:
+    @overload
+    def __getitem__(self, i: slice) -> Labels: ...
+
+    @overload
+    def __getitem__(self, i: int) -> Hashable: ...
+
+    def __getitem__(self, i: int | slice) -> Hashable:
+        if isinstance(i, slice):
+            return self.take(np.arange(len(self))[i])
         n, at = len(self._store), int(i)
         if not -n <= at < n:  # IndexError, not InputError: iteration protocols rely on it
             raise IndexError(f"row {at} is out of range for {n} names")
@@ -141,6 +149,17 @@ class Labels:
     def take(self, rows: np.ndarray) -> Labels:
         """Return the labels of some rows (distinct row numbers, in the order wanted)."""
         return Labels._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
+
+    def append(self, more: Iterable[Hashable]) -> Labels:
+        """Return these labels followed by others, which must be new.
+
+        >>> Labels("ab").append(["c"]).to_list()
+        ['a', 'b', 'c']
+        """
+        more = more if isinstance(more, Labels) else Labels(more)
+        both = storage.joined(self._store, more._store)
+        storage.refuse_duplicates(both)
+        return Labels._wrap(both)
 
     def to_list(self) -> list[Hashable]:
         """Return the names as a list of Python objects."""

@@ -1,4 +1,6 @@
-"""Names to numbers, in order of first appearance, block after block.
+"""Names to numbers, block after block: integers in ascending order, others in order of first appearance.
+
+Integers ascend so that, where the ids are 0..n-1, row i is item i and arrays of labels fit.
 
 Three encoders for three kinds of blocks: integers (an array; a lookup table where they are dense, a
 hash table where not), tokens (UTF-8 bytes in a buffer, interned without making Python strings), and any
@@ -103,9 +105,9 @@ class IntegerNames:
         if self._total <= _SMALL:
             return _number_small(blocks)
         span = self._highest - self._lowest + 1
-        if span <= 2 * self._total:
-            return self._by_table(blocks, span)
-        return self._by_hash(blocks)
+        return _ascending(
+            *(self._by_table(blocks, span) if span <= 2 * self._total else self._by_hash(blocks))
+        )
 
     def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Labels]:
         from softvec.kernels import names
@@ -142,14 +144,26 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Label
     if not blocks:
         return [], Labels.range(0)
     flat = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
-    values, firsts, inverse = np.unique(flat, return_index=True, return_inverse=True)
-    order = np.argsort(firsts)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    codes = rank[inverse].reshape(-1, blocks[0].shape[1])
+    values, inverse = np.unique(flat, return_inverse=True)
+    codes = inverse.astype(np.int32).reshape(-1, blocks[0].shape[1])
     return [
         codes[lo : lo + Segments.ROWS] for lo in range(0, len(codes), Segments.ROWS)
-    ], Labels.from_integers(values[order])
+    ], Labels.from_integers(values)
+
+
+def _ascending(blocks: list[Codes], labels: Labels) -> tuple[list[Codes], Labels]:
+    """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
+    if not isinstance(labels[0] if len(labels) else None, int):
+        return blocks, labels
+    values = labels.to_numpy()
+    if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
+        return blocks, labels
+    order = np.argsort(values)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    for codes in blocks:
+        np.take(rank, codes, out=codes, mode="clip")  # "raise" would buffer a copy
+    return blocks, Labels.from_integers(values[order])
 
 
 class TokenNames:
@@ -234,4 +248,4 @@ class ObjectNames:
         self._codes.add(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
 
     def finish(self) -> tuple[list[Codes], Labels]:
-        return self._codes.finish(), Labels(self._table)
+        return _ascending(self._codes.finish(), Labels(self._table))

@@ -289,6 +289,15 @@ def pack(names: list[str]) -> Strings:
     return Strings(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
 
+def joined(first: Store, second: Store) -> Store:
+    """Return the names of one storage followed by those of another."""
+    if isinstance(first, Strings) and isinstance(second, Strings):
+        offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
+        return Strings(np.concatenate([first.data, second.data]), offsets)
+    both = [*first.to_list(0, len(first)), *second.to_list(0, len(second))]
+    return store_of(both)
+
+
 def store_of(names: Any) -> Store:
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
         return Range(int(names))

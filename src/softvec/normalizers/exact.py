@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec import kernels
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 
@@ -17,11 +18,10 @@ _ROWS, _COLUMNS, _SPAN = 256, 1024, 65536
 
 def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: Workers) -> Estimate:
     """Return Z of each row of X over all rows of Y; each task is a block of X against a span of Y."""
-    from softvec.kernels.expsum import add_exponentials
-
+    add_exponentials = kernels.select(len(X) * Y.size).add_exponentials
     shift = None if log_weight is None else (log_weight / beta).astype(Y.dtype)
 
-    def one(lo: int, hi: int, first: int, last: int) -> tuple[Array, Array]:
+    def span_sums(lo: int, hi: int, first: int, last: int) -> tuple[Array, Array]:
         top = np.full(hi - lo, -np.inf, X.dtype)
         total = np.zeros(hi - lo)
         scratch = np.empty((hi - lo) * min(_COLUMNS, last - first), X.dtype)
@@ -36,7 +36,7 @@ def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: 
 
     spans = row_blocks(len(Y), _SPAN)
     tasks = [(lo, hi, first, last) for lo, hi in row_blocks(len(X), _ROWS) for first, last in spans]
-    parts = pool.map(one, tasks)
+    parts = pool.map(span_sums, tasks)
     log_scale, value = np.empty(len(X)), np.empty(len(X))
     for block, (lo, hi) in enumerate(row_blocks(len(X), _ROWS)):
         mine = parts[block * len(spans) : (block + 1) * len(spans)]
@@ -44,6 +44,53 @@ def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: 
         log_scale[lo:hi] = tops.max(axis=0)
         value[lo:hi] = (np.stack([t for _, t in mine]) * np.exp(tops - log_scale[lo:hi])).sum(axis=0)
     return Estimate(log_scale, value, np.zeros(len(X)))
+
+
+def exact_log_z(X: Array, Y: Array, weights: Array | None, beta: float, pool: Workers) -> Array:
+    """Return the exact log Z of each row of X, float64; ``weights`` (m,) are a base measure."""
+    estimate = exact_sums(X, Y, beta, None if weights is None else np.log(weights), pool)
+    return estimate.log_scale + np.log(estimate.value)
+
+
+def exact_gradient(
+    X: Array,
+    Y: Array,
+    rho: Array,
+    weight: Array | None,
+    beta: float,
+    pool: Workers,
+    sign: float = 1.0,
+    *,
+    columns: bool = True,
+) -> tuple[Array, Array, Array]:
+    """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
+
+    With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
+    left out (empty) without ``columns``. Scores and exponentials are of the precision of X, sums of them of
+    double precision.
+    """
+    V, log_z = np.empty_like(X), np.empty(len(X))
+    log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
+
+    def block_gradient(lo: int, hi: int) -> Array:
+        S = (X[lo:hi] * X.dtype.type(sign * beta)) @ Y.T  # (block, m): scores, then their exponentials
+        if log_v is not None:
+            S += log_v
+        top = S.max(axis=1)
+        np.subtract(S, top[:, None], out=S)
+        np.exp(S, out=S)
+        Z = S.sum(axis=1, dtype=np.float64)
+        log_z[lo:hi] = top + np.log(Z)
+        scale = (sign * rho[lo:hi] / Z).astype(X.dtype)[:, None]
+        np.multiply(S @ Y, scale, out=V[lo:hi])
+        return S.T @ (X[lo:hi] * scale) if columns else Y[:0]
+
+    E = np.zeros(Y.shape if columns else (0, Y.shape[1]))
+    blocks = row_blocks(len(X), max(16, min(256, 2_000_000 // max(1, len(Y)))))  # 8 MB of scores in float32
+    for first in range(0, len(blocks), 8):  # a few at a time: each part is as large as Y
+        for part in pool.map(block_gradient, blocks[first : first + 8]):
+            E += part
+    return V, log_z, E.astype(Y.dtype)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -8,10 +8,34 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec import kernels
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_weights
-from softvec.normalizers.moments import ClassMoments, class_moments, cluster
+from softvec.normalizers.kmeans import compact, kmeans
+from softvec.normalizers.moments import Moments, class_moments
+
+
+def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Workers) -> Array:
+    """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the classes of items."""
+    mu, omega = moments.mu.astype(X.dtype), moments.omega.astype(X.dtype)
+    k, d = mu.shape
+    out = np.empty(len(X))
+    rows = int(np.clip(2**17 // (k * d), 32, 1024))  # products of 0.5 MB stay in a core's cache
+    kernel = kernels.select(len(X) * k * d * d).mixture_log_z
+
+    def block(lo: int, hi: int) -> None:
+        for a in range(lo, hi, rows):
+            b = min(a + rows, hi)
+            kernel(X[a:b], np.matmul(X[a:b], omega), mu, moments.log_weight, beta, out[a:b])
+
+    pool.map(block, row_blocks(len(X), 16 * rows))
+    return out
+
+
+def _middle(Y: Array) -> Array:
+    """Return the mean of up to 4,096 of the rows."""
+    return Y[:: max(1, len(Y) // 4096)].mean(axis=0, dtype=np.float64).astype(Y.dtype)
 
 
 @dataclass(eq=False)
@@ -56,9 +80,9 @@ class GaussianMixture(Normalizer):
             )
         with workers(self.n_jobs) as pool:
             rng = np.random.default_rng(self.random_state)
-            found = cluster(items, self.n_clusters, rng, pool) if given is None else given
-            self._keep(class_moments(items, found, v, pool))
-        self.labels_ = found
+            classes = self._classes(items, rng, pool) if given is None else given
+            self._keep(class_moments(items, compact(classes), v, pool, center=_middle(items)))
+        self.labels_ = classes
         return self
 
     @property
@@ -68,29 +92,14 @@ class GaussianMixture(Normalizer):
         return Cost(m * d * d + (k > 1) * k * d * (m + 10 * min(m, 16384)), k * d * d)
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        self._keep(class_moments(Y, cluster(Y, self.n_clusters, rng, pool), None, pool))
+        self._keep(class_moments(Y, compact(self._classes(Y, rng, pool)), None, pool, center=_middle(Y)))
 
-    def _keep(self, moments: ClassMoments) -> None:
-        self.weight_, self.mean_, self.covariance_ = moments.weight, moments.mean, moments.covariance
-        beta, d, dtype = float(self.beta), self.n_features_, self._items.dtype
-        stacked = 0.5 * beta**2 * moments.covariance  # (k, d, d), symmetric
-        self._quadratic = np.ascontiguousarray(stacked.reshape(-1, d).T).astype(dtype)  # (d, k d)
-        self._linear = (beta * moments.mean).astype(dtype)
-        self._offset = np.log(moments.weight)  # log m + log pi
+    def _classes(self, Y: Array, rng: np.random.Generator, pool: Workers) -> Array:
+        return kmeans(Y, self.n_clusters, rng, pool, sample=max(16384, 256 * self.n_clusters))
+
+    def _keep(self, moments: Moments) -> None:
+        self._moments = moments
+        self.weight_, self.mean_, self.covariance_ = moments.weight, moments.mu, moments.omega
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
-        from softvec.kernels.expsum import mixture_rows
-
-        out = np.empty(len(X))
-        width = self._quadratic.shape[1]
-        rows = int(np.clip(2**17 // width, 32, 1024))  # products of 0.5 MB stay in a core's cache
-
-        def one(lo: int, hi: int) -> None:
-            G = np.empty((min(rows, hi - lo), width), X.dtype)
-            for a in range(lo, hi, rows):
-                b = min(a + rows, hi)
-                np.matmul(X[a:b], self._quadratic, out=G[: b - a])
-                mixture_rows(X[a:b], G[: b - a], self._linear, self._offset, out[a:b])
-
-        pool.map(one, row_blocks(len(X), 16 * rows))
-        return Estimate(out, np.ones(len(X)))
+        return Estimate(mixture_log_z(X, self._moments, float(self.beta), pool), np.ones(len(X)))

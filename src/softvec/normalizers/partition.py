@@ -8,7 +8,7 @@ import numpy as np
 
 from softvec.core.threads import Workers
 from softvec.normalizers.base import Array
-from softvec.normalizers.moments import nearest_center
+from softvec.normalizers.kmeans import nearest_center
 
 _STEPS = 3  # Lloyd steps on a sample; random centres (0 steps) leave about 5% more variance inside cells
 _PER_CENTER = 16  # rows of that sample, per centre

@@ -8,7 +8,7 @@ rest of its step.
 from softvec.operators.base import Operator, Rows, Runtime
 from softvec.operators.compose import Foreign, Powers, Product, Sum, as_operator
 from softvec.operators.normalize import DANGLING, check_nonnegative, check_range, row_normalize
-from softvec.operators.sparse import Sparse
+from softvec.operators.sparse import Sparse, checked_csr
 
 __all__ = [
     "DANGLING",
@@ -23,5 +23,6 @@ __all__ = [
     "as_operator",
     "check_nonnegative",
     "check_range",
+    "checked_csr",
     "row_normalize",
 ]

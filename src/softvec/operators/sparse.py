@@ -19,6 +19,70 @@ _NO_SCALE = np.empty(0, np.float64)
 SAFE = (1e-25, 1e25)
 
 
+def checked_csr(A: Any, name: str = "the matrix") -> Any:
+    """Return a SciPy matrix of any format (or a dense one) as CSR, every index known to lie inside its shape.
+
+    The one door to compiled code, SciPy's and softvec's, which trusts indices and reads wherever they point:
+    SciPy checks none when a matrix is built or loaded, or when a user changes its arrays. The check is one
+    pass over the indices, a small part of what reading them from a file takes.
+    """
+    if not sparse.issparse(A):
+        return sparse.csr_array(np.asarray(A))
+    if A.ndim != 2:
+        raise InputError(f"{name} has {A.ndim} dimensions; expected rows and columns")
+    if A.format == "coo":
+        for indices, size, what in zip((A.row, A.col), A.shape, ("row", "column")):
+            if len(indices) != len(A.data):
+                raise InputError(f"{name} is damaged: {len(indices):,} indices for {len(A.data):,} values")
+            _check_indices(indices, size, what, name)
+        return A.tocsr()
+    if A.format in ("csr", "csc", "bsr"):
+        _check_compressed(A, name)
+        return A.tocsr()
+    if A.format == "dia":
+        n, m = A.shape
+        if A.data.ndim != 2 or len(A.offsets) != len(A.data):
+            raise InputError(f"{name} is damaged: {len(A.offsets):,} offsets for {len(A.data):,} diagonals")
+        if len(A.offsets) and not -n <= A.offsets.min() <= A.offsets.max() <= m:
+            raise InputError(f"{name} is damaged: a diagonal lies outside its {n:,} x {m:,} entries")
+    csr = A.tocsr()
+    _check_compressed(csr, name)
+    return csr
+
+
+def _check_compressed(A: Any, name: str) -> None:
+    """Check the arrays of a CSR, CSC or BSR matrix."""
+    tall, wide = (
+        A.shape if A.format != "bsr" else (A.shape[0] // A.blocksize[0], A.shape[1] // A.blocksize[1])
+    )
+    outer, inner = (wide, tall) if A.format == "csc" else (tall, wide)
+    starts = A.indptr
+    if A.data.ndim != (3 if A.format == "bsr" else 1):
+        raise InputError(f"{name} is damaged: its values have the shape {A.data.shape}")
+    if starts.ndim != 1 or starts.dtype.kind not in "iu" or len(starts) != outer + 1:
+        raise InputError(f"{name} is damaged: its indptr has {starts.size:,} entries; expected {outer + 1:,}")
+    if starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise InputError(f"{name} is damaged: its indptr does not start at 0, or decreases")
+    if not len(A.data) >= starts[-1] <= len(A.indices):
+        raise InputError(
+            f"{name} is damaged: its indptr ends at {starts[-1]:,}, but there are {len(A.indices):,} indices "
+            f"and {len(A.data):,} values"
+        )
+    what = "row" if A.format == "csc" else "column"
+    _check_indices(A.indices[: starts[-1]], inner, what, name)
+
+
+def _check_indices(indices: Array, size: int, what: str, name: str) -> None:
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} is damaged: its {what} indices are {indices.dtype} of shape {indices.shape}"
+        )
+    # as unsigned numbers, negative ones are larger than any size: one pass instead of two
+    if len(indices) and indices.view(f"u{indices.dtype.itemsize}").max() >= size:
+        bad = indices[(indices < 0) | (indices >= size)][0]
+        raise InputError(f"{name} has an entry in {what} {bad}, outside its {size:,} {what}s")
+
+
 class Sparse(Operator):
     """``diag(row_scale) A diag(col_scale)`` for a sparse A; shares A's memory.
 
@@ -49,15 +113,16 @@ class Sparse(Operator):
         col_scale: Array | None = None,
         symmetric: bool | None = None,
     ):
-        A = A.tocsr() if sparse.issparse(A) else sparse.csr_array(np.asarray(A))
+        A = checked_csr(A)
         if A.dtype.kind not in "fiub":
             raise InputError(f"a matrix of dtype {A.dtype} is not numeric; convert it to float")
         self.shape = (int(A.shape[0]), int(A.shape[1]))
         self._indptr = A.indptr.astype(np.int64, copy=False)
-        self._indices = A.indices
+        indices = A.indices[: A.nnz]
+        self._indices = indices if indices.dtype in (np.int32, np.int64) else indices.astype(np.int64)
         if A.nnz and A.data.dtype != bool and not np.all(A.data == 1):
-            exact = A.data.dtype in (np.float32, np.float64)
-            self._values = A.data if exact else A.data.astype(np.float64)
+            values = A.data[: A.nnz]
+            self._values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         else:
             self._values = _NO_SCALE
         self._row_scale = _scale("row_scale", row_scale, self.shape[0])

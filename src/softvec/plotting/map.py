@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.names import Labels
+from softvec.names.align import align_labels, is_missing
 from softvec.plotting.names import write_names
 from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, plain_text, pyplot
 
@@ -39,8 +40,9 @@ def plot_map(
     Parameters
     ----------
     embedding : Embedding
-    labels : sequence of n labels, mapping of names to labels, or "clusters", optional
-        Colours. ``"clusters"`` colours groups found by :meth:`Embedding.cluster`. None or -1 is grey.
+    labels : sequence of n labels, mapping of names to labels, pandas Series, or "clusters", optional
+        Colours. A sequence is in the order of the vectors, a Series is matched by its index. ``"clusters"``
+        colours groups found by :meth:`Embedding.cluster`. None, NaN or -1 is grey.
     method : {"auto", "pca", "tsne", "umap"}
         How to lay out; "auto" is t-SNE for up to 2,000 vectors (seconds), else PCA.
     coordinates : array of shape (n, 2), optional
@@ -139,18 +141,15 @@ def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.i
     n = len(embedding)
     if labels is None:
         return [("", np.arange(n))]
-    if isinstance(labels, str) and labels == "clusters":
+    if isinstance(labels, str):
+        if labels != "clusters":
+            raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
         given: Sequence[Any] = [f"group {c}" for c in embedding.cluster()]
-    elif hasattr(labels, "keys"):
-        given = [labels.get(name) if hasattr(labels, "get") else labels[name] for name in embedding]
     else:
-        given = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-    if len(given) != n:
-        raise InputError(f"there are {len(given):,} labels for {n:,} vectors; expected one for each")
+        given = align_labels(labels, n, embedding.names).tolist()
     rows: dict[Any, list[int]] = {}
     for i, label in enumerate(given):
-        none = label is None or label == "" or (isinstance(label, int | float) and not label >= 0)
-        rows.setdefault(None if none else label, []).append(i)
+        rows.setdefault(None if is_missing(label) else label, []).append(i)
     rest = rows.pop(None, [])
     ordered = sorted(rows.items(), key=lambda item: -len(item[1]))
     most = len(PALETTE) * len(MARKERS)

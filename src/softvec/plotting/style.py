@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, printable
 
 Axes = Any  # matplotlib.axes.Axes, loaded on use only
 
@@ -37,7 +37,7 @@ def plain_text(text: str) -> str:
 
     A legend leaves out entries that begin with an underscore.
     """
-    text = text.replace("$", r"\$")
+    text = printable(text).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
 
 

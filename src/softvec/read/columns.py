@@ -9,125 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import one_line
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
+from softvec.read.roles import Column, is_stamp
 
 _SMALL = 200_000  # rows below which Python strings take less than compiling the kernels once would
-ROLES = ("source", "target", "weight", "time")
-KNOWN = {
-    "source": "source src from from_id from_node fromnodeid i u head node1 node_1 id1 a start sender user "
-    "ego gene1 word1 source_id from_node_id subject node_i left user_id userid customer customer_id row",
-    "target": "target tgt dst dest destination to to_id to_node tonodeid j v tail node2 node_2 id2 b end "
-    "receiver item alter gene2 word2 target_id to_node_id object node_j right item_id itemid movie movie_id "
-    "movieid film product product_id column col",
-    "weight": "weight weights w value values count counts score strength rating n freq frequency "
-    "combined_score edge_weight number",
-    "time": "t time timestamp timestamps ts date datetime times tick",
-}
-_TWO_KINDS = (
-    {"user", "user_id", "userid", "customer", "customer_id", "customerid", "reviewer", "reviewer_id"},
-    {"item", "item_id", "itemid", "movie", "movie_id", "movieid", "film", "product", "product_id", "song"},
-)
-_KNOWN = {role: frozenset(words.split()) for role, words in KNOWN.items()}
+_SAMPLE = 2000  # rows from which it is found what a column holds
 
 
-def known_names(header: Sequence[str]) -> int:
-    """Return how many of the column names are words for a source, a target, a weight or a time."""
-    return sum(any(_word(name) in words for words in _KNOWN.values()) for name in header)
+def describe(name: Any, column: Any) -> Column:
+    """Say what a column of any table holds, from its first rows."""
+    import pyarrow as pa
 
-
-def names_two_kinds(header: Sequence[Any] | None) -> bool:
-    """Whether column names tell of two kinds of items: users of some sort, and items of some sort.
-
-    >>> names_two_kinds(["userId", "movieId", "rating", "timestamp"])
-    True
-    """
-    words = {_word(name) for name in header or ()}
-    return all(words & kind for kind in _TWO_KINDS)
-
-
-def _word(name: Any) -> str:
-    return str(name).strip().lower().replace(" ", "_").replace("-", "_")
-
-
-def find_columns(
-    header: Sequence[Any] | None,
-    n_columns: int,
-    numeric: Sequence[bool],
-    wanted: Any = None,
-    where: str = "the table",
-) -> dict[str, int]:
-    """Say which column plays which role.
-
-    Parameters
-    ----------
-    header : sequence or None
-        Column names, if there are any.
-    n_columns : int
-    numeric : sequence of bool
-        Whether a column holds numbers (and may thus be a weight).
-    wanted : sequence or mapping, optional
-        The user's choice: (source, target), (source, target, weight) or a mapping from role to column;
-        names, or positions from 0.
-    where : str
-        The table's name, for messages.
-
-    Examples
-    --------
-    >>> find_columns(["id", "to", "from", "w"], 4, [True] * 4)
-    {'source': 2, 'target': 1, 'weight': 3}
-    """
-    if wanted is not None:
-        return _chosen(header, n_columns, wanted, where)
-    roles: dict[str, int] = {}
-    for role in ROLES if header is not None else ():
-        for at, name in enumerate(header or ()):
-            if _word(name) in _KNOWN[role] and at not in roles.values() and role not in roles:
-                roles[role] = at
-    free = [at for at in range(n_columns) if at not in roles.values()]
-    for role in ("source", "target"):
-        if role not in roles:
-            if not free:
-                raise InputError(f"{where} has {n_columns} column; edges need two, a source and a target")
-            roles[role] = free.pop(0)
-    if "weight" not in roles and n_columns == 3 and free and numeric[free[0]]:
-        roles["weight"] = free[0]
-    if "weight" not in roles and header is None and n_columns > 3 and numeric[2]:
-        roles["weight"] = 2  # KONECT's order: source, target, weight, time
-    if "weight" in roles and not numeric[roles["weight"]]:
-        del roles["weight"]
-    return roles
-
-
-def _chosen(header: Sequence[Any] | None, n_columns: int, wanted: Any, where: str) -> dict[str, int]:
-    if isinstance(wanted, str) or not isinstance(wanted, Mapping | Sequence):
-        raise InputError(
-            f"columns is {wanted!r}; expected (source, target), (source, target, weight) or a mapping "
-            f"such as {{'source': 'from', 'target': 'to'}}"
-        )
-    if not isinstance(wanted, Mapping):
-        wanted = dict(zip(("source", "target", "weight"), wanted))
-    unknown = set(wanted) - set(ROLES)
-    if unknown or not {"source", "target"} <= set(wanted):
-        raise InputError(
-            f"columns has {sorted(map(str, wanted))}; expected source and target, and perhaps weight and time"
-        )
-    return {role: _position(header, n_columns, at, where) for role, at in wanted.items() if at is not None}
-
-
-def _position(header: Sequence[Any] | None, n_columns: int, column: Any, where: str) -> int:
-    if header is not None and column in list(header):
-        return list(header).index(column)
-    if isinstance(column, int | np.integer) and 0 <= column < n_columns:
-        return int(column)
-    shown = ", ".join(map(repr, header)) if header is not None else f"numbers 0 to {n_columns - 1}"
-    raise InputError(f"{where} has no column {column!r}; its columns are {shown}")
+    array = to_arrow(column)
+    if isinstance(array, list):
+        return Column(name, values=array[:_SAMPLE])
+    array = array[:_SAMPLE]
+    kind = array.type
+    values = array.to_pylist()
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return Column(name, stamps=True, values=values)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        present = [value for value in values if value is not None]
+        whole = pa.types.is_integer(kind) or (bool(present) and all(v == v // 1 for v in present))
+        return Column(name, True, whole, values=present)
+    texts = [value for value in values if isinstance(value, str)]
+    if texts and len(texts) == len(values) and all(map(is_stamp, texts)):
+        return Column(name, stamps=True, values=texts)
+    return Column(name, values=values)
 
 
 def to_arrow(column: Any) -> Any:
     """Return a column of any table as one Arrow array (string views as plain strings, categories kept)."""
     import pyarrow as pa
 
+    if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
+        column = np.asarray(column)
     if hasattr(column, "to_arrow"):  # polars
         array = column.to_arrow()
     elif isinstance(column, pa.Array | pa.ChunkedArray):
@@ -184,15 +102,34 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         micro = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
         return micro // 1_000_000 if np.all(micro % 1_000_000 == 0) else micro / 1e6
+    if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        stamps = _stamps(column)
+        if stamps is not None:
+            return numbers(stamps, role, where)
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
             column = column.cast(pa.float64())
         except pa.ArrowInvalid as error:
-            raise InputError(f"{where}: the {role} column does not hold numbers ({error})") from None
+            dates = " or dates such as 2024-03-01" if role == "time" else ""
+            raise InputError(
+                f"{where}: the {role} column does not hold numbers{dates} ({one_line(error)})"
+            ) from None
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)
     return values if role == "time" else values.astype(np.float64, copy=False)
+
+
+def _stamps(column: Any) -> Any:
+    """Return texts in ISO's form as time stamps, or None where they are something else."""
+    import pyarrow as pa
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.core.threads import workers
 from softvec.names.coding import Tokens
 from softvec.read import lines
@@ -27,6 +27,7 @@ _SMALL = 1 << 21  # bytes below which plain Python takes less than compiling the
 _POWERS = 10.0 ** np.arange(23)
 _SAMPLE = 1 << 16  # bytes from which the layout is found
 IDS = ("auto", "integer", "string")
+_MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class TextOptions:
     two_sided: bool = False
     timed: bool = False
     weighted: bool | None = None
+    weight: Any = None
+    decimal: str | None = None
     negative: str = "error"
     n_jobs: int | None = None
 
@@ -70,24 +73,32 @@ def first_block(source: Source, options: TextOptions) -> tuple[bytes, int, Itera
 
 
 def find_layout(
-    source: Source, options: TextOptions, *, keep_time: bool = False
+    source: Source, options: TextOptions, *, keep_time: bool = False, wide: bool = False
 ) -> tuple[Table, list[bytes]]:
     """Return the layout of a table and the lines it was found from.
 
-    A time column is kept only where temporal edges are read, or with ``keep_time``.
+    A time column is kept only where temporal edges are read, or with ``keep_time``; a ``wide`` table has no
+    edges at all.
     """
     blocks = text_blocks(source, encoding=options.encoding, block=_SAMPLE, longest=4 << 20)
     sample: list[bytes] = []
+    marked = None
     for block, _ in blocks:  # more than one only where long comments come first
+        marked = marked or (lines.marked_names(block, options.comments) if options.comments else None)
         sample += lines.sample_lines(block, options.comments)
         if len(sample) > 1:
             break
     columns = options.columns
     table = lines.find_table(
         sample, delimiter=options.delimiter, header=options.header, comments=options.comments,
-        columns=_timed(columns) if options.timed else columns, name=source.name,
+        columns=_timed(columns) if options.timed else columns, weight=options.weight,
+        decimal=options.decimal, name=source.name,
     )  # fmt: skip
-    if keep_time and not options.timed:
+    if marked is not None:
+        shown = marked[:40].decode("utf-8", "replace")
+        text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
+        table = replace(table, guesses=(*table.guesses, text))
+    if wide or (keep_time and not options.timed):
         return table, sample
     return _with_roles(table, options, source.name), sample
 
@@ -107,14 +118,15 @@ def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
         if options.columns is not None:
             raise InputError("columns names no time; give (time, source, target) or a mapping with time")
         numeric_weight = table.n_fields > 3 and table.numeric[3]
-        roles = {"time": 0, "source": 1, "target": 2} | ({"weight": 3} if numeric_weight else {})
+        roles = {"source": 1, "target": 2} | ({"weight": 3} if numeric_weight else {}) | {"time": 0}
+        table = replace(table, guesses=())  # the order t i j is documented
     if not options.timed:
         roles.pop("time", None)
     if options.weighted is False:
         roles.pop("weight", None)
     if options.weighted and "weight" not in roles:
         raise InputError(f"weighted is True, but {name} has no column of weights; name it with columns=")
-    return replace(table, roles=roles)
+    return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
 
 
 def read_edges(source: Source, options: TextOptions) -> Edges:
@@ -122,7 +134,35 @@ def read_edges(source: Source, options: TextOptions) -> Edges:
     if options.ids not in IDS:
         raise InputError(f"ids is {options.ids!r}; expected one of {', '.join(IDS)}")
     table, _ = find_layout(source, options)
-    if table.quoted or ("time" in table.roles and not table.numeric[table.roles["time"]]):
+    for text in table.guesses:
+        if options.weighted is None or "weighted=False" not in text:
+            guess(f"{source.name}: {text}")
+    if options.ids != "string":
+        _refuse_mixed_ids(table, source.name)
+    edges = _read(source, table, options)
+    for missing in _MISSING:
+        if missing in edges.rows or missing in edges.columns:
+            guess(f"{source.name}: {missing} is read as a name; take these lines out if it means missing")
+    columns = table.layout.summary
+    return replace(edges, notes=(columns, *edges.notes)) if columns else edges
+
+
+def _refuse_mixed_ids(table: Table, name: str) -> None:
+    """Refuse ids written 1 in one column and 1.0 in the other: they would be two items."""
+    ends = [table.layout.columns[table.roles[role]] for role in ("source", "target")]
+    if all(end.numeric for end in ends) and ends[0].whole != ends[1].whole:
+        float_side = ends[1] if ends[0].whole else ends[0]
+        if all(value == value // 1 for value in float_side.values):
+            raise InputError(
+                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, "
+                "or pass ids='string'"
+            )
+
+
+def _read(source: Source, table: Table, options: TextOptions) -> Edges:
+    stamped = "time" in table.roles and not table.numeric[table.roles["time"]]
+    marked = "weight" in table.roles and not table.plain
+    if table.quoted or stamped or marked:
         return _by_arrow(source, table, options)
     try:
         try:
@@ -137,7 +177,9 @@ def _by_arrow(source: Source, table: Table, options: TextOptions) -> Edges:
     from softvec.read.tables import edges_of_csv
 
     if table.delimiter == 0:
-        raise InputError(f"{source.name}: quoted names need a delimiter other than blanks")
+        raise InputError(
+            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks"
+        )
     return edges_of_csv(source, table, options)
 
 

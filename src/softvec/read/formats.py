@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softvec.core.errors import InputError
+import numpy as np
+
+from softvec.core.errors import InputError, guess
 from softvec.read import lines
-from softvec.read.columns import names_two_kinds
-from softvec.read.lines import NUMBER, Table
+from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
+from softvec.read.lines import Table
+from softvec.read.roles import names_two_kinds
 from softvec.read.streams import Source
 
-FORMATS = ("text", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml")
+FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs")
 
 
@@ -53,7 +56,7 @@ def find_format(source: Source, format: str | None = None) -> str:
     return "text"
 
 
-def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str) -> str:
+def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: str = "the text") -> str:
     """Say what a text holds: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
 
     A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
@@ -68,37 +71,79 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str) -> str:
         The extension: ``.csv``, ``.tsv``, ``.edges`` and the like are always tables.
     """
     if table is None:
+        _refuse_adjacency(sample, name)
         return "corpus"
     if names_two_kinds(table.header):
         return "bipartite"
-    if "time" in table.roles and table.header is not None and table.n_fields > 2:
-        return "temporal"
-    if _is_features(sample, table):
-        return "features"
-    if suffix not in _TABLE_SUFFIXES and not _is_table(sample, table):
+    layout = table.layout
+    timed = table.header is not None and "time" in table.roles
+    is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
+    if not is_table and wide_kind(layout) is None:
+        _refuse_adjacency(sample, name)
         return "corpus"
-    return "temporal" if lines.looks_temporal(table, sample) else "graph"
+    if square_names(table, sample) is not None:
+        return "graph"
+    if lines.looks_temporal(table, sample):
+        return "temporal"
+    wide = wide_kind(layout)
+    if wide is not None:
+        return wide
+    guessed = len(layout.guesses)
+    kind = guess_kind(layout, name)
+    for text in layout.guesses[guessed:]:
+        guess(text)
+    return kind
+
+
+def square_names(table: Table, sample: Sequence[bytes]) -> bool | None:
+    """Whether a table is a square matrix of numbers: True with names around it, False without; else None.
+
+    Only a table that is all in the sample can be told to be square.
+    """
+    numeric = table.numeric
+    rows = [lines.split(line, table.delimiter) for line in sample]
+    if any(len(row) != table.n_fields for row in rows[1:]):
+        return None
+    if table.header is not None and table.n_fields > 2 and all(numeric[1:]):
+        names = [row[0].decode("utf-8", "replace") for row in rows[1:]]
+        return True if names == list(table.header[1:]) else None
+    n = table.n_fields
+    if table.header is None and n > 3 and all(numeric) and len(rows) == n:
+        matrix = np.array([[float(f) for f in row] for row in rows])
+        return False if np.array_equal(matrix, matrix.T) or set(np.unique(matrix)) <= {0.0, 1.0} else None
+    return None
+
+
+def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
+    """Refuse to take for text what may be an adjacency list: lines of a node and its neighbours."""
+    rows = [words for words in (lines.split(line, 0) for line in sample[:2000]) if words]
+    firsts = [row[0] for row in rows]
+    others = [word for row in rows for word in row[1:]]
+    heads = set(firsts)
+    alike = len(rows) > 2 and len(heads) == len(firsts) and others and _share(others, heads) >= 0.8
+    numbers = len(rows) > 2 and all(lines.INTEGER.fullmatch(word) for row in rows for word in row)
+    if alike or numbers:
+        raise InputError(
+            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; say which: "
+            "format='adjlist' or kind='corpus'"
+        )
+
+
+def _share(words: Sequence[bytes], known: set[bytes]) -> float:
+    return sum(word in known for word in words) / len(words)
 
 
 def _is_table(sample: Sequence[bytes], table: Table) -> bool:
-    n, share = lines.modal_fields(sample, table.delimiter)
+    body = sample[1:] if table.header is not None else sample
+    n, share = lines.modal_fields(body, table.delimiter)
     if n < 2:
         return False
     if table.delimiter != 0:
+        return share >= 0.8
+    if table.header is not None and ends_are_named(table.layout):
         return share >= 0.8
     ids_numeric = all(table.numeric[:2])
     if n == 2:
         return share >= 0.8 or (share >= 0.5 and ids_numeric)
     third = len(table.numeric) > 2 and table.numeric[2]
     return third and share >= (0.5 if ids_numeric else 0.8)
-
-
-def _is_features(sample: Sequence[bytes], table: Table) -> bool:
-    """Whether all columns (but perhaps the first) are numbers, four or more, and mostly not integers."""
-    if table.n_fields < 4 or not all(table.numeric[1:]):
-        return False
-    rows = [lines.split(line, table.delimiter) for line in sample[1:200] or sample]
-    fields = [field for row in rows for field in row[1:] if len(row) == table.n_fields]
-    whole = sum(bool(lines.INTEGER.fullmatch(field)) for field in fields)
-    numbers = sum(bool(NUMBER.fullmatch(field)) for field in fields)
-    return len(fields) > 0 and numbers == len(fields) and whole < 0.5 * len(fields)

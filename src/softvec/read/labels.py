@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import reading
 from softvec.names import Labels
+from softvec.names.align import align_labels, label_codes
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.streams import open_source
+
+_NO_LABEL = ("", "-1", "NA", "nan")
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
     path : path-like
         ``.npy`` with one integer a row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
         matrix; or text, perhaps gzipped: lines of a name and its label or labels, separated by tabs,
-        commas or blanks, or one label a line in the order of the rows.
+        commas or blanks, or one label a line. Without names, label i is that of item i where the items are
+        called 0..n-1, and the order is that of the vectors otherwise.
     names : Labels
         The items, in order.
 
@@ -76,31 +82,32 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
     if file.is_dir():
         raise InputError(f"{path} is a directory; expected a file of labels")
     if file.suffix in (".npy", ".npz"):
-        return _from_array(_load(file), len(names), path)
+        return _from_array(_load(file), names, path)
     return _from_text(_text(file), names, path)
 
 
 def _load(file: Path) -> Any:
+    with reading(str(file), "file of labels"), open(file, "rb") as stream:
+        size = length_of(stream)
+        if file.suffix == ".npy":
+            return read_array(stream, size, str(file))
+        return sparse_matrix(read_archive(stream, str(file)), size, str(file))
+
+
+def _from_array(array: Any, names: Labels, path: Any) -> Groups:
+    n = len(names)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     try:
-        with open(file, "rb") as stream:
-            return sparse.load_npz(stream) if file.suffix == ".npz" else np.load(stream, allow_pickle=False)
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} cannot be read as labels: {error}") from error
-
-
-def _from_array(array: Any, n: int, path: Any) -> Groups:
-    if array.shape[0] != n:
-        raise InputError(f"{path} has labels for {array.shape[0]:,} rows, but there are {n:,} vectors")
-    if array.ndim == 2:
-        members = sparse.csr_array(array != 0)
-        return Groups(tuple(str(j) for j in range(members.shape[1])), members)
-    if array.dtype.kind in "iu":
-        known = np.flatnonzero(array >= 0)
-        classes, codes = np.unique(array[known], return_inverse=True)
-    else:
-        known = np.arange(n)
-        classes, codes = np.unique(array, return_inverse=True)
-    return _groups(known, codes, [str(c) for c in classes.tolist()], n)
+        aligned = align_labels(array, n, names, from_file=True)
+        if aligned.ndim == 2:
+            members = sparse.csr_array(aligned != 0)
+            return Groups(tuple(str(j) for j in range(members.shape[1])), members)
+        codes, classes = label_codes(aligned)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    known = np.flatnonzero(codes >= 0)
+    return _groups(known, codes[known], [str(c) for c in classes], n)
 
 
 def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: int = 0) -> Groups:
@@ -112,15 +119,8 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
 
 
 def _text(file: Path) -> list[str]:
-    import gzip
-
-    try:
-        raw = file.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        lines = raw.decode("utf-8-sig").split("\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as text: {error}") from error
+    with reading(str(file), "text of labels"), open_source(file).seekable() as stream:
+        lines = stream.read().decode("utf-8-sig").split("\n")
     kept = [line.rstrip("\r") for line in lines]
     while kept and not kept[-1].strip():
         kept.pop()
@@ -133,25 +133,18 @@ def _from_text(lines: list[str], names: Labels, path: Any) -> Groups:
     split = _splitter(lines)
     fields = [split(line) for line in lines]
     if all(len(parts) == 1 for parts in fields):
-        if len(fields) != len(names):
-            raise InputError(
-                f"{path} has {len(fields):,} labels, one a line, but there are {len(names):,} vectors; "
-                "give a name and a label on each line"
-            )
-        fields = [[i, *parts] for i, parts in enumerate(fields)]  # type: ignore[list-item]
-        find = lambda name: name  # noqa: E731
-    else:
-        find = lambda name: _row(names, name)  # noqa: E731
+        labels = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
+        return _from_array(np.array(labels, dtype=object), names, path)
     rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
     for number, (name, *labels) in enumerate(fields, start=1):
-        at = find(name)
+        at = _row(names, name)
         if at < 0:
             unmatched += 1
             continue
         if not labels:
             raise InputError(f"{path}, line {number:,}: a name without a label: {name!r}")
         for label in labels:
-            if label not in ("", "-1", "NA", "nan"):
+            if label not in _NO_LABEL:
                 rows.append(at)
                 codes.append(table.setdefault(label, len(table)))
     if not rows:

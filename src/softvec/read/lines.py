@@ -9,16 +9,23 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.read.columns import find_columns, known_names
+from softvec.read.headers import (
+    DIGITS,
+    GROUPED,
+    INTEGER,
+    NUMBER,
+    find_decimal,
+    find_header,
+    plain_number,
+)
+from softvec.read.roles import Column, Layout, find_roles, is_stamp
 
-INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
-NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
 COMMENTS = b"#%"
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
@@ -43,8 +50,12 @@ class Table:
         Column of ``source``, ``target``, ``weight`` and ``time``.
     quoted : bool
         Whether fields may be quoted, which leaves the reading to Arrow.
-    numeric : tuple of bool
-        Whether each column looks numeric.
+    layout : Layout
+        What the columns hold.
+    guesses : tuple of str
+        What is not certain about it, one line each.
+    decimal : bytes
+        The decimal mark of numbers: a comma where they are written so.
     """
 
     delimiter: int
@@ -53,7 +64,20 @@ class Table:
     n_fields: int
     roles: dict[str, int]
     quoted: bool = False
-    numeric: tuple[bool, ...] = ()
+    layout: Layout = field(default_factory=lambda: Layout((), {}))
+    guesses: tuple[str, ...] = ()
+    decimal: bytes = b"."
+    separators: bool = False  # thousands are set apart by the mark that is not the decimal one
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column looks numeric."""
+        return tuple(column.numeric for column in self.layout.columns)
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == b"." and not self.separators
 
 
 def split(line: bytes, delimiter: int) -> list[bytes]:
@@ -90,6 +114,18 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
     return [line for line in head.split(b"\n") if is_data(line, comments)]
 
 
+def marked_names(head: bytes, comments: bytes) -> bytes | None:
+    """Return the first line among the data that looks like a name, as ``#tag other``, but is a comment."""
+    seen = False
+    for line in head.split(b"\n"):
+        stripped = line.strip()
+        if is_data(line, comments):
+            seen = True
+        elif seen and re.match(rb"[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", stripped or b" "):
+            return stripped
+    return None
+
+
 def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
     """Return the most frequent number of fields and the share of lines that have it."""
     counts = Counter(len(split(line, delimiter)) for line in lines)
@@ -110,6 +146,8 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
         number, share = modal_fields(lines, delimiter)
         if number < 2 or (delimiter != 9 and _mostly_spaced(lines, delimiter)):
             continue
+        if delimiter == 44 and _within_numbers(lines):
+            continue
         if delimiter == 9 and share == 1:
             return 9
         if (share, number) > (best_share, best_number):
@@ -119,8 +157,16 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
     return 0 if number >= 2 and share > best_share else best
 
 
+def _within_numbers(lines: Sequence[bytes]) -> bool:
+    """Whether all commas are decimal marks of fields between blanks: ``ann bob 0,5``."""
+    decimal = re.compile(rb"([^,]*\s[0-9]+,[0-9]+)+[^,]*")
+    return all(decimal.fullmatch(line) for line in lines if b"," in line)
+
+
 def _mostly_spaced(lines: Sequence[bytes], delimiter: int) -> bool:
     """Whether fields read like prose (blanks inside most of them), as the commas of a text leave them."""
+    if any(has_quotes(line, delimiter) for line in lines[:200]):
+        return False
     fields = [field for line in lines[:200] for field in split(line, delimiter)]
     return sum(b" " in field for field in fields) > 0.5 * len(fields)
 
@@ -132,32 +178,76 @@ def find_table(
     header: bool | None = None,
     comments: bytes = COMMENTS,
     columns: Any = None,
+    weight: Any = None,
+    decimal: str | None = None,
     name: str = "the table",
 ) -> Table:
     """Work out the layout of a table from some of its data lines; what is given is not guessed."""
     if not lines:
-        raise InputError(f"{name} is empty: there are no edges in it")
+        raise InputError(
+            f"{name} is empty: there are no edges in it (lines that start with one of "
+            f"{comments.decode()} are comments; comment=None reads them)"
+        )
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
+    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
+        raise InputError(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or give the graph itself"
+        )
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
     first = [field.decode("utf-8", "replace") for field in rows[0]]
-    has_header = _is_header(rows, n_fields) if header is None else header
-    body = rows[1:] if has_header else rows
-    if has_header and len(first) != n_fields:
-        raise InputError(
-            f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give header=False "
-            "or repair it"
-        )
-    if has_header and not body:
+    guesses: list[str] = []
+    if header is None:
+        header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
+    body = rows[1:] if header else rows
+    if header and len(first) != n_fields:
+        if len(first) == n_fields - 1 and len(body) and _is_count_or_text(body):
+            first = ["", *first]  # R leaves the name of the row names out
+        else:
+            raise InputError(
+                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give "
+                "header=False or repair it"
+            )
+    if header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
     full = [row for row in body if len(row) == n_fields]
+    mark, separators = find_decimal(full, byte, decimal, name, guesses)
+    titles: Sequence[str | None] = first if header else [None] * n_fields
+    described = [_describe(titles[c], [row[c] for row in full], mark, separators) for c in range(n_fields)]
+    layout = find_roles(described, columns, weight, name)
+    return Table(
+        byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
+        (*guesses, *layout.guesses), mark, separators,
+    )  # fmt: skip
+
+
+def _is_count_or_text(body: list[list[bytes]]) -> bool:
+    return len({row[0] for row in body}) == len(body)
+
+
+def _wanted_names(columns: Any, weight: Any) -> list[str]:
+    """Return the columns that the user names: then there is a header that has them."""
+    given = list(columns.values()) if isinstance(columns, dict) else columns
+    given = list(given) if isinstance(given, list | tuple) else []
+    return [column for column in [*given, weight] if isinstance(column, str)]
+
+
+def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: bool) -> Column:
+    """Say what a column of text holds."""
+    present = [f for f in fields if f and f != b"{}"]  # networkx writes {} where an edge has no data
+    plain = mark == b"." and not separators
+    shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
     # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
-    numeric = tuple(
-        sum(bool(NUMBER.fullmatch(row[c])) for row in full) >= 0.8 * len(full) for c in range(n_fields)
-    )
-    roles = find_columns(first if has_header else None, n_fields, numeric, columns, name)
-    return Table(byte, comments, tuple(first) if has_header else None, n_fields, roles, quoted, numeric)
+    numeric = len(shown) > 0 and sum(bool(NUMBER.fullmatch(f)) for f in shown) >= 0.8 * len(fields)
+    if numeric:
+        whole = all(DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
+        numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]
+        return Column(title, True, whole, values=numbers)
+    texts = [f.decode("utf-8", "replace") for f in present]
+    dates = len(texts) > 0 and sum(map(is_stamp, texts)) >= 0.8 * len(fields)
+    return Column(title, stamps=dates, values=texts)
 
 
 def delimiter_byte(delimiter: str) -> int:
@@ -171,26 +261,19 @@ def delimiter_byte(delimiter: str) -> int:
     return ord(text)
 
 
-def _is_header(rows: list[list[bytes]], n_fields: int) -> bool:
-    first = rows[0]
-    if any(NUMBER.fullmatch(field) for field in first):
-        return False
-    below = [row for row in rows[1:] if len(row) == n_fields]
-    if len(first) == n_fields and below:
-        for c in range(n_fields):
-            if all(NUMBER.fullmatch(row[c]) for row in below):
-                return True  # words above numbers
-    words = [field.decode("utf-8", "replace") for field in first]
-    known = known_names([word for word in words if len(word) > 1])
-    again = any(word in row for row in below for word in first)
-    return known >= 2 and not again
+def parse(
+    text: bytes, table: Table, name: str, line: int = 1, skip: bool = False
+) -> tuple[list[list[bytes]], list[int]]:
+    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error.
 
-
-def parse(text: bytes, table: Table, name: str, line: int = 1) -> tuple[list[list[bytes]], list[int]]:
-    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error."""
+    With ``skip`` the first data line, a header, is left out.
+    """
     rows, numbers = [], []
     for number, raw in enumerate(text.split(b"\n"), start=line):
         if not is_data(raw, table.comments):
+            continue
+        if skip:
+            skip = False
             continue
         fields = split(raw, table.delimiter)
         if len(fields) != table.n_fields:
@@ -219,8 +302,10 @@ def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
     return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number")
 
 
-def number_of(field: bytes, role: str, name: str, number: int) -> float:
-    """Return a field as a float."""
+def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
+    """Return a field as a float, written as the table writes numbers."""
+    if table is not None and not table.plain:
+        field = plain_number(field, table.decimal)
     try:
         if not NUMBER.fullmatch(field):
             raise ValueError

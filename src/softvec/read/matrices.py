@@ -1,73 +1,48 @@
-"""Matrices in files: Matrix Market, SciPy .npz, NumPy .npy, MATLAB .mat, and GraphML and GML graphs."""
+"""Matrices in files: SciPy .npz, NumPy .npy, MATLAB .mat, and GraphML and GML graphs."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-import io
-import zipfile
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess, printable
+from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.read import lines
+from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.edgelist import TextOptions, find_layout
+from softvec.read.formats import square_names
+from softvec.read.kinds import row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.streams import Source, text_blocks
-
-
-def read_matrix_market(source: Source) -> Graph:
-    """Read a Matrix Market file; its header says whether it is symmetric."""
-    from scipy.io import mmread
-
-    words = source.head(200).splitlines()[0].decode("ascii", "replace").lower().split()
-    if len(words) != 5 or words[1] != "matrix":
-        raise InputError(
-            f"{source.name}, line 1: {' '.join(words)!r} is not the header of a Matrix Market file"
-        )
-    try:
-        if source.path is not None and source.compression is None:
-            matrix = mmread(source.path, spmatrix=False)
-        else:
-            with source.open() as stream:
-                matrix = mmread(io.BytesIO(stream.read()), spmatrix=False)
-    except (ValueError, OverflowError, TypeError) as error:
-        raise InputError(f"{source.name} is not a readable Matrix Market file: {error}") from None
-    if np.iscomplexobj(matrix):
-        raise InputError(f"{source.name} holds complex numbers; affinities are real and >= 0")
-    directed = False if words[4] == "symmetric" else None
-    return Graph(sparse.csr_array(matrix), directed=directed)
 
 
 def read_npz(source: Source) -> Graph:
     """Read a SciPy sparse matrix (or a single array) from .npz, with the names this library adds."""
     with source.seekable() as stream:
-        try:
-            with np.load(stream, allow_pickle=False) as archive:
-                keys = set(archive.files)
-                if "format" in keys:
-                    stream.seek(0)
-                    matrix = sparse.load_npz(stream)
-                    names = _stored_names(archive, "rows.")
-                    return Graph(sparse.csr_array(matrix), names, None, _stored_names(archive, "columns."))
-                if len(keys) == 1:
-                    return Graph(_two_dimensions(archive[next(iter(keys))], source.name))
-        except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{source.name} is not a readable .npz file: {error}") from None
+        arrays = read_archive(stream, source.name)
+    if "format" in arrays:
+        matrix = sparse_matrix(arrays, source.size, source.name)
+        rows, columns = (_stored_names(arrays, side, source.name) for side in ("rows.", "columns."))
+        return Graph(matrix, rows, None, columns)
+    if len(arrays) == 1:
+        return Graph(_two_dimensions(next(iter(arrays.values())), source.name))
     raise InputError(
-        f"{source.name} holds {', '.join(sorted(keys)[:8])}, not a sparse matrix; write one with "
+        f"{source.name} holds {_listed(sorted(arrays))}, not a sparse matrix; write one with "
         "scipy.sparse.save_npz"
     )
 
 
-def _stored_names(archive: Any, prefix: str) -> Labels | None:
-    arrays = {key[len(prefix) :]: archive[key] for key in archive.files if key.startswith(prefix)}
-    return Labels.from_arrays(arrays) if arrays else None
+def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labels | None:
+    found = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+    return stored_names(found, name) if found else None
 
 
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
@@ -79,12 +54,46 @@ def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
 def read_npy(source: Source) -> np.ndarray:
     """Read a matrix from .npy."""
     with source.seekable() as stream:
-        try:
-            array = np.load(stream, allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise InputError(f"{source.name} is not a readable .npy file: {error}") from None
-    array = _two_dimensions(array, source.name)
+        array = _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
     return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def read_mat(source: Source, variable: str | None = None) -> Graph:
+    """Read a matrix from a MATLAB file: the variable named, or the largest square (else sparse) one."""
+    from softvec.read.matlab import read_variables
+
+    with source.seekable() as stream:
+        head = stream.read(128)
+        if head.startswith(b"\x89HDF\r\n\x1a\n"):
+            raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
+        stream.seek(0)
+        newer = 0 not in head[:4] and len(head) > 4  # version 4 starts with a small number of 32 bits
+        found = read_variables(stream, source.name) if newer else _read_version_4(stream, source)
+    matrices = {
+        key: value
+        for key, value in found.items()
+        if (sparse.issparse(value) or getattr(value, "dtype", np.dtype("O")).kind in "fiub")
+        and value.ndim == 2
+        and min(value.shape) > 1
+    }
+    if variable is not None:
+        if variable not in matrices:
+            raise InputError(
+                f"{source.name} has no matrix {variable!r}; it has {_listed(matrices) or 'none'}"
+            )
+        return _with_names(matrices[variable], found)
+    if not matrices:
+        raise InputError(f"{source.name} holds no matrix; its variables are {_listed(found) or 'none'}")
+
+    def rank(key: str) -> tuple[bool, bool, int]:
+        value = matrices[key]
+        return sparse.issparse(value), value.shape[0] == value.shape[1], value.shape[0] * value.shape[1]
+
+    return _with_names(matrices[max(matrices, key=rank)], found)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(printable(name) for name in islice(names, 8))
 
 
 def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
@@ -97,40 +106,10 @@ def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
     return loaded
 
 
-def read_mat(source: Source, variable: str | None = None) -> Graph:
-    """Read a matrix from a MATLAB file: the variable named, or the largest square (else sparse) one."""
-    from scipy.io.matlab import MatReadError
-
-    with source.seekable() as stream:
-        if stream.read(8) == b"\x89HDF\r\n\x1a\n":
-            raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
-        stream.seek(0)
-        try:
-            loaded = load_mat(stream)
-        except (ValueError, TypeError, OSError, NotImplementedError, MatReadError) as error:
-            raise InputError(f"{source.name} is not a readable MATLAB file: {error}") from None
-    found = {key: value for key, value in loaded.items() if not key.startswith("__")}
-    matrices = {
-        key: value
-        for key, value in found.items()
-        if (sparse.issparse(value) or getattr(value, "dtype", np.dtype("O")).kind in "fiub")
-        and value.ndim == 2
-        and min(value.shape) > 1
-    }
-    if variable is not None:
-        if variable not in matrices:
-            raise InputError(
-                f"{source.name} has no matrix {variable!r}; it has {', '.join(matrices) or 'none'}"
-            )
-        return _with_names(matrices[variable], found)
-    if not matrices:
-        raise InputError(f"{source.name} holds no matrix; its variables are {', '.join(found) or 'none'}")
-
-    def rank(key: str) -> tuple[bool, bool, int]:
-        value = matrices[key]
-        return sparse.issparse(value), value.shape[0] == value.shape[1], value.shape[0] * value.shape[1]
-
-    return _with_names(matrices[max(matrices, key=rank)], found)
+def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
+    with reading(source.name, "MATLAB file"):
+        loaded = load_mat(stream)
+    return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
 
 def _with_names(matrix: Any, found: dict[str, Any]) -> Graph:
@@ -138,16 +117,13 @@ def _with_names(matrix: Any, found: dict[str, Any]) -> Graph:
     for key, size in (("names", matrix.shape[0]), ("column_names", matrix.shape[1])):
         stored = found.get(key)
         names = None
-        if stored is not None and stored.size == size:
-            flat = stored.reshape(-1)
-            names = [
-                str(item[0]) if isinstance(item, np.ndarray) and item.size else str(item) for item in flat
-            ]
+        if stored is not None and np.size(stored) == size:
+            names = [str(item) for item in (stored if isinstance(stored, list) else stored.reshape(-1))]
         labels.append(names)
-    return Graph(sparse.csr_array(matrix), labels[0], None, labels[1])
+    return Graph(matrix, labels[0], None, labels[1])
 
 
-def read_network(source: Source, format: str) -> Graph:
+def read_network(source: Source, format: str, weight: Any = None) -> Graph:
     """Read a GraphML or GML file through networkx."""
     try:
         import networkx as nx
@@ -155,15 +131,32 @@ def read_network(source: Source, format: str) -> Graph:
         raise InputError(
             f"{source.name} is {format}, which needs networkx: pip install 'softvec[graphs]'"
         ) from None
-    import xml.etree.ElementTree as ElementTree
+    with source.seekable() as stream, reading(source.name, f"{format} file"):
+        if format == "graphml":
+            _refuse_entities(stream, source.name)
+        graph = nx.read_graphml(stream) if format == "graphml" else _read_gml(stream)
+        return from_networkx(graph, weight)
 
-    with source.seekable() as stream:
-        try:
-            graph = nx.read_graphml(stream) if format == "graphml" else _read_gml(stream)
-        except (nx.NetworkXError, ElementTree.ParseError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{source.name} is not a readable {format} file: {error}") from None
-    weighted = any("weight" in data for _, _, data in graph.edges(data=True))
-    return from_networkx(graph, "weight" if weighted else None)
+
+def _refuse_entities(stream: Any, name: str) -> None:
+    """Raise an error where the XML declares entities: they expand without bound, or name other files."""
+    from xml.parsers import expat
+
+    class RootReached(Exception):
+        pass
+
+    def refuse(*declaration: Any) -> int:
+        raise InputError(f"{name} declares XML entities, which are not read: no graph needs them")
+
+    def stop(*element: Any) -> None:
+        raise RootReached
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler = stop  # declarations stand before the first element
+    with contextlib.suppress(RootReached):
+        parser.ParseFile(stream)
+    stream.seek(0)
 
 
 def _read_gml(stream: Any) -> Any:
@@ -178,21 +171,48 @@ def _read_gml(stream: Any) -> Any:
     return nx.read_gml(stream, label="id")
 
 
-def read_text(source: Source, options: TextOptions) -> tuple[np.ndarray, Any]:
-    """Read a text table of numbers; its first column may hold names."""
-    table, _ = find_layout(source, replace(options, columns=None))
-    if not all(table.numeric[1:]) or (table.n_fields == 1 and not table.numeric[0]):
-        bad = table.numeric.index(False, 1) if False in table.numeric[1:] else 0
-        raise InputError(f"{source.name}: column {bad} does not hold numbers; a matrix has only numbers")
+def read_text(source: Source, options: TextOptions) -> Graph:
+    """Read a text table of numbers; a first column may name the rows, a header the columns."""
+    table, sample = find_layout(source, replace(options, columns=None, weight=None, timed=False), wide=True)
+    columns = table.layout.columns
+    named = row_names(table.layout)
+    if square_names(table, sample) is None and named is not None and columns[named].numeric:
+        named = named if table.header is not None else None  # a count without a title may be data
+    body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
+    text = [at for at in body if not columns[at].numeric]
+    if len(text) == len(body) or (text and table.header is None):
+        raise InputError(f"{source.name}: column {text[0]} does not hold numbers; a matrix has only numbers")
+    if text:
+        shown = ", ".join(str(columns[at].name) for at in text[:4])
+        guess(f"{source.name}: {shown} holds no numbers and is not used")
+        body = [at for at in body if at not in text]
     rows: list[list[float]] = []
-    labels: list[str] = []
-    named = not table.numeric[0]
+    labels: list[Any] = []
     skip = table.header is not None
     for block, line in text_blocks(source, encoding=options.encoding):
-        parsed, numbers = lines.parse(block, table, source.name, line)
-        for row, number in zip(parsed[skip:], numbers[skip:]):
-            if named:
-                labels.append(row[0].decode("utf-8"))
-            rows.append([lines.number_of(f, "entry", source.name, number) for f in row[named:]])
+        parsed, numbers = lines.parse(block, table, source.name, line, skip)
+        for row, number in zip(parsed, numbers):
+            if named is not None:
+                labels.append(row[named].decode("utf-8"))
+            rows.append([lines.number_of(row[at], "entry", source.name, number, table) for at in body])
         skip = False
-    return np.array(rows), labels or None
+    if labels and lines.all_integers([label.encode() for label in labels]):
+        labels = [int(label) for label in labels]
+    titles = None if table.header is None else [table.header[at] for at in body]
+    return Graph(np.array(rows), labels or None, None, titles)
+
+
+def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
+    """Read lines of a node and its neighbours, as networkx writes them, into pairs."""
+    byte = 0 if options.delimiter is None else lines.delimiter_byte(options.delimiter)
+    rows = []
+    for block, _ in text_blocks(source, encoding=options.encoding):
+        data = [raw for raw in block.split(b"\n") if lines.is_data(raw, options.comments)]
+        rows += [[field for field in lines.split(raw, byte) if field] for raw in data]
+    fields = [field for row in rows for field in row]
+    whole = options.ids != "string" and lines.all_integers(fields)
+    name = int if whole else lambda field: field.decode("utf-8")
+    pairs = [(name(row[0]), name(other)) for row in rows for other in row[1:]]
+    if not pairs:
+        raise InputError(f"{source.name} is empty: there are no edges in it")
+    return pairs

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from softvec.core.errors import InputError
+from softvec.core.untrusted import check_expanded, most_expanded, one_line
 
 BLOCK = 4 << 20
 _LONGEST_LINE = 256 << 20
@@ -42,6 +45,13 @@ class Source:
     path: Path | None
     spooled: Any = None
 
+    @property
+    def size(self) -> int:
+        """Bytes as they are stored, compressed or not."""
+        if self.path is not None:
+            return self.path.stat().st_size
+        return os.fstat(self.spooled.fileno()).st_size
+
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the decompressed bytes from the start; damage on the way is an InputError."""
@@ -59,11 +69,10 @@ class Source:
         except (OSError, EOFError) as error:
             if self.compression and not isinstance(error, PermissionError | FileNotFoundError):
                 raise InputError(
-                    f"{self.name}: the {self.compression} data is damaged or cut off ({error})"
+                    f"{self.name}: the {self.compression} data is damaged or cut off ({one_line(error)})"
                 ) from None
-            raise InputError(
-                f"cannot read {self.name}: {getattr(error, 'strerror', None) or error}"
-            ) from None
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise InputError(f"cannot read {self.name}: {reason}") from None
 
     def _decompressed(self, raw: IO[bytes]) -> Any:
         if self.compression is None:
@@ -92,8 +101,42 @@ class Source:
             with self.open() as stream:
                 while block := stream.read(BLOCK):
                     copy.write(block)
+                    check_expanded(copy.tell(), self.size, self.name, f"the {self.compression} data")
             copy.seek(0)
             yield copy
+
+
+class Bounded(io.RawIOBase):
+    """A decompressed stream that ends in an error where it expands too far."""
+
+    def __init__(self, stream: Any, stored: int, name: str):
+        self._stream, self._stored, self._name = stream, stored, name
+        self._most = most_expanded(stored)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:  # decompresses all of it, so never beyond the limit
+            while self.read(BLOCK):
+                pass
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        got = self._stream.readinto(buffer)
+        if self._stream.tell() > self._most:
+            check_expanded(self._stream.tell(), self._stored, self._name, "its gzip data")
+        return got
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _Translated:
@@ -167,6 +210,9 @@ def _compression(magic: bytes) -> str | None:
     return next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
 
 
+_SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
+
+
 def text_encoding(head: bytes, encoding: str | None) -> str:
     """Return the encoding of a text: the one given, the one its byte-order mark tells, or UTF-8."""
     if encoding is not None:
@@ -206,6 +252,7 @@ def text_blocks(
                 elif raw.startswith(codecs.BOM_UTF8):
                     raw = raw[3:]
                 lone_returns = b"\r" in raw and b"\n" not in raw and decoder is None
+                raw = _SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
                 first = False
             ended = len(raw) == 0
             if decoder is not None:
@@ -233,7 +280,7 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
     try:
         return decoder.decode(raw, final).encode("utf-8")
     except UnicodeError as error:
-        raise InputError(f"{name}, line {line} or later: {error}; pass another encoding=") from None
+        raise InputError(f"{name}, line {line} or later: {one_line(error)}; pass another encoding=") from None
 
 
 def _valid(block: bytes, name: str, line: int) -> bytes:

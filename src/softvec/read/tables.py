@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError
-from softvec.read.columns import add_table, find_columns
+from softvec.core.errors import InputError, guess
+from softvec.core.untrusted import check_expanded, reading
+from softvec.read.columns import add_table, describe
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.lines import Table
 from softvec.read.objects import Graph
+from softvec.read.roles import Layout, find_roles
 from softvec.read.streams import Source, text_blocks
 
 _BATCH = 262_144  # rows held at a time
@@ -105,10 +108,14 @@ def _edges_of_csv(source: Source, table: Table, options: Any, integers: bool) ->
     import pyarrow.compute as pc
 
     builder = EdgeBuilder(options.two_sided, options.negative)
-    ids = {table.roles["source"], table.roles["target"]}
+    texts = {table.roles["source"], table.roles["target"]}
+    if "weight" in table.roles and not table.plain:
+        texts.add(table.roles["weight"])
     row = 2 if table.header is not None else 1
-    for batch in csv_batches(source, table, options.encoding, ids):
+    for batch in csv_batches(source, table, options.encoding, texts):
         columns = {role: batch.column(at) for role, at in table.roles.items()}
+        if "weight" in columns and not table.plain:
+            columns["weight"] = _plain_numbers(columns["weight"], table.decimal)
         for role in ("source", "target"):
             empty = pc.equal(columns[role], "")
             if pc.any(empty).as_py():
@@ -130,6 +137,16 @@ def _edges_of_csv(source: Source, table: Table, options: Any, integers: bool) ->
     return edges
 
 
+def _plain_numbers(column: Any, mark: bytes) -> Any:
+    """Return texts of numbers with a decimal point and nothing between thousands."""
+    import pyarrow.compute as pc
+
+    if mark == b",":
+        column = pc.replace_substring(column, ".", "")
+        return pc.replace_substring(column, ",", ".")
+    return pc.replace_substring(column, ",", "")
+
+
 def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
     """Return the schema of a parquet, Arrow or Feather file and its record batches."""
     import pyarrow as pa
@@ -139,6 +156,7 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
 
         with source.seekable() as stream:
             file = pq.ParquetFile(stream)
+            check_rows(file.metadata, source.size, source.name)
             yield file.schema_arrow
             yield from file.iter_batches(_BATCH)
 
@@ -162,34 +180,50 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
                 yield reader.schema
                 yield from reader
 
-    def guarded(inner: Iterator[Any]) -> Iterator[Any]:
-        try:
-            yield from inner
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise InputError(f"{source.name} is not a readable {format} file: {reason}") from None
+    def checked(inner: Iterator[Any]) -> Iterator[Any]:
+        """Arrow trusts offsets, codes and text until asked to look: before any value is touched."""
+        with reading(source.name, f"{format} file"):
+            for part in inner:
+                _check_names(part) if isinstance(part, pa.Schema) else part.validate(full=True)
+                yield part
 
-    batches = guarded(parquet() if format == "parquet" else arrow())
+    batches = checked(parquet() if format == "parquet" else arrow())
     return next(batches), batches
 
 
-def table_roles(schema: Any, columns: Any, timed: bool, name: str) -> dict[str, int]:
-    """Say which column of an Arrow schema plays which role."""
-    import pyarrow as pa
+def check_rows(metadata: Any, stored: int, name: str) -> None:
+    """Raise an error where a parquet file claims row groups that its size cannot explain."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    claimed = sum(abs(group.total_byte_size) for group in groups)
+    cells = 8 * max([abs(metadata.num_rows), *(abs(g.num_rows) for g in groups)]) * metadata.num_columns
+    check_expanded(max(claimed, cells), stored, name, "its rows")
 
+
+def _check_names(schema: Any) -> None:
+    """Raise an error for column names that are not text."""
+    for name in schema.names:
+        name.encode("utf-8")
+
+
+def table_layout(
+    source: Source, format: str, columns: Any, timed: bool, weight: Any = None
+) -> tuple[Layout, list[int]]:
+    """Say which column of an Arrow file plays which role; positions are those among the columns shown."""
+    schema, batches = arrow_batches(source, format)
+    name = source.name
     if timed and columns is not None and not isinstance(columns, dict):
         columns = dict(zip(("time", "source", "target", "weight"), columns))
-    names = list(schema.names)
-    numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) for t in schema.types]
-    hidden = {at for at, column in enumerate(names) if column.startswith("__index_level_")}
-    shown = [at for at in range(len(names)) if at not in hidden]
-    found = find_columns([names[a] for a in shown], len(shown), [numeric[a] for a in shown], columns, name)
-    roles = {role: shown[at] for role, at in found.items()}
-    if timed and "time" not in roles:
+    shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
+    first = next((batch for batch in batches if len(batch)), None)
+    if first is None:
+        raise InputError(f"{name} is empty: there are no edges in it")
+    layout = find_roles([describe(schema.names[at], first.column(at)) for at in shown], columns, weight, name)
+    if timed and "time" not in layout.roles:
         if columns is not None or len(shown) < 3:
-            raise InputError(f"{name} has no time column among {names}; name it with columns=")
-        roles = dict(zip(("time", "source", "target", "weight"), shown))
-    return roles
+            raise InputError(f"{name} has no time column among {schema.names}; name it with columns=")
+        roles = dict(zip(("time", "source", "target", "weight"), range(len(shown))))
+        layout = Layout(layout.columns, roles)
+    return layout, shown
 
 
 def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
@@ -199,11 +233,15 @@ def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
         square = _square(schema, source, format)
         if square is not None:
             return square
-    roles = table_roles(schema, options.columns, options.timed, source.name)
+    layout, shown = table_layout(source, format, options.columns, options.timed, options.weight)
+    for text in layout.guesses:
+        if options.weighted is None or "weighted=False" not in text:
+            guess(f"{source.name}: {text}")
     if not options.timed:
-        roles.pop("time", None)
+        layout.roles.pop("time", None)
     if options.weighted is False:
-        roles.pop("weight", None)
+        layout.roles.pop("weight", None)
+    roles = {role: shown[at] for role, at in layout.roles.items()}
     builder = EdgeBuilder(options.two_sided, options.negative)
     row = 0
     for batch in batches:
@@ -213,7 +251,7 @@ def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
     edges = builder.finish()
     if not len(edges):
         raise InputError(f"{source.name} is empty: there are no edges in it")
-    return edges
+    return replace(edges, notes=(layout.summary, *edges.notes))
 
 
 def _names_as(column: Any, role: str, ids: str) -> Any:
@@ -224,13 +262,18 @@ def _names_as(column: Any, role: str, ids: str) -> Any:
     return column
 
 
+def is_square(source: Source, format: str) -> bool:
+    """Whether a file holds a square table of numbers."""
+    return _square(arrow_batches(source, format)[0], source, format) is not None
+
+
 def _square(schema: Any, source: Source, format: str) -> Graph | None:
     import pyarrow as pa
 
-    names = [name for name in schema.names if not name.startswith("__index_level_")]
+    shown = [field for field in schema if not field.name.startswith("__index_level_")]
+    names = [field.name for field in shown]
     if len(names) <= 3 or not all(
-        pa.types.is_floating(schema.field(name).type) or pa.types.is_integer(schema.field(name).type)
-        for name in names
+        pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in shown
     ):
         return None
     matrix = numeric_columns(source, format, names)[0]
@@ -245,8 +288,8 @@ def numeric_columns(source: Source, format: str, names: list[str] | None = None)
     table = pa.Table.from_batches(list(batches), schema)
     labels = None
     columns = []
-    for name in schema.names:
-        column, kind = table.column(name), schema.field(name).type
+    for at, name in enumerate(schema.names):  # by position: names may repeat
+        column, kind = table.column(at), schema.field(at).type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if (names is None or name in names) and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             columns.append(column.to_numpy())

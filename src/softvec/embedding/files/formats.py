@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.names import Labels
+from softvec.read.arrays import length_of
+from softvec.read.streams import Bounded
 
 EXTENSIONS = {
     ".svec": "softvec",
@@ -54,11 +57,16 @@ class VectorTable:
     context_names: Labels | None = None
     sizes: NDArray[np.float64] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    extras: dict[str, NDArray[Any]] = field(default_factory=dict)
+    index: tuple[NDArray[np.uint8], dict[str, Any]] | None = None  # a saved search index and its recall
 
     def side(self, side: str) -> VectorTable:
         """Return one side alone: ``rows`` or ``context``."""
         if side == "rows":
-            return VectorTable(self.vectors, self.names, sizes=self.sizes, provenance=self.provenance)
+            own = {key: value for key, value in self.extras.items() if key.startswith("stable_")}
+            return VectorTable(
+                self.vectors, self.names, sizes=self.sizes, provenance=self.provenance, extras=own
+            )
         if side != "context":
             raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
         if self.context_vectors is None or self.context_names is None:
@@ -136,7 +144,7 @@ def write_vectors(
 
 
 def read_vectors(
-    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False
+    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False, index: bool = False
 ) -> VectorTable:
     """Read named vectors; the format is told from the content, then from the extension.
 
@@ -147,6 +155,8 @@ def read_vectors(
     format : str, optional
     mmap : bool
         Leave the vectors on disk and read pages as they are used (own format and npy).
+    index : bool
+        Read the search index too, where the file has one (own format).
     """
     from softvec.embedding.files import svec, tables, word2vec
 
@@ -156,7 +166,7 @@ def read_vectors(
     try:
         chosen = format or _sniff(source, os.fspath(path))
         if chosen == "softvec":
-            return svec.read(source, mmap=mmap)
+            return svec.read(source, mmap=mmap, index=index)
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
@@ -193,10 +203,19 @@ def open_source(source: Path | io.BytesIO) -> IO[bytes]:
     file.seek(0)
     if not zipped:
         return file
+    stored = length_of(file)
     if isinstance(source, Path):
         file.close()  # gzip.open closes what it opened itself, and nothing else
-        return gzip.open(source, "rb")  # type: ignore[return-value]
-    return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
+    unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
+    return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
+
+
+def require_finite(vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None) -> None:
+    """Raise an error that names the first row with missing, NaN or infinite values."""
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        where = f"in row {row + 1:,}" if texts is None else f"of {texts[row]!r}"
+        raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
 
 
 def title(source: Path | io.BytesIO) -> str:
@@ -232,7 +251,7 @@ def _looks_binary(head: bytes) -> bool:
     line, _, _ = rest.partition(b"\n")
     numbers = line.split(b" ")[1:]
     if len(rest) > len(line):
-        numbers = numbers[-int(first.split()[1]) :]
+        numbers = numbers[-min(int(first.split()[1]), len(numbers)) :]
     else:
         numbers = numbers[:-1]  # the last number is cut off where the head ends
     try:

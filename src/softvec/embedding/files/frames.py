@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, printable
 from softvec.embedding.files.formats import VectorTable
 from softvec.names import Labels
 
@@ -89,7 +89,7 @@ def to_html(table: VectorTable, caption: str, rows: int = 5, columns: int = 6) -
     lines = []
     for i in shown:
         cells = "".join(f"<td>{value:.3f}</td>" for value in table.vectors[i, :columns].tolist())
-        lines.append(f"<tr><th>{html.escape(str(table.names[i]))}</th>{cells}{dots}</tr>")
+        lines.append(f"<tr><th>{html.escape(printable(str(table.names[i])))}</th>{cells}{dots}</tr>")
     if n > rows:
         lines.append(
             f'<tr><th>…</th><td colspan="{min(d, columns) + bool(dots)}">{n - rows:,} more</td></tr>'

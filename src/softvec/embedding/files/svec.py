@@ -9,6 +9,8 @@ A zip archive of stored (never compressed) members, in this order::
     sizes.npy               (n,) float64, how much stands behind each row, if known
     context_vectors.npy     the second side, if there is one
     context_names/*.npy
+    extras/*.npy            arrays of the fit that adding items and the stability need, if kept
+    index.npy               a usearch index as bytes, if saved with one
 
 ``numpy.load`` opens it too. The reader trusts nothing: no pickle, only the members and types above,
 every size checked against the bytes that are there.
@@ -32,8 +34,11 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.embedding.files.formats import VectorTable, open_source, title
+from softvec.core.untrusted import one_line, reading
+from softvec.embedding.checks import EXTRAS
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.names import Labels
+from softvec.read.arrays import read_header, stored_names
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -61,6 +66,9 @@ def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
         arrays["context_vectors"] = table.context_vectors
         labels = table.context_names.to_arrays()
         arrays |= {f"context_names/{key}": np.asarray(value) for key, value in labels.items()}
+    arrays |= {f"extras/{key}": value for key, value in table.extras.items()}
+    if table.index is not None:
+        arrays["index"], head["index"] = table.index
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, "softvec.json", [json.dumps(head, indent=1, allow_nan=False).encode()], _ALIGN)
         for key, array in arrays.items():
@@ -92,20 +100,22 @@ def _add(archive: zipfile.ZipFile, name: str, chunks: list[Any], align: int, hea
             member.write(chunk)
 
 
-def read(source: Path | io.BytesIO, *, mmap: bool = False) -> VectorTable:
+def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) -> VectorTable:
     """Read a file written by :func:`write`; ``mmap`` leaves the vectors on disk."""
     name = title(source)
     mapped = source if mmap and isinstance(source, Path) else None
     try:
-        with open_source(source) as file, zipfile.ZipFile(file) as archive:
-            return _read_archive(archive, name, mapped)
+        with (
+            reading(name, ".svec file", passing=zipfile.BadZipFile),
+            open_source(source) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            return _read_archive(archive, name, mapped, index)
     except zipfile.BadZipFile as error:
-        raise InputError(f"{name} is damaged or truncated: {error}") from error
-    except (OSError, EOFError, struct.error, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{name} cannot be read: {error}") from error
+        raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
 
 
-def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None) -> VectorTable:
+def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> VectorTable:
     members = {info.filename: info for info in archive.infolist()}
     if "softvec.json" not in members:
         what = "a SciPy sparse matrix" if "indptr.npy" in members or "shape.npy" in members else "an archive"
@@ -125,11 +135,22 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None) -> V
     sizes = load("sizes") if "sizes.npy" in members else None
     if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.dtype("<f8")):
         raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
-    if head.get("context_shape") is None:
-        return VectorTable(vectors, labels, sizes=sizes, provenance=head["provenance"])
-    context = _checked(load("context_vectors", mapped), head["context_shape"], name)
-    context_labels = _labels(members, "context_names/", load, len(context), name)
-    return VectorTable(vectors, labels, context, context_labels, sizes, head["provenance"])
+    context = context_labels = None
+    if head.get("context_shape") is not None:
+        context = _checked(load("context_vectors", mapped), head["context_shape"], name)
+        context_labels = _labels(members, "context_names/", load, len(context), name)
+    extras = {key: load(f"extras/{key}") for key in EXTRAS if f"extras/{key}.npy" in members}
+    for key, array in extras.items():
+        side, dtype = EXTRAS[key]
+        length = len(vectors) if side == "rows" or context is None else len(context)
+        if array.shape != (length,) or array.dtype != np.dtype(dtype):
+            raise InputError(f"{name} is damaged: its {key} are {array.dtype} of shape {array.shape}")
+    stored = None
+    if index and "index.npy" in members:
+        stored = load("index"), head.get("index")
+        if stored[0].dtype != np.uint8 or stored[0].ndim != 1 or not isinstance(stored[1], dict):
+            raise InputError(f"{name} is damaged: its search index is {stored[0].dtype}")
+    return VectorTable(vectors, labels, context, context_labels, sizes, head["provenance"], extras, stored)  # type: ignore[arg-type]
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:
@@ -184,14 +205,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, mapped: P
 def _npy_header(
     member: IO[bytes], info: zipfile.ZipInfo, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    try:
-        version = np.lib.format.read_magic(member)
-        if version != (1, 0):
-            raise ValueError(f"npy version {version}")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=1024)
-    except ValueError as error:
-        raise InputError(f"{name} is damaged: {info.filename} is no npy array ({error})") from error
-    if fortran or dtype.hasobject or dtype.kind not in "iuf" or len(shape) > 2:
+    shape, fortran, dtype = read_header(member, info.file_size, f"{name}, {info.filename!r}")
+    if fortran or dtype.kind not in "iuf" or len(shape) > 2:
         raise InputError(f"{name} is damaged: {info.filename} has type {dtype} and shape {shape}")
     return shape, dtype, member.tell()
 
@@ -218,6 +233,8 @@ def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32
             f"{name} is damaged: its vectors are {vectors.dtype} of shape {vectors.shape}, "
             f"its description says float32 of shape {shape}"
         )
+    if not isinstance(vectors, np.memmap):  # a mapped file is left unread
+        require_finite(vectors, name)
     return vectors
 
 
@@ -229,27 +246,7 @@ def _labels(
     name: str,
 ) -> Labels:
     keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
-    arrays = {key: load(prefix + key) for key in keys}
-    try:
-        for key, offsets in arrays.items():
-            if key.endswith("offsets"):
-                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
-        labels = Labels.from_arrays(arrays)
-        if len(labels) == n and "codes" in arrays and n:
-            codes = arrays["codes"]
-            labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError
-            if codes.min() < 0:
-                raise ValueError("negative code")
-    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as error:
-        raise InputError(f"{name} is damaged: its names cannot be read ({error})") from error
+    labels = stored_names({key: load(prefix + key) for key in keys}, name)
     if len(labels) != n:
         raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
     return labels
-
-
-def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:
-    if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype.kind != "i" or offsets.ndim != 1:
-        raise ValueError("strings of the wrong type")
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
-        raise ValueError("string offsets out of order")
-    data.tobytes().decode("utf-8", "surrogatepass")

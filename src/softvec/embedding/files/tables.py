@@ -6,21 +6,26 @@ two-sided embedding, a column ``side``. The provenance is in the metadata of the
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.embedding.files.formats import VectorTable, open_source, title
+from softvec.core.untrusted import reading
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.embedding.files.word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
 from softvec.names import Labels
+from softvec.read.arrays import length_of, map_array, read_array
+from softvec.read.tables import check_rows
 
 _KEY = b"softvec"
 
@@ -38,17 +43,12 @@ def write(table: VectorTable, path: str | os.PathLike[str], format: str) -> list
 
 def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> VectorTable:
     """Read parquet, feather, csv, tsv or npy."""
-    import pyarrow as pa
-
-    try:
+    with reading(title(source), f"{format} file", passing=gzip.BadGzipFile):
         if format in ("parquet", "feather"):
             return _read_arrow(source, format)
         if format == "npy":
             return _read_npy(source, mmap)
         return _read_csv(source) if format == "csv" else _read_tsv(source)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{title(source)} cannot be read as {format}: {reason}") from error
 
 
 def _written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
@@ -126,9 +126,10 @@ def from_arrow(table: Any, name: str) -> VectorTable:
     if meta and "size" in table.column_names:
         sizes = table.column("size").drop_null().to_numpy()
         table = table.drop_columns(["size"])
-    lists = [f.name for f in table.schema if _is_list(f.type)]
-    floats = [f.name for f in table.schema if pa.types.is_floating(f.type)]
-    plain = [f.name for f in table.schema if f.name not in {*lists, *floats, "side"}]
+    fields = list(enumerate(table.schema))  # by position: names may repeat
+    lists = [at for at, f in fields if _is_list(f.type)]
+    floats = [at for at, f in fields if pa.types.is_floating(f.type)]
+    plain = [f.name for at, f in fields if at not in {*lists, *floats} and f.name != "side"]
     if not lists and not floats:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
@@ -170,7 +171,7 @@ def _is_list(kind: Any) -> bool:
     return any(check(kind) for check in lists) and pa.types.is_floating(kind.value_type)
 
 
-def _vectors(table: Any, column: str | None, floats: list[str], name: str) -> NDArray[np.float32]:
+def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> NDArray[np.float32]:
     import pyarrow as pa
 
     if column is None:
@@ -187,11 +188,10 @@ def _vectors(table: Any, column: str | None, floats: list[str], name: str) -> ND
             else set(lists.value_lengths().to_pylist())
         )
         if len(sizes) != 1 or lists.null_count:
-            raise InputError(f"{name}: the lists of column {column!r} differ in length or are missing")
+            title = table.column_names[column]
+            raise InputError(f"{name}: the lists of column {title!r} differ in length or are missing")
         V = lists.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False).reshape(table.num_rows, -1)
-    if not np.isfinite(V).all():
-        row = int(np.flatnonzero(~np.isfinite(V).all(axis=1))[0])
-        raise InputError(f"{name}: the vector in row {row + 1:,} holds missing, NaN or infinite values")
+    require_finite(V, name)
     return V
 
 
@@ -225,10 +225,15 @@ def _read_arrow(source: Path | io.BytesIO, format: str) -> VectorTable:
         if format == "parquet":
             import pyarrow.parquet as pq
 
-            return from_arrow(pq.read_table(file), title(source))
-        import pyarrow.feather as feather
+            parquet = pq.ParquetFile(file)
+            check_rows(parquet.metadata, length_of(file), title(source))
+            table = parquet.read()
+        else:
+            import pyarrow.feather as feather
 
-        return from_arrow(feather.read_table(file), title(source))
+            table = feather.read_table(file)
+        table.validate(full=True)  # Arrow trusts offsets and text until asked to look
+        return from_arrow(table, title(source))
 
 
 # csv
@@ -281,7 +286,7 @@ def _write_tsv(table: VectorTable, path: str | os.PathLike[str], format: str) ->
     names = text_names(table.names, spaces=True)
     V = np.asarray(table.vectors, dtype=np.float32)
     beside = metadata_path(path)
-    with atomic_write(path, "wb") as file, atomic_write(beside, "wb") as meta:
+    with _pair(path, beside) as (file, meta):
         for lo in range(0, len(V), 4096):
             file.write(b"".join(line + b"\n" for line in number_lines(V[lo : lo + 4096], "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
@@ -299,12 +304,13 @@ def _read_tsv(source: Path | io.BytesIO) -> VectorTable:
             read_options=csv.ReadOptions(autogenerate_column_names=True),
             parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
         )
-    if table.num_rows and any(pa.types.is_string(f.type) for f in table.schema):
+    if not all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in table.schema):
         raise InputError(
             f"{title(source)} holds text; the vectors of a projector pair are numbers alone "
             "(the names are in the *_metadata.tsv file beside it)"
         )
     V = np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)]).astype(np.float32)
+    require_finite(V, title(source))
     names = _names_beside(source, metadata_path(source)) if isinstance(source, Path) else None
     if names is not None and len(names) == len(V) + 1:
         names = names[1:]  # a table of several columns has a header
@@ -323,7 +329,7 @@ def _write_npy(table: VectorTable, path: str | os.PathLike[str], format: str) ->
     if os.fspath(path) == "-":
         raise InputError("the npy format is two files and cannot go to standard output; try csv")
     beside = names_path(path)
-    with atomic_write(path, "wb") as file, atomic_write(beside, "wb") as text:
+    with _pair(path, beside) as (file, text):
         np.save(file, np.asarray(table.vectors), allow_pickle=False)
         lines = "".join(f"{name}\n" for name in text_names(table.names, spaces=True))
         text.write(lines.encode("utf-8", "surrogatepass"))
@@ -331,23 +337,42 @@ def _write_npy(table: VectorTable, path: str | os.PathLike[str], format: str) ->
 
 
 def _read_npy(source: Path | io.BytesIO, mmap: bool) -> VectorTable:
-    try:
-        if mmap and isinstance(source, Path):
-            V = np.load(source, mmap_mode="r", allow_pickle=False)
-        else:
-            with open_source(source) as file:
-                V = np.load(file, allow_pickle=False)
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{title(source)} cannot be read as npy: {error}") from error
+    if mmap and isinstance(source, Path):
+        V = map_array(source, title(source))
+    else:
+        with open_source(source) as file:
+            V = read_array(file, length_of(file), title(source))
     if V.ndim != 2 or V.dtype.kind not in "fiu":
         raise InputError(f"{title(source)} holds {V.dtype} of shape {V.shape}; expected rows of numbers")
     if V.dtype != np.float32:
-        V = V.astype(np.float32)
+        with np.errstate(over="ignore"):  # what is too large for float32 is refused as infinite
+            V = V.astype(np.float32)
+    if not isinstance(V, np.memmap):  # a mapped file is left unread
+        require_finite(V, title(source))
     names = None
     if isinstance(source, Path):
         for beside in (names_path(source), source.with_name(f"{source.stem}_words.txt")):
             names = names or _names_beside(source, beside)
     return VectorTable(V, _match(names, len(V), source))
+
+
+_UNFINISHED = "softvec: the save of these names was interrupted"
+
+
+@contextmanager
+def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file of vectors and one of names that are replaced together, as far as two files can be.
+
+    The vectors are renamed first. From just before that until the names are renamed too, a note stands in
+    place of the names, so that a kill in between never leaves vectors with the names of others.
+    """
+    with atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
+        yield vectors, names
+        for file in (vectors, names):  # a full disk is found while the old names are in place
+            file.flush()
+            os.fsync(file.fileno())
+        with atomic_write(beside, "w", encoding="utf-8") as note:
+            note.write(f"{_UNFINISHED}\n")
 
 
 def _names_beside(source: Path, beside: Path) -> list[str] | None:
@@ -358,6 +383,11 @@ def _names_beside(source: Path, beside: Path) -> list[str] | None:
         lines = beside.read_bytes().decode("utf-8-sig", "surrogatepass").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{beside} is not UTF-8 text") from error
+    if lines[0] == _UNFINISHED:
+        raise InputError(
+            f"{source} has no names: its save was interrupted. Save it again, "
+            f"or delete {beside} to number the rows"
+        )
     return lines[:-1] if lines[-1] == "" else lines
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.embedding.files.formats import VectorTable, open_source, title
+from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.names import Labels
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
@@ -116,9 +116,7 @@ def read(source: Path | io.BytesIO, *, binary: bool) -> VectorTable:
     """Read word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
     with open_source(source) as file:
         texts, vectors = _read_binary(file, title(source)) if binary else _read_text(file, title(source))
-    if not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InputError(f"{title(source)}: the vector of {texts[row]!r} holds NaN or infinite values")
+    require_finite(vectors, title(source), texts)
     return VectorTable(vectors, parse_names(texts))
 
 
@@ -131,8 +129,8 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float32]]:
     header = _header(file.readline(64))
-    if header is None or header[1] == 0:
-        raise InputError(f"{name} is no word2vec binary file: its first line is not two numbers")
+    if header is None or 0 in header:
+        raise InputError(f"{name} is no word2vec binary file: its first line is not two numbers above 0")
     n, d = header
     data = file.read()
     if len(data) < n * (4 * d + 1):
@@ -166,9 +164,9 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
     header = _header(first)
     if header is not None:
         n, d = header
-        if n and d:
+        if d and rest.strip():
             given = len(rest.partition(b"\n")[0].split(b" "))
-            if given > 2 and given < d + 1:
+            if given < d + 1:
                 raise InputError(f"{name}, line 2: {given - 1} numbers, but the header announces {d}")
         body, line = rest, 2
     else:

@@ -84,9 +84,9 @@ class Nystrom(Normalizer):
 
 def _means(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
     """Return the means of k-means classes, as landmarks."""
-    from softvec.normalizers.moments import cluster
+    from softvec.normalizers.kmeans import kmeans
 
-    labels = cluster(Y, k, rng, pool)
+    labels = kmeans(Y, k, rng, pool, sample=max(16384, 256 * k))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels, minlength=k)
     starts = (np.cumsum(counts) - counts)[counts > 0]

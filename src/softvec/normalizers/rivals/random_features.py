@@ -29,8 +29,7 @@ class RandomFeatures(Normalizer):
     """Linearise ``exp(-|x - y|^2 / 2)`` with cosines and sines of random projections.
 
     ``Z = exp(|x|^2/2) phi(x).sum_a exp(|y_a|^2/2) phi(y_a)``, norms scaled by sqrt(beta). Unbiased; an
-    estimate
-    can be negative.
+    estimate can be negative.
 
     Parameters
     ----------

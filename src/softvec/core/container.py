@@ -1,0 +1,81 @@
+"""What a container or a batch system allows this process: memory and processors of its control groups.
+
+Every group from that of the process up to the root may set a limit, in version 1 or 2 of the files; the
+tightest holds. Functions take the root of the file system, so that tests can make one up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def memory_left(root: Path = Path("/")) -> int | None:
+    """Return the bytes that the control groups still allow, file cache that would be given back included.
+
+    None where there is no limit.
+    """
+    return min(_readings(root, "memory", _memory_v2, _memory_v1), default=None)
+
+
+def processors(root: Path = Path("/")) -> float | None:
+    """Return the processors' worth of time that the control groups allow; None where there is no quota."""
+    return min(_readings(root, "cpu", _quota_v2, _quota_v1), default=None)
+
+
+def _readings(root: Path, controller: str, v2: Callable[[Path], T], v1: Callable[[Path], T]) -> Iterator[T]:
+    """Yield what each group of the process says; groups without limits say nothing."""
+    for folder, read in [
+        *((folder, v2) for folder in _folders(root, "")),
+        *((folder, v1) for folder in _folders(root, controller)),
+    ]:
+        try:
+            yield read(folder)
+        except (OSError, ValueError, ZeroDivisionError):  # no such file, the word "max", or a quota of -1
+            continue
+
+
+def _folders(root: Path, controller: str) -> Iterator[Path]:
+    """Yield the folders of the process's group and of those above it; "" is the hierarchy of version 2."""
+    group, mounts = "/", [controller] if controller else ["", "unified"]
+    try:
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == controller or (controller and controller in controllers.split(",")):
+                group, mounts = path, [controllers, controller] if controller else mounts
+    except (OSError, ValueError):
+        pass  # no process file: the mounted root is all there is
+    steps = [step for step in group.split("/") if step and step != ".."]
+    for mount in dict.fromkeys(mounts):
+        base = root / "sys/fs/cgroup" / mount
+        for depth in range(len(steps), -1, -1):
+            yield base.joinpath(*steps[:depth])
+
+
+def _memory_v2(folder: Path) -> int:
+    return _left(folder, "memory.max", "memory.current", "inactive_file")
+
+
+def _memory_v1(folder: Path) -> int:
+    return _left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+def _left(folder: Path, limit: str, usage: str, cache: str) -> int:
+    most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+    stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    return max(0, most - used + int(stat.get(cache, 0)))
+
+
+def _quota_v2(folder: Path) -> float:
+    quota, period = (folder / "cpu.max").read_text().split()
+    return int(quota) / int(period)
+
+
+def _quota_v1(folder: Path) -> float:
+    quota = int((folder / "cpu.cfs_quota_us").read_text())
+    if quota <= 0:
+        raise ValueError("no quota")
+    return quota / int((folder / "cpu.cfs_period_us").read_text())

@@ -1,0 +1,32 @@
+"""How much memory this process may still take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from softvec.core.container import memory_left
+
+
+def available_memory() -> int | None:
+    """Return the bytes this process may still take: free memory and what the control group allows.
+
+    None where the system does not tell.
+    """
+    limits = [value for value in (_meminfo(), memory_left()) if value is not None]
+    if limits:
+        return min(limits)
+    try:  # macOS and the BSDs: all physical memory, which is at least an upper bound
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _meminfo() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None

@@ -1,0 +1,56 @@
+"""Vectors by name or by position, and the record of how they were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softvec.core.errors import InputError
+from softvec.names import Labels
+
+
+class Provenance(dict[str, Any]):
+    """How vectors were made: a read-only dictionary that JSON can hold, with a short repr."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("the provenance of an embedding is read-only; dict(emb.provenance) is a copy")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Provenance, (dict(self),)
+
+    def __repr__(self) -> str:
+        data = self.get("data")
+        summary = data.get("summary", "") if isinstance(data, dict) else ""
+        return f"<Provenance{f' of {summary}' if summary else ''}: {', '.join(self) or 'unknown'}>"
+
+
+def is_position(key: Any) -> bool:
+    """Whether a key selects by position, as of an array: ``emb[:5]``, ``emb[:, 0]``, ``emb[rows, ...]``."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(part is Ellipsis or isinstance(part, slice) for part in parts)
+
+
+def is_many(key: Any) -> bool:
+    """Whether a key is a collection of names: a list, an array, Labels, a pandas Index, a polars Series."""
+    return isinstance(key, list | np.ndarray | Labels) or (
+        hasattr(key, "to_numpy") and not isinstance(key, str | tuple)
+    )
+
+
+def listed(names: Any) -> list[Any]:
+    """Return one name, or a collection of names, as a list; None is an empty one."""
+    if names is None:
+        return []
+    if isinstance(names, set | frozenset | range):
+        return list(names)
+    if not is_many(names):
+        return [names]
+    if str(getattr(names, "dtype", "")).lower().startswith("bool"):
+        raise InputError("a mask of True and False selects no names; index emb.vectors and emb.names with it")
+    if getattr(names, "ndim", 1) != 1:
+        raise InputError(f"names have {names.ndim} dimensions; expected a flat list of names")
+    return list(names)

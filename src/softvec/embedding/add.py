@@ -1,0 +1,333 @@
+"""New items for an embedding: each gets the vector that fits its edges best; the old vectors stay."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.checks import choice, counted, number
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.embedding.relations import positions, recorded, relations, two_kinds
+from softvec.names import Labels
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """New names and their edges: columns 0..m-1 are the old items, those after them the new ones."""
+
+    names: Labels
+    edges: sparse.csr_array
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a fit leaves for new rows: unit column vectors, and the softmax over them."""
+
+    columns: NDArray[np.float32]
+    beta: float
+    constraint: str
+    classes: NDArray[Any] | None
+    weights: NDArray[Any] | None
+
+
+def add(
+    emb: Embedding,
+    data: Any,
+    *,
+    names: Any = None,
+    isolated: str = "error",
+    beta: float | None = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Embedding:
+    """Return an embedding with new items; see :meth:`softvec.Embedding.add`."""
+    choice("isolated", isolated, ("error", "drop"))
+    model = fitted_model(emb, beta)
+    new = _new_rows(emb, data, names, options)
+    new = _connected(new, len(model.columns), isolated)
+    X = _fold(_subsampled(emb, new.edges), model, n_jobs)
+    neighbours = np.diff(new.edges.indptr)
+    X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
+    return _extended(emb, new, X)
+
+
+def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:
+    """Return the length sqrt(m / (m + shrinkage * mean)) of vectors of items with m neighbours.
+
+    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as a thousandth of
+    one: next to nothing, and yet cosines with it are numbers.
+    """
+    m = np.maximum(neighbours, 1e-3)
+    return np.sqrt(m / (m + shrinkage * mean))
+
+
+def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
+    """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
+    fit = recorded(emb, "parameters")
+    beta = fit.get("beta") if beta is None else beta
+    if beta is None:
+        raise InputError("these vectors do not say with which beta they were fitted; pass beta=")
+    constraint = str(fit.get("constraint", "sphere"))
+    columns = emb.vectors if emb.context_vectors is None else emb.context_vectors
+    if constraint == "sphere":
+        columns = columns * (emb if emb.context_vectors is None else emb.context)._scale[:, None]
+    classes = emb.extras.get("classes")
+    if classes is None and fit.get("n_clusters", 1) != 1 and fit.get("normalizer") != "exact":
+        raise InputError(
+            f"the fit had n_clusters={fit['n_clusters']}, but its classes were not saved; save a .svec "
+            "with extras=True"
+        )
+    return Model(columns, number("beta", beta, above=0), constraint, classes, item_weights(emb))
+
+
+def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
+    """Return the base measure of the softmax: a weight for each column, None where all are alike."""
+    power = recorded(emb, "parameters").get("base_measure", 0.0)
+    if not power:
+        return None
+    if "weights" in emb.extras:
+        return emb.extras["weights"]
+    if emb.sizes is None or emb.two_sided:
+        raise InputError(
+            f"the fit had base_measure={power:g}, but its weights were not saved; save a .svec "
+            "with extras=True"
+        )
+    return base_measure(emb.sizes, power)
+
+
+def base_measure(sizes: NDArray[Any], power: float) -> NDArray[np.float64]:
+    """Return size ** power for each item, sizes of at least the smallest above 0."""
+    known = sizes[sizes > 0]
+    return np.maximum(sizes, known.min() if len(known) else 1.0) ** power
+
+
+def _shrinkage(emb: Embedding) -> tuple[float, float]:
+    shrinkage = float(recorded(emb, "parameters").get("shrinkage", 0.0))
+    mean = recorded(emb, "data").get("mean_neighbours", 0.0)
+    if shrinkage and not mean:
+        raise InputError("these vectors do not say how many neighbours the items had; embed the data again")
+    return shrinkage, float(mean)
+
+
+def _subsampled(emb: Embedding, edges: sparse.csr_array) -> sparse.csr_array:
+    """Let frequent words count less as context, as they did in the fit of a text."""
+    options = recorded(emb, "data").get("options")
+    rate = options.get("subsample") if isinstance(options, dict) else None
+    if not rate or emb.sizes is None:
+        return edges
+    weight = np.ones(edges.shape[1])
+    share = emb.sizes / emb.sizes.sum()
+    weight[: len(share)] = np.minimum(1.0, np.sqrt(rate / np.maximum(share, 1e-300)))
+    return sparse.csr_array(edges @ sparse.diags_array(weight))
+
+
+def _new_rows(emb: Embedding, data: Any, names: Any, options: dict[str, Any]) -> NewRows:
+    if isinstance(data, Mapping):
+        if options or names is not None:
+            raise InputError("a mapping of new names to their neighbours takes no further options")
+        return _of_mapping(emb, data)
+    if sparse.issparse(data) or isinstance(data, np.ndarray):
+        m = len(_columns(emb))
+        if names is not None:
+            return _of_matrix(data, Labels(names), m)
+        if sparse.issparse(data):
+            raise InputError(f"a matrix of new rows needs their names; pass names= (shape {data.shape})")
+    elif names is not None:
+        raise InputError("names are for a matrix of new rows; here the data has names of its own")
+    return _of_edges(emb, data, options)
+
+
+def _columns(emb: Embedding) -> Labels:
+    return emb.names if emb.context_names is None else emb.context_names
+
+
+def _of_matrix(data: Any, names: Labels, m: int) -> NewRows:
+    from softvec.affinity.graphs import canonical
+
+    if data.shape != (len(names), m):
+        raise InputError(
+            f"the new rows have shape {data.shape}; expected ({len(names)}, {m}): one row for each name and "
+            "one column for each item of the embedding"
+        )
+    return NewRows(names, canonical(data))
+
+
+def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
+    """Read ``{new: [neighbour, ...]}`` or ``{new: {neighbour: weight}}``."""
+    new, columns = Labels(list(data)), _columns(emb)
+    taken = [name for name in data if name in emb.names]
+    if taken:
+        raise InputError(f"{taken[0]!r} is in the embedding already; softvec.embed(..., init=emb) updates it")
+    both = not two_kinds(emb)
+    rows, targets, weights = [], [], []
+    for i, (_, given) in enumerate(data.items()):
+        pairs = given.items() if isinstance(given, Mapping) else ((other, 1.0) for other in _several(given))
+        for other, weight in pairs:
+            rows.append(i)
+            own = both and other not in columns and other in new
+            targets.append(len(columns) + new.index(other) if own else columns.index(other))
+            weights.append(number("weight", weight, 0))
+    values = np.array(weights)
+    shape = (len(new), len(columns) + both * len(new))
+    matrix = sparse.coo_array((values, (rows, targets)), shape=shape).tocsr()
+    if both:  # a new item that names another is its neighbour too
+        block = matrix[:, len(columns) :]
+        matrix = sparse.hstack([matrix[:, : len(columns)], block.maximum(block.T)], format="csr")
+    matrix.eliminate_zeros()
+    return NewRows(new, sparse.csr_array(matrix))
+
+
+def _several(given: Any) -> Iterable[Hashable]:
+    """Return neighbours as a list; a text or a tuple is one name."""
+    if isinstance(given, str | bytes | tuple) or not isinstance(given, Iterable):
+        return [given]
+    return given
+
+
+def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
+    """Read edges between new and old names; edges among old ones say nothing of the new and are not used."""
+    affinity, columns = relations(emb, data, **options), _columns(emb)
+    rows = positions(emb.names, affinity.rows)
+    fresh = np.flatnonzero(rows < 0)
+    if not len(fresh):
+        raise InputError(
+            f"there is no new item: all {len(rows):,} names are in the embedding; "
+            "softvec.embed(graph, init=emb) continues the fit with new edges"
+        )
+    known = positions(columns, affinity.columns)
+    place, width = known.copy(), len(columns)
+    if affinity.symmetric:
+        place[fresh] = width + np.arange(len(fresh))  # by rank among the new
+        width += len(fresh)
+    lost = np.flatnonzero(place < 0)
+    if len(lost):
+        shown = f"{counted(len(lost), 'column')} of the data (first: {affinity.columns[int(lost[0])]!r})"
+        warnings.warn(f"{shown} not in the embedding, left out", stacklevel=5)
+    matrix = affinity.matrix
+    unused = matrix[np.flatnonzero(rows >= 0)]
+    idle = int(np.isin(unused.indices, np.flatnonzero(known >= 0)).sum())
+    if idle:
+        pairs = idle // 2 if affinity.symmetric and not affinity.details.get("directed", False) else idle
+        warnings.warn(
+            f"{counted(pairs, 'edge')} between items of the embedding not used; to fit them too: "
+            "softvec.embed(graph, init=emb)",
+            stacklevel=5,
+        )
+    chosen = matrix[fresh].tocoo()
+    keep = place[chosen.col] >= 0
+    entries = (chosen.data[keep], (chosen.row[keep], place[chosen.col[keep]]))
+    return NewRows(affinity.rows.take(fresh), sparse.csr_array(entries, shape=(len(fresh), width)))
+
+
+def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
+    """Refuse or drop new items that no path of new edges joins to an old one."""
+    reached = _rounds(new.edges, m) >= 0
+    if reached.all():
+        return new
+    alone = np.flatnonzero(~reached)
+    first = new.names[int(alone[0])]
+    if isolated == "error" or not reached.any():
+        raise InputError(
+            f"{counted(len(alone), 'new item')} without an edge to an item of the embedding "
+            f"(first: {first!r}); pass isolated='drop' to leave them out"
+        )
+    warnings.warn(f"{counted(len(alone), 'new item')} without edges dropped (first: {first!r})", stacklevel=4)
+    kept = np.flatnonzero(reached)
+    columns = np.concatenate([np.arange(m), m + kept]) if new.edges.shape[1] > m else np.arange(m)
+    return NewRows(new.names.take(kept), sparse.csr_array(new.edges[kept][:, columns]))
+
+
+def _rounds(edges: sparse.csr_array, m: int) -> NDArray[np.int64]:
+    """Return how many steps each new item is from an old one, less one; -1 where there is no path."""
+    old, among = edges[:, :m], edges[:, m:]
+    rounds = np.where(np.diff(sparse.csr_array(old).indptr) > 0, 0, -1)
+    if not among.nnz:
+        return rounds
+    at = 0
+    while (rounds == at).any() and (rounds < 0).any():
+        near = (among @ (rounds == at).astype(np.float64)) > 0
+        rounds[near & (rounds < 0)] = at + 1
+        at += 1
+    return rounds
+
+
+def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[np.float32]:
+    """Return unit vectors of new rows, nearest first; edges among new items count once both have vectors."""
+    m, (k, width) = len(model.columns), edges.shape
+    if width == m or not edges[:, m:].nnz:
+        return _solve(sparse.csr_array(edges[:, :m]), model, model.columns, n_jobs)
+    X = np.zeros((k, model.columns.shape[1]), np.float32)
+    rounds = _rounds(edges, m)
+    tied = np.diff(sparse.csr_array(edges[:, m:]).indptr) > 0
+    for at in range(int(rounds.max()) + 2):
+        last = at > rounds.max()
+        rows = np.flatnonzero(tied if last else rounds == at)
+        known = np.concatenate([np.ones(m, bool), np.ones(k, bool) if last else rounds < at])
+        part = sparse.csr_array(edges[rows] @ sparse.diags_array(known.astype(edges.dtype)))
+        part.eliminate_zeros()
+        X[rows] = _solve(part, model, np.concatenate([model.columns, X]), n_jobs)
+    return X
+
+
+def _solve(
+    edges: sparse.csr_array, model: Model, columns: NDArray[np.float32], n_jobs: int | None
+) -> NDArray[np.float32]:
+    from softvec.fit import prepared
+    from softvec.fit.fold_in import fold_in
+
+    with workers(n_jobs) as pool:
+        return fold_in(
+            prepared(edges, True),
+            columns,
+            model.classes,
+            model.beta,
+            model.constraint,
+            pool,
+            item_weight=model.weights,
+            n_context=len(model.columns),
+        )
+
+
+def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding:
+    from softvec.embedding.core import Embedding
+
+    sizes = emb.sizes
+    if sizes is not None:
+        sizes = np.concatenate([sizes, np.asarray(new.edges.sum(axis=1), np.float64).reshape(-1)])
+    extras = dict(emb.extras)
+    for key in ("stable_neighbours", "stable_groups"):
+        if key in extras:
+            extras[key] = np.concatenate([extras[key], np.full(len(X), np.nan, np.float32)])
+    if "classes" in extras and not emb.two_sided:
+        extras["classes"] = np.concatenate([extras["classes"], _nearest_class(emb, X)])
+    past = emb.provenance.get("additions", [])
+    record = {"items": len(X), "edges": int(new.edges.nnz)}
+    return Embedding(
+        np.concatenate([emb.vectors, X]),
+        emb.names.append(new.names),
+        context_vectors=emb.context_vectors,
+        context_names=emb.context_names,
+        sizes=sizes,
+        provenance={**emb.provenance, "additions": [*past, record]},
+        extras=extras,
+        copy=False,
+    )
+
+
+def _nearest_class(emb: Embedding, X: NDArray[np.float32]) -> NDArray[np.int32]:
+    classes = emb.extras["classes"]
+    k = int(classes.max()) + 1
+    sums = sparse.csr_array((np.ones(len(classes)), (classes, np.arange(len(classes))))) @ emb.vectors
+    means = sums / np.maximum(np.bincount(classes, minlength=k), 1)[:, None]
+    half = 0.5 * np.einsum("ij,ij->i", means, means)
+    return np.argmax(X @ means.T - half, axis=1).astype(np.int32)

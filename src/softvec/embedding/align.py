@@ -1,0 +1,129 @@
+"""Two embeddings of the same items: one turned onto the other, and one as the start of the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.core.threads import row_blocks, workers
+from softvec.embedding.relations import positions, recorded
+
+if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.embedding.core import Embedding
+
+Array = NDArray[Any]
+# What a continued fit takes over from the one before, unless told otherwise.
+CONTINUED = (
+    "beta", "constraint", "gradient", "n_clusters", "regularization", "normalizer", "base_measure",
+    "shrinkage",
+)  # fmt: skip
+
+
+def align(emb: Embedding, other: Embedding) -> Embedding:
+    """Return ``emb`` turned onto ``other``; see :meth:`softvec.Embedding.align`."""
+    from softvec.embedding.core import Embedding
+
+    if emb.n_components != other.n_components:
+        raise InputError(
+            f"vectors of {emb.n_components} dimensions cannot be aligned with vectors of {other.n_components}"
+        )
+    turn = _rotation(emb, other)
+    record = {"aligned_with": recorded(other, "data").get("summary", f"{len(other):,} vectors")}
+    return Embedding(
+        _turned(emb.vectors, turn),
+        emb.names,
+        context_vectors=None if emb.context_vectors is None else _turned(emb.context_vectors, turn),
+        context_names=emb.context_names,
+        sizes=emb.sizes,
+        provenance={**emb.provenance, **record},
+        extras=emb.extras,
+        copy=False,
+    )
+
+
+def _rotation(emb: Embedding, other: Embedding) -> Array:
+    """Return the orthogonal matrix that takes the common names of ``emb`` nearest to ``other``."""
+    pairs = [(emb.vectors, emb.names, other.vectors, other.names)]
+    if emb.context_vectors is not None and other.context_vectors is not None:
+        pairs.append((emb.context_vectors, emb.context_names, other.context_vectors, other.context_names))  # type: ignore[arg-type]
+    total, common = np.zeros((emb.n_components, emb.n_components)), 0
+    with workers() as pool:
+        for X, names, Z, others in pairs:
+            at = positions(others, names)
+            mine = np.flatnonzero(at >= 0)
+            common += len(mine)
+            if not len(mine):
+                continue
+
+            def product(
+                lo: int, hi: int, X: Array = X, Z: Array = Z, mine: Array = mine, at: Array = at
+            ) -> Array:
+                rows = mine[lo:hi]
+                return (X[rows].T @ Z[at[rows]]).astype(np.float64)
+
+            total += pool.fold(product, row_blocks(len(mine), 8192), np.add)
+        if not common:
+            raise InputError(
+                f"the two embeddings have no name in common (first: {emb.names[0]!r} and {other.names[0]!r})"
+            )
+        U, _, Vt = np.linalg.svd(total)
+    return U @ Vt
+
+
+def _turned(X: Array, turn: Array) -> Array:
+    out, by = np.empty_like(X), turn.astype(X.dtype)
+    with workers() as pool:
+        pool.map(lambda lo, hi: np.matmul(X[lo:hi], by, out=out[lo:hi]), row_blocks(len(X), 8192))
+    return out
+
+
+def continued(emb: Embedding) -> dict[str, Any]:
+    """Return the options of the fit that made an embedding, to go on with."""
+    known = recorded(emb, "parameters")
+    return {key: known[key] for key in CONTINUED if known.get(key) is not None}
+
+
+def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Array | tuple[Array, Array]:
+    """Return where a fit of ``affinity`` starts: old vectors by name, new items amid their neighbours.
+
+    Items without a known neighbour start at random.
+    """
+    X, known = _taken(emb.vectors * emb._scale[:, None], positions(emb.names, affinity.rows))
+    if not known.any():
+        raise InputError(
+            f"init and the data have no name in common (first: {emb.names[0]!r} and {affinity.rows[0]!r})"
+        )
+    counts, rng = affinity.counts, np.random.default_rng(seed)
+    if affinity.symmetric and not emb.two_sided:
+        if counts is not None and not known.all():
+            new = np.flatnonzero(~known)
+            X[new] = counts[new].astype(np.float32) @ X
+        return _filled(X, rng)
+    if not emb.two_sided:
+        raise InputError("init has one set of vectors, but the data has two sides; fit it anew")
+    Y, _ = _taken(
+        emb.context.vectors * emb.context._scale[:, None], positions(emb.context.names, affinity.columns)
+    )
+    if counts is not None:
+        new, fresh = np.flatnonzero(~known), np.flatnonzero(~Y.any(axis=1))
+        X[new] = counts[new].astype(np.float32) @ Y
+        Y[fresh] = counts[:, fresh].T.astype(np.float32) @ X
+    return _filled(X, rng), _filled(Y, rng)
+
+
+def _taken(X: Array, rows: Array) -> tuple[Array, Array]:
+    known = rows >= 0
+    out = np.zeros((len(rows), X.shape[1]), np.float32)
+    out[known] = X[rows[known]]
+    return out, known
+
+
+def _filled(X: Array, rng: np.random.Generator) -> Array:
+    """Return unit rows; zero rows become random ones."""
+    empty = np.flatnonzero(~X.any(axis=1))
+    X[empty] = rng.standard_normal((len(empty), X.shape[1]))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)

@@ -1,0 +1,121 @@
+"""Neighbours of names: what :class:`softvec.Embedding` does with the search."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softvec.core.checks import choice, integer
+from softvec.core.errors import InputError
+from softvec.embedding import search
+from softvec.embedding.access import is_many, listed
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+Answer = list[tuple[Hashable, float]]
+# An index costs about as much as 20,000 exact searches of the same vectors (usearch, 2 cores, d = 128:
+# 140 us to add a vector against 8 ns to score one), whatever their number.
+_INDEX_QUERIES = 20_000
+
+
+def similarity(emb: Embedding, a: Any, b: Any) -> Any:
+    """Return the cosine of two names, or an array for lists of names, pair by pair."""
+    many = is_many(a), is_many(b)
+    if many == (False, False):
+        i, j = emb._row(a), emb._row(b)
+        dot = float(np.dot(emb.vectors[i], emb.vectors[j]))
+        return dot * float(emb._scale[i]) * float(emb._scale[j])
+    left, right = emb._rows(a), emb._rows(b)
+    if many == (True, True) and len(left) != len(right):
+        raise InputError(f"similarity of {len(left)} names and {len(right)} names; give as many of each")
+    dots = np.einsum("ij,ij->i", *np.broadcast_arrays(emb.vectors[left], emb.vectors[right]))
+    return dots * emb._scale[left] * emb._scale[right]
+
+
+def most_similar(
+    emb: Embedding, positive: Any, negative: Any, n: int, among: str, exclude: Any = None
+) -> Answer:
+    """Return the names nearest to a sum and difference of unit vectors."""
+    plus, minus = listed(positive), listed(negative)
+    if not plus and not minus:
+        raise InputError("most_similar needs at least one name")
+    rows = [emb._row(name) for name in (*plus, *minus)]
+    unit = emb.vectors[rows] * emb._scale[rows, None]
+    query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
+    skip = left_out(emb, np.array(rows), among, exclude)
+    skip = [np.unique(np.concatenate(skip))]
+    return _answers(emb, np.atleast_2d(query), skip, n, among)[0]
+
+
+def most_similar_batch(
+    emb: Embedding, names: Iterable[Hashable], n: int, among: str, exclude: Any = None
+) -> list[Answer]:
+    """Return the nearest names of each of many names."""
+    rows = emb._rows(names)
+    return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among)
+
+
+def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
+    """Return the rows that are no answers for each row: itself, and what ``exclude`` names or relates."""
+    own = rows[:, None] if among == "rows" else np.empty((len(rows), 0), np.int64)
+    if exclude is None:
+        return list(own)
+    side = emb._side(among)
+    names = (
+        listed(exclude) if isinstance(exclude, str | tuple | set | frozenset) or is_many(exclude) else None
+    )
+    if names is not None and all(isinstance(name, Hashable) and name in side.names for name in names):
+        also = side._rows(names)
+        return [np.concatenate([mine, also]) for mine in own]
+    from softvec.embedding.relations import known_pairs
+
+    known = known_pairs(emb, exclude, among)
+    return [
+        np.concatenate([mine, known.indices[known.indptr[i] : known.indptr[i + 1]]])
+        for mine, i in zip(own, rows)
+    ]
+
+
+def _answers(
+    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
+) -> list[Answer]:
+    side = emb._side(among)
+    extra = max(map(len, skips), default=0)
+    rows, cosines = side._nearest(Q, integer("n", n) + extra, "auto")
+    answers = []
+    for near, scores, skip in zip(rows, cosines, skips):
+        kept = np.flatnonzero(~np.isin(near, skip))[:n]
+        answers.append([(side.names[int(near[at])], float(scores[at])) for at in kept])
+    return answers
+
+
+def nearest(
+    emb: Embedding, vectors: ArrayLike, n: int, among: str, method: str
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Return row numbers and cosines of the nearest vectors to any vectors."""
+    Q = np.asarray(vectors, dtype=np.float32)
+    if Q.ndim not in (1, 2) or Q.shape[-1] != emb.n_components:
+        raise InputError(f"query has shape {Q.shape}; expected ({emb.n_components},) or (q, same)")
+    rows, cosines = emb._side(among)._nearest(np.atleast_2d(Q), integer("n", n), method)
+    return (rows, cosines) if Q.ndim == 2 else (rows[0], cosines[0])
+
+
+def search_rows(emb: Embedding, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Search by the index where it pays, else exactly."""
+    choice("method", method, ("auto", "exact", "index"))
+    if not np.isfinite(Q).all():
+        raise InputError("the query holds NaN or infinite values")
+    if method == "index" or (method == "auto" and _index_pays(emb, len(Q))):
+        return emb.index.nearest(Q, n)
+    return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale)
+
+
+def _index_pays(emb: Embedding, queries: int) -> bool:
+    if len(emb) <= search.INDEX_FROM:
+        return False
+    return "index" in emb.__dict__ or (queries >= _INDEX_QUERIES and find_spec("usearch") is not None)

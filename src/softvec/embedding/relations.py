@@ -1,0 +1,86 @@
+"""Edges, graphs and tables that a user brings to an embedding, matched to its items by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.errors import InputError
+from softvec.names import Labels
+
+if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.embedding.core import Embedding
+
+
+def recorded(emb: Embedding, part: str) -> dict[str, Any]:
+    """Return a part of the provenance that is a dictionary; an empty one where nothing is known."""
+    found = emb.provenance.get(part)
+    return found if isinstance(found, dict) else {}
+
+
+def two_kinds(emb: Embedding) -> bool:
+    """Whether rows and columns are different things (users and items), not two vectors of one thing."""
+    return emb.two_sided and recorded(emb, "data").get("kind", "bipartite") == "bipartite"
+
+
+def relations(emb: Embedding, data: Any, **options: Any) -> Affinity:
+    """Read a file, frame, graph or list of edges as data of the kind that was embedded."""
+    from softvec.affinity import Affinity, as_affinity
+
+    if isinstance(data, Affinity):
+        return data
+    kind = options.pop("kind", "bipartite" if two_kinds(emb) else "graph")
+    is_file = isinstance(data, str | os.PathLike)
+    if is_file and len(emb) and isinstance(emb.names[0], str):
+        options = {"ids": "string", **options}  # 007 stays 007
+    if kind == "graph" and recorded(emb, "data").get("directed") is True:
+        options = {"directed": True, **options}
+    return as_affinity(data, kind=kind, **options)
+
+
+def positions(names: Labels, wanted: Labels) -> NDArray[np.int64]:
+    """Return the row of each wanted name, -1 where there is none.
+
+    A text that is no name but writes an integer which is one stands for that integer: a file with one
+    name that is no number has all of them as text.
+    """
+    if names == wanted:
+        return np.arange(len(wanted), dtype=np.int64)
+    find = names._store.find
+    rows = np.fromiter((find(name) for name in wanted), np.int64, len(wanted))
+    for at in np.flatnonzero(rows < 0).tolist():
+        name: Hashable = wanted[at]
+        if isinstance(name, str) and name.isascii() and name.isdigit() and str(int(name)) == name:
+            rows[at] = find(int(name))
+    return rows
+
+
+def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
+    """Return which rows and columns of an embedding data relates: 1 at each pair of shape (n, m)."""
+    side = emb._side(among)
+    shape = (len(emb), len(side))
+    if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
+        if data.shape != shape:
+            raise InputError(
+                f"the known pairs have shape {data.shape}; expected {shape}, as the vectors have"
+            )
+        matrix = sparse.csr_array(data != 0)
+    else:
+        affinity = relations(emb, data, **options)
+        coo = affinity.matrix.tocoo()
+        i, j = positions(emb.names, affinity.rows)[coo.row], positions(side.names, affinity.columns)[coo.col]
+        both = (i >= 0) & (j >= 0)
+        if len(both) and not both.any():
+            raise InputError(
+                f"no known pair has both of its names among the vectors (first: {affinity.rows[0]!r}; "
+                f"the vectors have {emb.names[0]!r})"
+            )
+        matrix = sparse.csr_array((np.ones(both.sum(), bool), (i[both], j[both])), shape=shape)
+    matrix.sum_duplicates()
+    return matrix

@@ -1,0 +1,132 @@
+"""Whether the first line of a text table is a header, and how its numbers are written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from softvec.core.errors import InputError
+from softvec.read.roles import is_stamp, known_names, paired, word_of
+
+INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
+DIGITS = re.compile(rb"[+-]?[0-9]+")  # 007 names an item as well as 7 does
+GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
+_COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
+_POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
+_EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+
+def find_decimal(
+    rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[str]
+) -> tuple[bytes, bool]:
+    """Return the decimal mark of a table, and whether thousands are set apart in it."""
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal is {decimal!r}; expected '.' or ','")
+    for c in range(len(rows[0]) if rows else 0):
+        fields = [row[c] for row in rows if row[c]]
+        with_comma = [f for f in fields if b"," in f]
+        if delimiter == 59 and decimal is None and fields and _all(rb"[1-9][0-9]{0,2}\.[0-9]{3}", fields):
+            guesses.append(
+                f"numbers such as {fields[0].decode()} are read with a decimal point; decimal=',' if they "
+                "are thousands"
+            )
+        if not with_comma or not all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
+            continue
+        point = all(NUMBER.fullmatch(f) or _POINT.fullmatch(f) for f in fields)
+        comma = all(_COMMA.fullmatch(f) for f in fields)
+        if decimal == "," or (decimal is None and comma and not point):
+            return b",", any(b"." in f for f in fields)
+        if (
+            decimal is None
+            and point
+            and comma
+            and delimiter != 44
+            and all(map(_EITHER.fullmatch, with_comma))
+        ):
+            raise InputError(
+                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; say which with decimal=',' "
+                "or decimal='.'"
+            )
+        if point:
+            return b".", True
+    return (b"," if decimal == "," else b"."), False
+
+
+def _all(pattern: bytes, fields: list[bytes]) -> bool:
+    return all(re.fullmatch(pattern, f) for f in fields)
+
+
+def plain_number(field: bytes, mark: bytes) -> bytes:
+    """Return a number with a decimal point and without marks between thousands.
+
+    >>> plain_number(b"1.234,5", b","), plain_number(b"1,234.5", b".")
+    (b'1234.5', b'1234.5')
+    """
+    return field.replace(b".", b"").replace(b",", b".") if mark == b"," else field.replace(b",", b"")
+
+
+_MISSING = frozenset((b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b"."))
+
+
+def find_header(rows: list[list[bytes]], n_fields: int, wanted: Sequence[str] = ()) -> tuple[bool, list[str]]:
+    """Say whether the first line is a header, and what is not certain about that.
+
+    It is where the user names columns; where words stand above numbers or dates; where names such as source
+    and target, of one stem (gene_a, gene_b) or unlike all those below occur nowhere else. Words that never
+    occur again are a header too where the words of other lines mostly do, and that is said.
+    """
+    first = rows[0]
+    words = [f.decode("utf-8", "replace") for f in first]
+    if wanted and (set(wanted) <= set(words) or not any(NUMBER.fullmatch(f) for f in first)):
+        return True, []
+    below = [row for row in rows[1:] if len(row) == n_fields]
+    if len(first) == n_fields and first[0] == b"" and below and all(row[0] for row in below):
+        return len(set(first)) == len(first), []  # a corner left empty above the names of rows
+    if any(NUMBER.fullmatch(f) or is_stamp(f.decode("utf-8", "replace")) for f in first):
+        return False, []
+    elsewhere = {f for row in below for f in row}
+    again = any(f in elsewhere for f in first if f)
+    if below and len(first) in (n_fields, n_fields - 1) and _above_numbers(first, below, n_fields):
+        return (not again) or known_names(words) >= 2, []
+    known = known_names([word for word in words if len(word) > 1])
+    if again or not below:
+        return known >= 2 and not again, []
+    if known >= 2:
+        return True, []
+    return _unlike_the_rest(first, words, below)
+
+
+def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) -> bool:
+    """Whether a word of the first line stands above a column of numbers or dates."""
+    shift = n_fields - len(first)
+    for c, word in enumerate(first):
+        fields = [row[c + shift] for row in below if row[c + shift]]
+        if word in _MISSING or not fields:
+            continue
+        dates = all(is_stamp(f.decode("utf-8", "replace")) for f in fields)
+        if dates or all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
+            return True
+    return False
+
+
+def _unlike_the_rest(
+    first: list[bytes], words: list[str], below: list[list[bytes]]
+) -> tuple[bool, list[str]]:
+    """Judge a first line of words that never occur again."""
+    counts = Counter(f for row in below for f in row)
+    alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
+    plain = [bool(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word)) for word in words]
+    digits = all(any(chr(b).isdigit() for b in f) for row in below for f in row[:2])
+    pair = paired(words) is not None and word_of(words[0])[:3] not in {
+        f.decode("utf-8", "replace").lower()[:3] for row in below for f in row
+    }
+    shown = ", ".join(words[:4])
+    if len(below) > 1 and all(plain) and (digits or pair):
+        return True, []
+    if len(below) > 1 and alone <= 0.2 * len(below):
+        return True, [f"line 1 ({shown}) is taken for a header; header=False if it is data"]
+    if len(below) < 2:
+        return False, []
+    return False, [f"line 1 ({shown}) is taken for data; header=True if it is a header"]

@@ -1,0 +1,387 @@
+"""Which column of a table is what: source, target, weight, time, or none of them.
+
+Column names decide where they are known words; else what the columns hold. What is not certain comes back as
+a guess, one line each with the option that overrides it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softvec.core.errors import InputError
+
+ROLES = ("source", "target", "weight", "time")
+KNOWN = {
+    "source": "source src from from_id from_node fromnodeid i u head node1 node_1 id1 a start sender user "
+    "ego gene1 word1 source_id from_node_id subject node_i left user_id userid customer customer_id row "
+    "follower citing parent caller origin regulator author buyer employee",
+    "target": "target tgt dst dest destination to to_id to_node tonodeid j v tail node2 node_2 id2 b end "
+    "receiver item alter gene2 word2 target_id to_node_id object node_j right item_id itemid movie movie_id "
+    "movieid film product product_id column col followed followee cited child callee recipient seller",
+    "weight": "weight weights w value values count counts score strength rating n freq frequency "
+    "combined_score edge_weight number flow volume similarity correlation corr amount trips passengers "
+    "confidence probability prob affinity intensity duration total",
+    "time": "t time timestamp timestamps ts date datetime times tick year created_at start_time",
+}
+_KNOWN = {role: frozenset(words.split()) for role, words in KNOWN.items()}
+_TWO_KINDS = (
+    {"user", "user_id", "userid", "customer", "customer_id", "customerid", "reviewer", "reviewer_id"},
+    {"item", "item_id", "itemid", "movie", "movie_id", "movieid", "film", "product", "product_id", "song"},
+)
+_INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
+_SMALL_IS_CLOSE = frozenset(
+    ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
+     "evalue", "e_value", "padj")
+)  # fmt: skip
+_PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+_UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known of a column from its first rows."""
+
+    name: Any = None
+    numeric: bool = False  # numbers, apart from a few that may be mistakes
+    whole: bool = False  # all of them integers
+    stamps: bool = False  # dates and times
+    values: Sequence[Any] = ()  # of the sample: numbers of a numeric column, else text
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing stands in it."""
+        return not any(value is not None and value != "" for value in self.values)
+
+    @property
+    def running(self) -> bool:
+        """Whether it counts its rows, from 0 or 1."""
+        values = list(self.values)
+        return self.whole and len(values) > 2 and values in (_count(values, 0), _count(values, 1))
+
+    @property
+    def unix(self) -> bool:
+        """Whether it holds integers that read as seconds or milliseconds since 1970."""
+        values = self.values
+        inside = (low <= min(values) and max(values) <= high for low, high in _UNIX) if self.whole else ()
+        return len(values) > 1 and any(inside)
+
+    @property
+    def holds_names(self) -> bool:
+        """Whether it may name items: text or integers."""
+        return not self.empty and not self.stamps and (self.whole or not self.numeric)
+
+
+def _count(values: list[Any], start: int) -> list[int]:
+    return list(range(start, start + len(values)))
+
+
+@dataclass
+class Layout:
+    """The columns of a table, the role of some, and what was guessed about them."""
+
+    columns: Sequence[Column]
+    roles: dict[str, int]
+    guesses: list[str] = field(default_factory=list)
+    index: int | None = None  # a column that only counts rows
+
+    @property
+    def header(self) -> list[Any] | None:
+        """Column names, if there are any."""
+        return None if any(c.name is None for c in self.columns) else [c.name for c in self.columns]
+
+    def show(self, at: int) -> str:
+        """Return the name of a column, or its position."""
+        name = self.columns[at].name
+        return str(at) if name is None else str(name)
+
+    @property
+    def summary(self) -> str:
+        """Return "columns a -> b, weight w"; nothing where there is no choice and no name."""
+        if self.header is None and len(self.columns) == 2:
+            return ""
+        text = f"columns {self.show(self.roles['source'])} -> {self.show(self.roles['target'])}"
+        for role in ("weight", "time"):
+            if role in self.roles:
+                text += f", {role} {self.show(self.roles[role])}"
+        return text
+
+
+def word_of(name: Any) -> str:
+    """Return a column name as a plain word: lower case, underscores for blanks."""
+    word = str(name).strip().lower().replace(" ", "_").replace("-", "_")
+    return "" if word.startswith("unnamed:_") else word
+
+
+def known_names(header: Sequence[str]) -> int:
+    """Return how many of the column names are words for a source, a target, a weight or a time."""
+    return sum(any(word_of(name) in words for words in _KNOWN.values()) for name in header)
+
+
+def names_two_kinds(header: Sequence[Any] | None) -> bool:
+    """Whether column names tell of two kinds of items: users of some sort, and items of some sort.
+
+    >>> names_two_kinds(["userId", "movieId", "rating", "timestamp"])
+    True
+    """
+    words = {word_of(name) for name in header or ()}
+    return all(words & kind for kind in _TWO_KINDS)
+
+
+def paired(header: Sequence[Any]) -> tuple[int, int] | None:
+    """Return the first two columns named as a pair, such as gene_a and gene_b.
+
+    >>> paired(["idx", "protein1", "protein2", "score"]), paired(["from_city", "to_city"])
+    ((1, 2), (0, 1))
+    """
+    words = [word_of(name) for name in header]
+    for one, two in _PAIRS:
+        for i, left in enumerate(words):
+            stem = left[: -len(one)]
+            family = [word for word in words if stem and re.fullmatch(re.escape(stem) + r"(\d+|[a-z])", word)]
+            if left.endswith(one) and stem and stem + two in words and len(family) <= 2:
+                return i, words.index(stem + two)
+    for one, two in (("from_", "to_"), ("source_", "target_"), ("src_", "dst_")):
+        for i, left in enumerate(words):
+            if left.startswith(one) and two + left[len(one) :] in words:
+                return i, words.index(two + left[len(one) :])
+    return None
+
+
+def find_roles(
+    columns: Sequence[Column], wanted: Any = None, weight: Any = None, where: str = "the table"
+) -> Layout:
+    """Say which column plays which role.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    wanted : sequence or mapping, optional
+        The user's choice: (source, target), (source, target, weight) or a mapping from role to column;
+        names, or positions from 0.
+    weight : name or position, optional
+        The user's choice of the weights alone.
+    where : str
+        The table's name, for messages.
+
+    Examples
+    --------
+    >>> names = ["id", "to", "from", "w"]
+    >>> find_roles([Column(name, True, True, values=[5, 7, 6]) for name in names]).roles
+    {'source': 2, 'target': 1, 'weight': 3}
+    """
+    layout = Layout(columns, {})
+    header = layout.header
+    chosen = {} if weight is None else {"weight": position(header, len(columns), weight, where)}
+    if wanted is not None:
+        layout.roles = _chosen(header, len(columns), wanted, where)
+        if chosen and "weight" in layout.roles:
+            raise InputError(f"columns names a weight, and weight is {weight!r}; give one of them")
+        layout.roles |= chosen
+        return layout
+    layout.roles = chosen
+    by_name(layout)
+    _by_stamps(layout)
+    _set_index_apart(layout)
+    _ends(layout, where)
+    if "weight" not in layout.roles:
+        _weight(layout)
+    elif "weight" not in chosen:
+        _check_named_weight(layout, where)
+    order = {role: layout.roles[role] for role in ROLES if role in layout.roles}
+    layout.roles = order
+    return layout
+
+
+def _free(layout: Layout) -> list[int]:
+    taken = {*layout.roles.values(), layout.index}
+    return [at for at, column in enumerate(layout.columns) if at not in taken and not column.empty]
+
+
+def by_name(layout: Layout) -> None:
+    """Give roles to the columns whose names are known words, or name a pair."""
+    header = layout.header
+    if header is None:
+        return
+    both = [any(word_of(name) in _KNOWN[role] for name in header) for role in ("source", "target")]
+    pair = None if all(both) else paired(header)
+    if pair is not None:
+        layout.roles |= dict(zip(("source", "target"), pair))
+    for role in ROLES:
+        for at, name in enumerate(header):
+            free = role not in layout.roles and at not in layout.roles.values()
+            if free and word_of(name) in _KNOWN[role] and not layout.columns[at].empty:
+                layout.roles[role] = at
+
+
+def _by_stamps(layout: Layout) -> None:
+    """Find a column of dates or, from the third on, of Unix times."""
+    if "time" in layout.roles or len(layout.columns) < 3:
+        return
+    for at in _free(layout):
+        column = layout.columns[at]
+        if column.stamps or (at > 1 and column.unix):
+            layout.roles["time"] = at
+            return
+
+
+def _set_index_apart(layout: Layout) -> None:
+    """Leave out a column that counts the rows, where two others can name the ends of edges."""
+    named = {layout.roles.get("source"), layout.roles.get("target")}
+    for at in _free(layout):
+        column = layout.columns[at]
+        ends = [b for b in (*_free(layout), *named) if b is not None and b != at]
+        others = sorted({b for b in ends if layout.columns[b].holds_names})
+        if not column.running or len(others) < 2:
+            continue
+        texts = [b for b in others if not layout.columns[b].numeric]
+        known = column.name is not None and word_of(column.name) in _INDEX
+        ids = {value for b in others for value in layout.columns[b].values}
+        if not known and len(texts) < 2 and None not in named:
+            continue  # the ends are known: any other column is no matter
+        if not known and len(texts) < 2 and not _alike(layout, others):
+            return  # edges from 0, 1, 2, ...: the others are no pair of ends
+        if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
+            layout.guesses.append(
+                f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers occur "
+                "in others; if it only numbers the rows, name the ends of edges with columns="
+            )
+            return
+        layout.index = at
+        if not known and len(texts) < 2:
+            layout.guesses.append(
+                f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; if it names items, say so "
+                "with columns="
+            )
+        return
+
+
+def _alike(layout: Layout, ends: list[int]) -> bool:
+    """Whether two columns name the same items: their values overlap."""
+    left, right = (set(layout.columns[at].values) for at in ends[:2])
+    return len(left & right) >= 0.3 * len(left | right)
+
+
+def _most_alike(layout: Layout, texts: list[int]) -> tuple[int, int]:
+    """Return the two of several columns of names that share the most of them, or the first two."""
+    values = {at: set(layout.columns[at].values) for at in texts}
+    return max(
+        ((a, b) for k, a in enumerate(texts) for b in texts[k + 1 :]),
+        key=lambda pair: len(values[pair[0]] & values[pair[1]]),
+    )
+
+
+def _ends(layout: Layout, where: str) -> None:
+    missing = [role for role in ("source", "target") if role not in layout.roles]
+    if not missing:
+        return
+    free = _free(layout)
+    free.sort(key=lambda at: not layout.columns[at].holds_names)  # stable: decimals come last
+    if len(free) < len(missing):
+        n = len(layout.columns)
+        raise InputError(
+            f"{where} has {n} column{'s' * (n != 1)}; edges need two, a source and a target; name them with "
+            "columns="
+        )
+    texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
+    if len(missing) == 2 and len(texts) > 2:
+        free = [*_most_alike(layout, texts), *free]
+    layout.roles |= dict(zip(missing, free))
+    rest = [at for at in texts if at not in layout.roles.values()]
+    if rest:
+        ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
+        layout.guesses.append(
+            f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; name "
+            "them with columns="
+        )
+
+
+def _weight(layout: Layout) -> None:
+    """Take the only column of numbers that is left for the weights; from more than one, none."""
+    columns, header = layout.columns, layout.header
+    free = _free(layout)
+    numbers = [at for at in free if columns[at].numeric and not columns[at].running]
+    if header is None and len(columns) > 3 and numbers and numbers[0] == 2:
+        numbers = [2]  # KONECT's order: source, target, weight, time
+        if "time" not in layout.roles:
+            layout.guesses.append(
+                f"column 2 of {len(columns)} is taken for the weight; weighted=False if it is not"
+            )
+        layout.roles["weight"] = 2
+    elif len(numbers) == 1 and len(free) == 1:
+        at = layout.roles["weight"] = numbers[0]
+        if header is not None:
+            _judge_weight(layout, at)
+    elif numbers and header is not None:
+        shown = ", ".join(layout.show(at) for at in numbers[:4])
+        layout.guesses.append(
+            f"no weights are used, though there are numbers in {shown}; name one with weight="
+        )
+
+
+def _judge_weight(layout: Layout, at: int) -> None:
+    word, shown = word_of(layout.columns[at].name), layout.show(at)
+    if word in _SMALL_IS_CLOSE:
+        layout.guesses.append(
+            f"column {shown} is used as the weight as it is, so that large values mean close items; convert "
+            "it if small ones do, or pass weighted=False"
+        )
+    elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
+        layout.guesses.append(f"column {shown} is used as the weight; weighted=False if it is none")
+
+
+def _check_named_weight(layout: Layout, where: str) -> None:
+    """A column called weight that holds no numbers: refused where it looks like numbers, else not used."""
+    column = layout.columns[layout.roles["weight"]]
+    if column.numeric:
+        return
+    texts = [str(value) for value in column.values if value not in (None, "")]
+    if all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
+        return  # numbers that came as text
+    digits = [text for text in texts if re.match(r"[^A-Za-z]{0,3}\d", text)]
+    if len(digits) > 0.5 * len(texts):
+        raise InputError(
+            f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r}); convert it, "
+            "or pass weighted=False"
+        )
+    layout.guesses.append(f"column {column.name} holds no numbers and is not used; weighted=False to say so")
+    del layout.roles["weight"]
+
+
+def _chosen(header: Sequence[Any] | None, n_columns: int, wanted: Any, where: str) -> dict[str, int]:
+    if isinstance(wanted, str) or not isinstance(wanted, Mapping | Sequence):
+        raise InputError(
+            f"columns is {wanted!r}; expected (source, target), (source, target, weight) or a mapping "
+            f"such as {{'source': 'from', 'target': 'to'}}"
+        )
+    if not isinstance(wanted, Mapping):
+        wanted = dict(zip(("source", "target", "weight"), wanted))
+    unknown = set(wanted) - set(ROLES)
+    if unknown or not {"source", "target"} <= set(wanted):
+        raise InputError(
+            f"columns has {sorted(map(str, wanted))}; expected source and target, and perhaps weight and time"
+        )
+    return {role: position(header, n_columns, at, where) for role, at in wanted.items() if at is not None}
+
+
+def position(header: Sequence[Any] | None, n_columns: int, column: Any, where: str) -> int:
+    """Return the position of a column given by its name or its position."""
+    names = list(header) if header is not None else []
+    if column in names:
+        if names.count(column) > 1:
+            raise InputError(f"{where} has {names.count(column)} columns {column!r}; give positions from 0")
+        return names.index(column)
+    if isinstance(column, int | np.integer) and 0 <= column < n_columns:
+        return int(column)
+    shown = ", ".join(map(repr, names)) if header is not None else f"numbers 0 to {n_columns - 1}"
+    raise InputError(f"{where} has no column {column!r}; its columns are {shown}")
+
+
+def is_stamp(text: str) -> bool:
+    """Whether a text is a date or a time stamp in ISO's form."""
+    return _STAMP.fullmatch(text) is not None

@@ -1,0 +1,118 @@
+"""One harness for each reader: read a file and use what was read, as a program would."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softvec import Embedding
+from softvec.affinity.files import read_names
+from softvec.api import to_affinity
+from softvec.core.errors import InputError
+from softvec.fit.checkpoint import Checkpoint
+from softvec.names import Labels
+from softvec.read.labels import read_labels
+
+
+class NotFinite(Exception):
+    """A reader accepted NaN or infinite values."""
+
+
+def _finite(values: Any) -> None:
+    if values is not None and not np.isfinite(values).all():
+        raise NotFinite
+
+
+def read_data(path: Path, **options: Any) -> None:
+    """Read data to embed, and multiply with its operator."""
+    affinity = to_affinity(path, **options)
+    n, m = affinity.shape
+    _finite(affinity.operator @ np.ones((m, 3)))
+    _finite(affinity.operator.T @ np.ones((n, 3)))
+    _finite(affinity.operator.row_sums())
+    if affinity.counts is not None:
+        _finite(affinity.counts.data)
+    for labels in (affinity.rows, affinity.columns):
+        assert len(list(labels)) == len(labels)
+    assert isinstance(repr(affinity), str)
+
+
+def read_embedding(path: Path, *, mmap: bool = False) -> None:
+    """Read vectors, look them up, search them."""
+    emb = Embedding.load(path, mmap=mmap)
+    if not mmap:  # mapped vectors are left unread
+        _finite(emb.vectors)
+        _finite(emb.context_vectors)
+    _finite(emb.sizes)
+    assert len(list(emb.names)) == len(emb)
+    assert emb.names.index(emb.names[len(emb) - 1]) < len(emb)
+    if emb.context_names is not None:
+        assert len(list(emb.context_names)) == len(emb.context_names)
+    assert isinstance(repr(emb) + emb._repr_html_(), str)
+    if len(emb) > 1 and not mmap:
+        emb.most_similar(emb.names[0], n=2)
+
+
+def read_groups(path: Path) -> None:
+    """Read labels of eight items."""
+    groups = read_labels(path, Labels([f"n{i}" for i in range(8)]))
+    assert len(groups.texts) == 8
+    assert groups.members.sum() >= 0
+
+
+def read_checkpoint(path: Path) -> None:
+    """Read a checkpoint."""
+    loaded = Checkpoint(path, 1, "key").load()
+    if loaded is not None:
+        _finite(loaded[0].X)
+
+
+READERS: dict[str, Any] = {
+    "data": read_data,
+    "vectors": read_embedding,
+    "mapped": lambda path, **options: read_embedding(path, mmap=True, **options),
+    "labels": read_groups,
+    "names": read_names,
+    "checkpoint": read_checkpoint,
+}
+
+
+def outcome(reader: str, path: Path, options: dict[str, Any]) -> tuple[str, str]:
+    """Read a file; return ``refused``, ``accepted`` or what went wrong, and its message."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            READERS[reader](path, **options)
+        except InputError as error:
+            clear = "\n" not in str(error).strip()
+            return ("refused", str(error)) if clear else ("exception", f"several lines: {error}")
+        except NotFinite:
+            return "not_finite", ""
+        except MemoryError as error:
+            return "memory", f"{type(error).__name__}: {error}"
+        except Exception as error:
+            return "exception", f"{type(error).__name__}: {error} at {_place(error)}"
+    return "accepted", ""
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of softvec in a traceback."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if "softvec" in file:
+            place = f"{Path(file).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def use_compiled_kernels() -> None:
+    """Send small files, too, to the compiled kernels that large ones go to."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("softvec.") and hasattr(module, "_SMALL"):
+            module._SMALL = -1  # type: ignore[attr-defined]

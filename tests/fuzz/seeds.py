@@ -1,0 +1,243 @@
+"""Small valid files of every format that softvec reads; each is where mutations start from."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A file, the reader it goes to, and the files that stand beside it."""
+
+    reader: str
+    name: str
+    data: bytes
+    beside: dict[str, bytes] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _matrix(n: int = 8, m: int = 8) -> sparse.csr_array:
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((n, m)) < 0.4, rng.random((n, m)).round(3), 0.0)
+    return sparse.csr_array(dense)
+
+
+def _symmetric(n: int = 8) -> sparse.csr_array:
+    A = _matrix(n, n)
+    return sparse.csr_array(A + A.T)
+
+
+def _bytes(write: Callable[[Any], Any]) -> bytes:
+    buffer = io.BytesIO()
+    write(buffer)
+    return buffer.getvalue()
+
+
+def _texts() -> Iterator[tuple[str, bytes]]:
+    pairs = b"".join(b"n%d n%d\n" % (i, (i * 3 + 1) % 11) for i in range(11))
+    yield "edges.txt", b"# a comment\n" + pairs
+    yield "integers.txt", b"".join(b"%d %d %d.5\n" % (i, (i * 3 + 1) % 11, i + 1) for i in range(11))
+    yield "header.csv", b"source,target,weight\nann,bob,1\nbob,cyd,2.5\ncyd,ann,1e-3\n"
+    yield "quoted.csv", b'"from","to"\n"ann, b","bob"\n"bob","c ""y"" d"\n'
+    yield "shop.tsv", b"user\titem\trating\nann\ttea\t3\nbob\ttea\t1\nbob\trum\t5\n"
+    yield (
+        "contacts.txt",
+        b"t i j\n" + b"".join(b"%d %d %d\n" % (20 * k, k % 5, (k + 1) % 5) for k in range(20)),
+    )
+    yield "words.txt", b"the cat sat on the mat\nthe dog sat on the log and the cat ran\nall is well\n"
+    yield (
+        "features.csv",
+        b"".join(b"%s,%d.25,0.5,-1.5e-2,%d.75\n" % (b"abcdefg"[i : i + 1], i, 9 - i) for i in range(7)),
+    )
+    yield "utf16.txt", "añn bøb\nbøb çyd\n".encode("utf-16")
+    yield "edges.txt.gz", gzip.compress(pairs * 3, mtime=0)
+    yield "edges.txt.bz2", bz2.compress(pairs)
+    yield "edges.txt.xz", lzma.compress(pairs)
+    import pyarrow as pa
+
+    yield "edges.txt.zst", pa.compress(pairs, codec="zstd", asbytes=True)
+
+
+def _matrix_market() -> Iterator[tuple[str, bytes]]:
+    from scipy.io import mmwrite
+
+    A, S = _matrix(), _symmetric()
+    yield "general.mtx", _bytes(lambda f: mmwrite(f, A))
+    yield "symmetric.mtx", _bytes(lambda f: mmwrite(f, S, symmetry="symmetric"))
+    yield "array.mtx", _bytes(lambda f: mmwrite(f, A.toarray()))
+    yield "array_symmetric.mtx", _bytes(lambda f: mmwrite(f, S.toarray(), symmetry="symmetric"))
+    yield "pattern.mtx", _bytes(lambda f: mmwrite(f, sparse.coo_array(A != 0), field="pattern"))
+    yield "rectangular.mtx.gz", gzip.compress(_bytes(lambda f: mmwrite(f, _matrix(6, 9))), mtime=0)
+
+
+def _numpy() -> Iterator[tuple[str, bytes]]:
+    A = _matrix()
+    for kind in ("csr", "csc", "coo", "bsr", "dia"):
+        made = A.asformat(kind)
+        yield f"{kind}.npz", _bytes(lambda f, m=made, z=kind == "csc": sparse.save_npz(f, m, compressed=z))
+    yield "wide.npz", _bytes(lambda f: sparse.save_npz(f, _matrix(5, 12), compressed=False))
+    yield "dense.npz", _bytes(lambda f: np.savez(f, A.toarray()))
+    parts = {"format": b"csr", "shape": A.shape, "data": A.data, "indices": A.indices, "indptr": A.indptr}
+    names = {"rows.utf8": np.frombuffer(b"abcdefgh", np.uint8), "rows.offsets": np.arange(9)}
+    yield "named.npz", _bytes(lambda f: np.savez(f, **parts, **names))
+    yield "square.npy", _bytes(lambda f: np.save(f, A.toarray()))
+    yield "counts.npy", _bytes(lambda f: np.save(f, np.asfortranarray((A.toarray() * 9).astype(np.int16))))
+    yield "tall.npy", _bytes(lambda f: np.save(f, _matrix(9, 4).toarray().astype(np.float32)))
+    yield "square.npy.gz", gzip.compress(_bytes(lambda f: np.save(f, A.toarray())), mtime=0)
+
+
+def _matlab() -> Iterator[tuple[str, bytes]]:
+    from scipy.io import savemat
+
+    A = _matrix()
+    names = np.array([f"n{i}" for i in range(8)], dtype=object)
+    for label, content in {
+        "sparse": {"network": sparse.csc_array(A), "names": names},
+        "dense": {"M": A.toarray(), "other": np.arange(4.0)},
+        "bool": {"M": sparse.csc_array(A != 0)},
+        "struct": {"M": A.toarray(), "info": {"a": 1, "b": "text", "c": {"d": [1, 2]}}},
+        "text": {"names": np.array([f"n{i}" for i in range(8)]), "M": A.toarray().astype(np.int32)},
+    }.items():
+        for packed in (False, True):
+            yield (
+                f"{label}{'_z' * packed}.mat",
+                _bytes(lambda f, c=content, p=packed: savemat(f, c, do_compression=p)),
+            )
+    yield "four.mat", _bytes(lambda f: savemat(f, {"M": A.toarray()}, format="4"))
+    yield "four_sparse.mat", _bytes(lambda f: savemat(f, {"M": sparse.csc_array(A)}, format="4"))
+
+
+def _arrow() -> Iterator[tuple[str, bytes]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import feather
+
+    rng = np.random.default_rng(1)
+    n = 12
+    names = [f"näme{i % 7}" for i in range(n)]
+    edges = pa.table({"source": names, "target": names[::-1], "weight": rng.random(n)})
+    timed = pa.table({"time": np.arange(n), "source": np.arange(n) % 5, "target": np.arange(n) % 3})
+    coded = pa.table({"source": pa.array(names).dictionary_encode(), "target": pa.array(names[::-1])})
+    wide = pa.table({"name": names, **{f"c{j}": rng.random(n) for j in range(4)}})
+    square = pa.table({f"c{j}": rng.random(5) for j in range(5)})
+
+    def ipc(table: Any, stream: bool, **options: Any) -> bytes:
+        sink = pa.BufferOutputStream()
+        make = pa.ipc.new_stream if stream else pa.ipc.new_file
+        with make(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+            writer.write_table(table, max_chunksize=5)
+        return sink.getvalue().to_pybytes()
+
+    for label, table in {
+        "edges": edges,
+        "timed": timed,
+        "coded": coded,
+        "wide": wide,
+        "square": square,
+    }.items():
+        yield f"{label}.arrow", ipc(table, False)
+        yield f"{label}_stream.arrow", ipc(table, True)
+        yield f"{label}.parquet", _bytes(lambda f, t=table: pq.write_table(t, f))
+    yield "edges_zstd.arrow", ipc(edges, False, compression="zstd")
+    yield "edges.feather", _bytes(lambda f: feather.write_feather(edges, f, compression="lz4"))
+    yield (
+        "plain.parquet",
+        _bytes(
+            lambda f: pq.write_table(edges, f, compression="none", use_dictionary=False, row_group_size=5)
+        ),
+    )
+
+
+def _graphs() -> Iterator[tuple[str, bytes]]:
+    import networkx as nx
+
+    graph = nx.Graph([("ann", "bob", {"weight": 2.0}), ("bob", "cyd", {"weight": 0.5})])
+    yield "friends.graphml", _bytes(lambda f: nx.write_graphml_xml(graph, f))
+    yield "friends.gml", _bytes(lambda f: nx.write_gml(graph, f))
+    yield "directed.gml", _bytes(lambda f: nx.write_gml(nx.DiGraph([(0, 1), (1, 2)]), f))
+
+
+def _vectors() -> Iterator[Seed]:
+    from softvec import Embedding
+
+    rng = np.random.default_rng(2)
+    n, d = 9, 4
+    V = rng.standard_normal((n, d)).astype(np.float32)
+    texts = [f"wörd{i}" for i in range(n)]
+    kinds: dict[str, dict[str, Any]] = {
+        "words": {"names": texts, "sizes": np.arange(n) + 1.0},
+        "range": {"names": None},
+        "integers": {"names": [3 * i + 1 for i in range(n)]},
+        "pairs": {"names": [(f"n{i % 3}", i) for i in range(n)]},
+        "mixed": {"names": [*texts[:-1], 7]},
+        "shop": {"names": texts, "context_vectors": V[:5] + 1, "context_names": list("abcde")},
+    }
+    suffixes = ("svec", "vec", "bin", "parquet", "feather", "csv", "tsv", "npy", "vec.gz")
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind, more in kinds.items():
+            for suffix in suffixes if kind in ("words", "integers", "shop") else ("svec", "parquet"):
+                for old in Path(folder).iterdir():
+                    old.unlink()
+                path = Path(folder) / f"{kind}.{suffix}"
+                Embedding(V, **more).save(path)
+                beside = {p.name: p.read_bytes() for p in Path(folder).iterdir() if p != path}
+                yield Seed("vectors", path.name, path.read_bytes(), beside)
+                if suffix in ("svec", "npy"):
+                    yield Seed("mapped", path.name, path.read_bytes(), beside)
+    yield Seed("vectors", "glove.txt", b"the 0.1 0.2 0.3\nof 0.25 -1e-3 0.5\nnew york 1 2 3\n")
+
+
+def _labels() -> Iterator[Seed]:
+    yield Seed("labels", "codes.npy", _bytes(lambda f: np.save(f, np.array([0, 1, -1, 2, 1, 0, 0, 2]))))
+    yield Seed("labels", "several.npy", _bytes(lambda f: np.save(f, (_matrix() > 0).toarray())))
+    yield Seed("labels", "texts.npy", _bytes(lambda f: np.save(f, np.array(list("abcabcab")))))
+    yield Seed(
+        "labels", "several.npz", _bytes(lambda f: sparse.save_npz(f, sparse.csr_array(_matrix() != 0)))
+    )
+    yield Seed("labels", "plain.npz", _bytes(lambda f: sparse.save_npz(f, _matrix(), compressed=False)))
+    lines = b"".join(b"n%d\tclass %d\n" % (i, i % 3) for i in range(8))
+    yield Seed("labels", "labels.tsv", lines)
+    yield Seed("labels", "labels.txt.gz", gzip.compress(lines.replace(b"\t", b","), mtime=0))
+    yield Seed("names", "names.txt", b"ann\nbob\ncyd\n")
+
+
+def _checkpoints() -> Iterator[Seed]:
+    import json
+
+    meta = {"format": 1, "key": "key", "epoch": 3, "seed": 5, "history": {"loss": [1.0, 0.5, 0.4]}}
+    arrays = {
+        "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8),
+        "X": np.ones((6, 3), np.float32),
+        "labels": np.zeros(6, np.int64),
+    }
+    yield Seed("checkpoint", "run.npz", _bytes(lambda f: np.savez(f, **arrays)))
+
+
+def seeds() -> list[Seed]:
+    """Return all seeds, in an order that does not change."""
+    found: list[Seed] = []
+    for make in (_texts, _matrix_market, _numpy, _matlab, _arrow, _graphs):
+        found += [Seed("data", name, data) for name, data in make()]
+    for name, data in (*_numpy(), *_texts()):
+        if name.startswith(("csr", "tall", "features")):
+            found.append(Seed("data", name, data, options={"kind": "features", "n_neighbors": 2}))
+        if name.startswith(("square", "dense", "tall")):
+            found.append(Seed("data", name, data, options={"kind": "dense"}))
+        if name.startswith(("wide", "edges.txt")):
+            found.append(Seed("data", name, data, options={"kind": "bipartite"}))
+    for make in (_vectors, _labels):
+        found += list(make())
+    return [*found, *_checkpoints()]
