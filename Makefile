@@ -36,7 +36,7 @@ fuzz: $(STAMP)
 test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]' 'pyparsing<3.3'
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]' 'pyparsing==3.2.*'
 	.venv-lowest/bin/python -m pytest -m 'not slow' -W default
 
 # The bits of fits, the text of commands and the public names, against the record in tools/behaviour.json.
