@@ -17,7 +17,8 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
     """Return a read-only (n, d) float32 array; a memory-mapped one stays on disk, unread."""
     try:
         given = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
-        X = np.array(given, dtype=np.float32, copy=(copy and given.flags.writeable) or None, order="C")
+        convert = np.array if copy and given.flags.writeable else np.asarray
+        X = convert(given, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} cannot be read as rows of numbers: {error}") from error
     if X.ndim != 2 or X.shape[1] == 0:

@@ -22,7 +22,7 @@ class Reconstruction:
     Attributes
     ----------
     scores : Scores
-        ``mae``: mean over the snapshots of |predicted - true| number of infected, counted as asked for;
+        ``mae``: mean over the snapshots of ``|predicted - true|`` infected nodes, counted as asked for;
         ``mae_states`` and ``mae_probabilities``, counted either way; ``accuracy`` and ``majority`` over the
         unobserved states; ``n_observed``.
     times : ndarray of shape (T,)

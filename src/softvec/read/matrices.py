@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
@@ -94,11 +95,19 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(printable(name) for name in islice(names, 8))
 
 
-def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
+def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
+    """Call SciPy's ``loadmat``; where SciPy has the choice (1.17 and later), sparse variables are arrays."""
     from scipy.io import loadmat
 
+    if "spmatrix" in inspect.signature(loadmat).parameters:
+        options["spmatrix"] = False
+    loaded: dict[str, Any] = loadmat(stream, **options)
+    return loaded
+
+
+def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
     with reading(source.name, "MATLAB file"):
-        loaded = loadmat(stream)
+        loaded = load_mat(stream)
     return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
 
