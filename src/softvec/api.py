@@ -16,43 +16,28 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
-from softvec.core.checks import integer
+from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
 from softvec.embedding.stability import measure
-from softvec.fit import Fit, Settings, prepared
+from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
+from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
+from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
 from softvec.fit.refine import ROUNDS, can_refine, refine
+from softvec.fit.run import seed_of
+from softvec.fit.settings import EMBED_OPTIONS
 from softvec.operators import Powers, Sparse, row_normalize
 
-# The defaults of embed, in one place. What is not named here is the default of `Settings`.
-N_COMPONENTS = 128
-WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
-# Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
-# word's weight in the softmax grows with its count as in word2vec's negative sampling.
-SUBSAMPLE = 1e-5
-BASE_MEASURE = {"corpus": 0.75}
-# Graphs: the scores of 20 epochs are those of 30 (benchmarks/defaults.py).
-FIT_DEFAULTS: dict[str, dict[str, Any]] = {
-    "corpus": {"regularization": 0.0, "beta": 12.0},
-    "graph": {"n_epochs": 20},
-}
-# Graphs: half of the mean number of neighbours, within these bounds (benchmarks/defaults.py). Few neighbours
-# say little about an item, and a sharp softmax would learn their accidents.
-GRAPH_BETA = (3.0, 6.0)
-# Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
-SHRINKAGE = {"graph": 0.5}
 # A fit that goes on from an Embedding, where it is not done by rounds (softvec.fit.refine).
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
-FIT_OPTIONS = (
-    "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
-    "constraint", "normalizer", "dtype", "tol", "base_measure", "shrinkage",
-    "checkpoint", "checkpoint_every",
-)  # fmt: skip
+FIT_OPTIONS = (*EMBED_OPTIONS, "base_measure", "shrinkage", "view")
+# What several views of a graph have their own of: an option among these asks for one fit.
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
 
 
 def embed(
@@ -109,6 +94,9 @@ def embed(
         for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
         neighbours short: of m of them, on average a, the length is sqrt(m / (m + s a)); 0.5 for undirected
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
+        ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
+        turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
+        nodes have 16 neighbours or more on average and no option asks for a single fit.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -128,6 +116,9 @@ def embed(
     fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     if isinstance(fit.get("init"), Embedding):
         walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
+    own_walk = walk_length is not None or "length" in options or isinstance(data, Affinity)
+    if own_walk and fit.setdefault("view", "walk") == "fused":
+        raise InputError("view='fused' has walks of its own; leave out walk_length")
     affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
     ready = time.perf_counter()
     emb = embed_affinity(
@@ -164,7 +155,7 @@ def to_affinity(
         affinity = _subsampled(affinity)
     plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
     if walk_length is None and plain:
-        walk_length = WALK_LENGTH.get(affinity.kind)
+        walk_length = recipe_of(affinity.kind).walk_length
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
     if not affinity.symmetric:
@@ -179,18 +170,21 @@ def to_affinity(
 
 
 def _subsampled(affinity: Affinity) -> Affinity:
-    """Let words above the frequency SUBSAMPLE count less as context, by sqrt(SUBSAMPLE / frequency).
+    """Let words above the frequency of the recipe count less as context, by sqrt(limit / frequency).
 
     The same as the option ``subsample`` of :func:`softvec.affinity.cooccurrence`: there the weights of rows
     cancel in the normalisation, so those of columns are all there is to it.
     """
     if affinity.counts is None or affinity.parameters.get("length", 1) != 1:
         return affinity
+    limit = recipe_of(affinity.kind).subsample
+    if limit is None:
+        return affinity
     share = affinity.sizes / affinity.sizes.sum()
-    weight = np.minimum(1.0, np.sqrt(SUBSAMPLE / share))
+    weight = np.minimum(1.0, np.sqrt(limit / share))
     dangling = str(affinity.parameters.get("dangling", "zero"))
     operator = row_normalize(Sparse(affinity.counts, col_scale=weight), dangling)
-    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": SUBSAMPLE})
+    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": limit})
 
 
 def check_length(length: Any) -> int:
@@ -253,13 +247,15 @@ class _Job:
             n_components = _same_components(n_components, old)
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
             fit = {**_UPDATE, **continued(old), **fit}
-        fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
+        self.view = _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit)
+        fit.pop("view", None)
+        fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity.kind, affinity.counts), **fit}
         self.n_components = N_COMPONENTS if n_components is None else n_components
-        self.power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
+        self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
         if check:
-            refuse_if_too_big(affinity, self.n_components, fit)
+            refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
     def run(self, seed: int | None) -> Embedding:
@@ -267,6 +263,8 @@ class _Job:
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
+        if self.view == "fused":
+            return self._fused(options, started)
         operator = prepared(affinity.operator, options.normalize)
         if old is not None and self.quick and can_refine(options):
             with workers(options.n_jobs) as pool:
@@ -274,10 +272,10 @@ class _Job:
             options, rounds = replace(options, init=X, n_epochs=0), ROUNDS
         found = run(operator, options, item_weight=self.item_weight, warm=old is not None, stacklevel=5)
         if self.shrinkage:
-            _shorten(found.state.X, affinity, self.shrinkage)
+            found.state.X *= self._lengths().astype(found.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
-        parameters |= {"shrinkage": self.shrinkage} | ({"rounds": rounds} if rounds else {})
+        parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
         emb = Embedding(
             found.state.X,
             affinity.rows,
@@ -290,12 +288,61 @@ class _Job:
                 "parameters": parameters,
                 "history": {key: values.tolist() for key, values in found.history.items()},
                 "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
+                "softmax": self._softmax(found.state.X, found.state.Y, found.seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
             extras=_extras(found, found.state.Y is not None),
             copy=False,
         )
         return emb if old is None else emb.align(old)
+
+    def _fused(self, settings: Settings, started: float) -> Embedding:
+        """Fit several views of a graph and fuse them."""
+        affinity = self.affinity
+        seed, A = seed_of(settings.random_state), affinity.counts
+        assert A is not None
+        X, fits = views.fit_views(A, settings, seed, self._lengths(), stacklevel=5)
+        parameters = {
+            "n_components": settings.n_components,
+            "view": "fused",
+            "views": [asdict(view) for view in views.FUSED],
+            "shrinkage": self.shrinkage,
+            "base_measure": 0.0,
+            "constraint": "none",
+            "random_state": settings.random_state,
+            "seed": seed,
+        }
+        history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
+        history["epoch"] = np.arange(len(history["epoch"]))
+        return Embedding(
+            X,
+            affinity.rows,
+            sizes=affinity.sizes,
+            provenance={
+                "softvec": __version__,
+                "data": self.data(),
+                "parameters": parameters,
+                "history": {key: values.tolist() for key, values in history.items()},
+                "diagnosis": None,
+                "softmax": self._softmax(X, None, seed),
+                "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
+            },
+            copy=False,
+        )
+
+    def _lengths(self) -> NDArray[np.float64]:
+        """Return the lengths that the numbers of neighbours ask for."""
+        counts = self.affinity.counts
+        assert counts is not None
+        return length_of(np.diff(counts.indptr), self.shrinkage, mean_neighbours(counts))
+
+    def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
+        """Return the two numbers that turn vectors of a graph into probabilities of a step of its walk."""
+        affinity = self.affinity
+        if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
+            return None
+        result = calibrate(X, affinity.counts, affinity.sizes, seed)
+        return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
@@ -309,7 +356,7 @@ class _Job:
             **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
         }
         if self.shrinkage and affinity.counts is not None:
-            data["mean_neighbours"] = _mean_neighbours(affinity.counts)
+            data["mean_neighbours"] = mean_neighbours(affinity.counts)
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -323,25 +370,35 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
     return old.n_components
 
 
-def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from `Settings`."""
-    found = FIT_DEFAULTS.get(affinity.kind, {})
-    if affinity.kind != "graph" or affinity.counts is None:
-        return found
-    beta = _mean_neighbours(affinity.counts) / 2
-    return {**found, "beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
+def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]) -> str:
+    """Return "walk" for one fit, "fused" for several views of a graph.
+
+    An option that only a single fit has asks for the walk; so does a sparse graph, or a directed one.
+    """
+    view = choice("view", fit.get("view", "auto"), VIEWS)
+    given = [name for name in _ONE_FIT if name in fit]
+    reason = ""
+    if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
+        reason = f"it is for graphs, and this is {affinity.kind} data"
+    elif affinity.details.get("directed", False) or fit.get("symmetric", True) is False:
+        reason = "it is for undirected graphs with one set of vectors"
+    elif given or old is not None:
+        reason = f"it has settings of its own; leave out {', '.join(given) or 'init'}"
+    elif n_components < 8:
+        reason = "it needs at least 8 dimensions"
+    if view == "fused" and reason:
+        raise InputError(f"view='fused' cannot be used here: {reason}")
+    dense = not reason and mean_neighbours(affinity.counts) >= DENSE  # type: ignore[arg-type]
+    return "fused" if view == "fused" or (view == "auto" and dense) else "walk"
 
 
-def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
+def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
     """Return how many epochs a fit with these options takes."""
+    old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
+    if _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit) == "fused":
+        return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    return int({"n_epochs": Settings.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
-
-
-def _mean_neighbours(counts: Any) -> float:
-    """Return the mean number of entries in a row, of the rows that have any."""
-    neighbours = np.diff(counts.indptr)
-    return float(neighbours[neighbours > 0].mean())
+    return int({**fit_defaults(affinity.kind, affinity.counts), **update, **fit}["n_epochs"])
 
 
 def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:
@@ -349,7 +406,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
     if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
         measured = known and not affinity.details.get("directed", False)
-        return SHRINKAGE.get(affinity.kind, 0.0) if measured else 0.0
+        return recipe_of(affinity.kind).shrinkage if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:
@@ -357,14 +414,6 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
             "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
         )
     return float(shrinkage)
-
-
-def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
-    """Scale unit vectors in place to the lengths that their numbers of neighbours ask for."""
-    counts = affinity.counts
-    assert counts is not None
-    lengths = length_of(np.diff(counts.indptr), shrinkage, _mean_neighbours(counts))
-    X *= lengths.astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
