@@ -295,7 +295,7 @@ class _Job:
             extras=_extras(found, found.state.Y is not None),
             copy=False,
         )
-        return emb if old is None else emb.align(old)
+        return emb if old is None or rounds else emb.align(old)  # rounds keep the frame
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
