@@ -26,8 +26,8 @@ from softvec.embedding.stability import measure
 from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.refine import ROUNDS, can_refine, refine
-from softvec.operators import Powers, Sparse, row_normalize
+from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
+from softvec.operators import Operator, Powers, Sparse, row_normalize
 
 # The defaults of embed, in one place. What is not named here is the default of `Options`.
 N_COMPONENTS = 128
@@ -103,7 +103,7 @@ def embed(
         default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
-        of their neighbours. Most often two rounds suffice in place of all epochs; options that ask for
+        of their neighbours. Most often two epochs and one round suffice; options that ask for
         another fit (``n_epochs``, ``learning_rate``, ...) run epochs from there.
         ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
         for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
@@ -268,11 +268,11 @@ class _Job:
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Options(self.n_components, random_state=seed, **{**self.fit, **start})
         operator = prepared(affinity.operator, options.normalize)
+        settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
         if old is not None and self.quick and can_refine(options):
-            with workers(options.n_jobs) as pool:
-                X = refine(operator, options.init, options.beta, pool, item_weight=self.item_weight)
-            options, rounds = replace(options, init=X, n_epochs=0), ROUNDS
-        found = run(operator, options, item_weight=self.item_weight, warm=old is not None, stacklevel=5)
+            found, rounds = self._refined(operator, options, settings), 1
+        else:
+            found = run(operator, options, **settings)
         if self.shrinkage:
             _shorten(found.state.X, affinity, self.shrinkage)
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
@@ -295,7 +295,16 @@ class _Job:
             extras=_extras(found, found.state.Y is not None),
             copy=False,
         )
-        return emb if old is None or rounds else emb.align(old)  # rounds keep the frame
+        return emb if old is None else emb.align(old)
+
+    def _refined(self, operator: Operator, options: Options, settings: dict[str, Any]) -> Fit:
+        """Fit what changed a little: a few epochs, and all rows solved for at once."""
+        begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
+        with workers(options.n_jobs) as pool:
+            X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
+        found = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
+        found.state.history.extend(begun.state.history)
+        return found
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
