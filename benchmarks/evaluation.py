@@ -61,8 +61,8 @@ def classifiers(repeats: int) -> dict[str, Any]:
     from sklearn.multiclass import OneVsRestClassifier
 
     from softvec import datasets
-    from softvec.evaluate.classification import top_labels
     from softvec.embedding.logistic import decision, fit_one_vs_rest
+    from softvec.evaluate.classification import top_labels
 
     beside = ROOT.parent / "shared" / "data"
     if "SOFTVEC_DATA" not in os.environ and beside.is_dir():

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
+from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import integer
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
@@ -26,6 +27,7 @@ from softvec.embedding.stability import measure
 from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
+from softvec.fit.options import FitOptions
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.operators import Operator, Powers, Sparse, row_normalize
 
@@ -46,20 +48,29 @@ FIT_DEFAULTS: dict[str, dict[str, Any]] = {
 GRAPH_BETA = (3.0, 6.0)
 # Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
 SHRINKAGE = {"graph": 0.5}
-# A fit that goes on from an Embedding, where it is not done by rounds (softvec.fit.refine).
+# What the same options are called elsewhere.
+_MEANT = {
+    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
+    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
+    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
+}
+# A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
-FIT_OPTIONS = (
-    "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
-    "constraint", "normalizer", "dtype", "tol", "base_measure", "shrinkage",
-    "checkpoint", "checkpoint_every",
-)  # fmt: skip
+FIT_OPTIONS = tuple(FitOptions.__annotations__)
+
+
+class EmbedOptions(FitOptions, DataOptions, total=False):
+    """All options of :func:`embed` that depend on the data, for editors and type checkers."""
 
 
 def embed(
     data: Any,
     n_components: int | None = None,
     *,
-    kind: str | None = None,
+    kind: Kind | None = None,
     walk_length: int | None = None,
     random_state: int | None = None,
     repeats: int = 1,
@@ -67,7 +78,7 @@ def embed(
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
     check_memory: bool = True,
-    **options: Any,
+    **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Turn a graph, a table, a text, a matrix or a file into named vectors.
 
@@ -125,10 +136,11 @@ def embed(
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
     started = time.perf_counter()
-    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    given: dict[str, Any] = dict(options)
+    fit = {name: given.pop(name) for name in FIT_OPTIONS if name in given}
     if isinstance(fit.get("init"), Embedding):
-        walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
-    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
+        walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
+    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
     ready = time.perf_counter()
     emb = embed_affinity(
         affinity,
@@ -151,7 +163,7 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        hint = did_you_mean(name, FIT_OPTIONS, 0.8)
+        hint = f"; did you mean {_MEANT[name]!r}?" if name in _MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
