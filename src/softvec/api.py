@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,35 +17,50 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
+from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
+from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
 from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
+from softvec.fit.options import FitOptions
 from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
-from softvec.fit.refine import ROUNDS, can_refine, refine
+from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
-from softvec.fit.settings import EMBED_OPTIONS
-from softvec.operators import Powers, Sparse, row_normalize
+from softvec.operators import Operator, Powers, Sparse, row_normalize
 
-# A fit that goes on from an Embedding, where it is not done by rounds (softvec.fit.refine).
+# What the same options are called elsewhere.
+_MEANT = {
+    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
+    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
+    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
+}
+# A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
-FIT_OPTIONS = (*EMBED_OPTIONS, "base_measure", "shrinkage", "view")
+FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # What several views of a graph have their own of: an option among these asks for one fit.
 _ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
+
+
+class EmbedOptions(FitOptions, DataOptions, total=False):
+    """All options of :func:`embed` that depend on the data, for editors and type checkers."""
 
 
 def embed(
     data: Any,
     n_components: int | None = None,
     *,
-    kind: str | None = None,
+    kind: Kind | None = None,
     walk_length: int | None = None,
     random_state: int | None = None,
     repeats: int = 1,
@@ -52,7 +68,7 @@ def embed(
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
     check_memory: bool = True,
-    **options: Any,
+    **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Turn a graph, a table, a text, a matrix or a file into named vectors.
 
@@ -88,7 +104,7 @@ def embed(
         default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
-        of their neighbours. Most often two rounds suffice in place of all epochs; options that ask for
+        of their neighbours. Most often two epochs and one round suffice; options that ask for
         another fit (``n_epochs``, ``learning_rate``, ...) run epochs from there.
         ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
         for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
@@ -113,13 +129,14 @@ def embed(
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
     started = time.perf_counter()
-    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    given: dict[str, Any] = dict(options)
+    fit = {name: given.pop(name) for name in FIT_OPTIONS if name in given}
     if isinstance(fit.get("init"), Embedding):
-        walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
-    own_walk = walk_length is not None or "length" in options or isinstance(data, Affinity)
+        walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
+    own_walk = walk_length is not None or "length" in given or isinstance(data, Affinity)
     if own_walk and fit.setdefault("view", "walk") == "fused":
         raise InputError("view='fused' has walks of its own; leave out walk_length")
-    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
+    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
     ready = time.perf_counter()
     emb = embed_affinity(
         affinity,
@@ -142,7 +159,7 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        hint = did_you_mean(name, FIT_OPTIONS, 0.8)
+        hint = f"; did you mean {_MEANT[name]!r}?" if name in _MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
@@ -243,6 +260,15 @@ class _Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
+        self.turned_to = None
+        if old is not None and recorded(old, "parameters").get("view") == "fused":
+            n_components = _same_components(n_components, old)
+            warnings.warn(
+                "init has several views, which are fitted anew and then aligned with it; view='walk' goes on "
+                "from the vectors",
+                stacklevel=4,
+            )
+            self.turned_to, self.old, old = old, None, None
         if old is not None:
             n_components = _same_components(n_components, old)
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
@@ -264,13 +290,14 @@ class _Job:
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
         if self.view == "fused":
-            return self._fused(options, started)
+            emb = self._fused(options, started)
+            return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
         operator = prepared(affinity.operator, options.normalize)
+        settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
         if old is not None and self.quick and can_refine(options):
-            with workers(options.n_jobs) as pool:
-                X = refine(operator, options.init, options.beta, pool, item_weight=self.item_weight)
-            options, rounds = replace(options, init=X, n_epochs=0), ROUNDS
-        found = run(operator, options, item_weight=self.item_weight, warm=old is not None, stacklevel=5)
+            found, rounds = self._refined(operator, options, settings), 1
+        else:
+            found = run(operator, options, **settings)
         if self.shrinkage:
             found.state.X *= self._lengths().astype(found.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
@@ -327,6 +354,7 @@ class _Job:
                 "softmax": self._softmax(X, None, seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
+            extras={"neighbours_to_vector": views.neighbours_to_vector(A, X)},
             copy=False,
         )
 
@@ -343,6 +371,15 @@ class _Job:
             return None
         result = calibrate(X, affinity.counts, affinity.sizes, seed)
         return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
+
+    def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
+        """Fit what changed a little: a few epochs, and all rows solved for at once."""
+        begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
+        with workers(options.n_jobs) as pool:
+            X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
+        found = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
+        found.state.history.extend(begun.state.history)
+        return found
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""

@@ -79,7 +79,7 @@ def fit_views(
         fits.append(result)
         before += view.n_epochs
     with workers(settings.n_jobs) as pool:
-        tail = degree_coordinates(A)
+        tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
         d = settings.n_components - tail.shape[1]
         X = np.empty((A.shape[0], settings.n_components), np.float32)
         _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
@@ -126,18 +126,28 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
 
 
-def degree_coordinates(A: sparse.csr_array) -> Array:
-    """Return log degree and its square, uncorrelated and of equal spread, (n, 2); 0 for a regular graph."""
-    log_degree = np.log1p(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
-    first = _spread(log_degree)
-    second = first**2
-    if first.any():
-        second = second - second.mean() - first * (second @ first) / (first @ first)
-    return (_DEGREE_SCALE * np.stack([first, _spread(second)], axis=1)).astype(np.float32)
+def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
+    """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
+
+    Both are 0 for a regular graph.
+    """
+    known = np.log1p(degree if reference is None else reference)
+    wanted = np.log1p(degree)
+    mean, deviation = known.mean(), known.std()
+    if deviation < 1e-6:
+        return np.zeros((len(wanted), 2), np.float32)
+    known, wanted = (known - mean) / deviation, (wanted - mean) / deviation
+    skew = np.mean(known**3)  # of known**2 on known
+    spread = np.std(known**2 - skew * known)
+    second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
+    return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
-def _spread(values: Array) -> Array:
-    """Return values of mean 0 and standard deviation 1, or zeros where there is none."""
-    centred = values - values.mean()
-    deviation = centred.std()
-    return centred / deviation if deviation > 1e-6 else np.zeros_like(centred)
+def neighbours_to_vector(A: sparse.csr_array, X: Array) -> Array:
+    """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
+    G = row_normalize(Sparse(A, symmetric=True)) @ X
+    filled = np.diff(A.indptr) > 0
+    G, Z = G[filled].astype(np.float64), X[filled].astype(np.float64)
+    gram = G.T @ G
+    ridge = 1e-3 * np.trace(gram) / len(gram)
+    return np.linalg.solve(gram + ridge * np.eye(len(gram)), G.T @ Z).astype(np.float32)
