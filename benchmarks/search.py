@@ -25,7 +25,7 @@ from benchmarks.common import (
     write_json,
 )
 
-CASES = ((10_000, 1), (10_000, 1000), (200_000, 1), (200_000, 256))  # vectors, queries
+CASES = ((10_000, 1), (10_000, 300), (100_000, 1), (100_000, 30))  # vectors, queries
 _NEIGHBOURS = 10
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="10,000 vectors, two repeats, no documentation")
     options = parser.parse_args()
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    repeats = 2 if options.quick else 7
+    repeats = 2 if options.quick else 5
     cases = [measure(n, q, repeats, threads) for n, q in (CASES[:2] if options.quick else CASES)]
     header = provenance(threads)
     header["versions"] |= versions(["usearch"])
