@@ -72,7 +72,8 @@ def table(cases: list[dict[str, Any]]) -> str:
     lines = ["| vectors | queries | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for case in cases:
         times = [1000 * case["methods"][name]["seconds"]["median"] for name in names]
-        cells = [f"**{t:.3g} ms**" if t == min(times) else f"{t:.3g} ms" for t in times]
+        shown = [f"{t:,.0f} ms" if t >= 10 else f"{t:.1f} ms" for t in times]
+        cells = [f"**{text}**" if t == min(times) else text for t, text in zip(times, shown)]
         lines.append(f"| {case['vectors']:,} | {case['queries']:,} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
