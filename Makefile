@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 SITE := docs/_build/html
 
-.PHONY: demo test lint test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
+.PHONY: demo test lint browser test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"
@@ -21,10 +21,14 @@ lint: $(STAMP)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-test: lint
+# Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
+browser: $(STAMP)
+	@sh tests/install_browser.sh $(PY)
+
+test: lint browser
 	$(PY) -m pytest -m 'not slow'
 
-test-slow: $(STAMP)
+test-slow: browser
 	$(PY) -m pytest -m slow
 
 # 200,000 damaged files through every reader, and the table in docs/reliability.md: about half an hour.

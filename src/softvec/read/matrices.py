@@ -48,14 +48,13 @@ def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labe
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected a numeric matrix")
-    return array
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def read_npy(source: Source) -> np.ndarray:
     """Read a matrix from .npy."""
     with source.seekable() as stream:
-        array = _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+        return _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
 
 
 def read_mat(source: Source, variable: str | None = None) -> Graph:
