@@ -42,6 +42,8 @@ for _command, _panel in (
     (demo.demo, "Make vectors"),
     (query.neighbors, "Use vectors"),
     (query.similarity, "Use vectors"),
+    (items.links, "Use vectors"),
+    (items.predict, "Use vectors"),
     (analyse.communities, "Use vectors"),
     (analyse.evaluate, "Use vectors"),
     (analyse.plot, "Use vectors"),
