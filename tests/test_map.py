@@ -310,7 +310,7 @@ def test_layout_and_neighbours_by_size(monkeypatch):
     [
         ({"coordinates": np.zeros((3, 2))}, r"coordinates have shape \(3, 2\); expected \(60, 2\)"),
         ({"coordinates": np.full((60, 2), np.nan)}, "NaN or infinite values"),
-        ({"method": "abc"}, "expected 'pca', 'tsne' or 'umap'"),
+        ({"method": "abc"}, "method is 'abc'; expected one of"),
         ({"theme": "pink"}, "theme is 'pink'"),
         ({"n_neighbors": -1}, "n_neighbors is -1"),
         ({"sides": "ab"}, "sides is 'ab'"),
