@@ -159,7 +159,7 @@ def text(data: dict[str, Any]) -> str:
     return "\n".join(
         [
             "A tenth of Cora's nodes hidden, then added by their edges: `emb.predict` finds the labels of",
-            f"{added}, of {transformed} where `EDRep.transform` placed them, and of {there} of nodes that were",
+            f"{added}, of {transformed} where `EDRep.transform` placed them, and {there} of nodes that were",
             f"never hidden ({SPLITS} splits). {bulk['items']:,} additions with {bulk['edges']:,} edges take",
             f"{bulk['add']:.1f} s, the bare product of the edges with the vectors {product:.1f} s",
             f"({bulk['scipy product']:.1f} s with SciPy); `python -m benchmarks.additions`.",

@@ -24,14 +24,14 @@ from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
 from softvec.embedding.stability import measure
-from softvec.fit import Fit, Options, prepared
+from softvec.fit import Fit, Settings, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.operators import Operator, Powers, Sparse, row_normalize
 
-# The defaults of embed, in one place. What is not named here is the default of `Options`.
+# The defaults of embed, in one place. What is not named here is the default of `Settings`.
 N_COMPONENTS = 128
 WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
 # Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
@@ -278,7 +278,7 @@ class _Job:
         """Fit from a seed, and say how in the provenance."""
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
-        options = Options(self.n_components, random_state=seed, **{**self.fit, **start})
+        options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
         if old is not None and self.quick and can_refine(options):
@@ -309,7 +309,7 @@ class _Job:
         )
         return emb if old is None else emb.align(old)
 
-    def _refined(self, operator: Operator, options: Options, settings: dict[str, Any]) -> Fit:
+    def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
         """Fit what changed a little: a few epochs, and all rows solved for at once."""
         begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
         with workers(options.n_jobs) as pool:
@@ -345,7 +345,7 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 
 def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from `Options`."""
+    """Return the options of this kind of data that differ from `Settings`."""
     found = FIT_DEFAULTS.get(affinity.kind, {})
     if affinity.kind != "graph" or affinity.counts is None:
         return found
@@ -356,7 +356,7 @@ def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
 def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
     """Return how many epochs a fit with these options takes."""
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
+    return int({"n_epochs": Settings.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softvec.cli import analyse, demo, embed, files, items, query, research
+from softvec.cli import analyse, demo, embed, files, items, map, query, research
 
 app = typer.Typer(
     name="softvec",
@@ -47,6 +47,7 @@ for _command, _panel in (
     (analyse.communities, "Use vectors"),
     (analyse.evaluate, "Use vectors"),
     (analyse.plot, "Use vectors"),
+    (map.map, "Use vectors"),
     (files.info, "Files"),
     (files.convert, "Files"),
     (research.normalizer, "Research"),

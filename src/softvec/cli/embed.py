@@ -37,6 +37,10 @@ def embed(
         str | None,
         typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
     ] = None,
+    map_file: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Also write an interactive map: one .html file."),
+    ] = None,
     dim: Annotated[
         int | None,
         typer.Option(
@@ -177,6 +181,8 @@ def embed(
 
       softvec embed edges.txt
 
+      softvec embed edges.txt --map map.html
+
       softvec embed moby.npz --names moby_words.txt -o moby.svec
 
       softvec embed novels.txt.gz -k corpus --window 5 -o words.bin
@@ -199,6 +205,10 @@ def embed(
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     written_as = format_of(target, format)  # a wrong extension is found now, not after the fit
     check_target(target)
+    if map_file is not None:
+        from softvec.cli.map import check_map_target
+
+        check_map_target(map_file)
     if checkpoint is not None:
         check_target(checkpoint)
     options = parse_settings(more or [])
@@ -233,6 +243,10 @@ def embed(
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
+    if map_file is not None:
+        from softvec.cli.map import edges_for_map, write_map
+
+        write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
 
 
 def _window(value: float | None) -> float | None:

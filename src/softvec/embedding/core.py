@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from softvec.core.checks import choice
+from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, grouping, neighbours, search
-from softvec.embedding.checks import as_json, checked_extras, checked_names, checked_sizes, frozen_rows
+from softvec.embedding import access, groups, neighbours, projection, search
+from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from softvec.embedding.persons import Person
     from softvec.embedding.predict import Predictions
     from softvec.embedding.stability import Stability
+    from softvec.map import Map
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -93,7 +94,7 @@ class Embedding:
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
             "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
-            "provenance": access.Provenance(as_json(provenance or {})),
+            "provenance": access.Provenance(plain_json(provenance or {})),
             "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y)),
         }
         for name, value in values.items():
@@ -422,18 +423,35 @@ class Embedding:
         return stability(self)
 
     def cluster(
-        self, n_clusters: int | None = None, *, random_state: int | None = 0, max_clusters: int = 50
+        self,
+        n_clusters: int | None = None,
+        *,
+        random_state: int | None = 0,
+        max_clusters: int | None = None,
+        verbose: bool = False,
     ) -> NDArray[np.int64]:
-        """Group the vectors with k-means on the sphere; the groups are numbered by falling size.
+        """Group the vectors by their directions; the groups are numbered by falling size.
 
         Parameters
         ----------
         n_clusters : int, optional
-            By default the smallest number, up to sqrt(n) and ``max_clusters``, with about the best mean
-            silhouette on a sample.
+            Number of groups, found by k-means on the unit sphere. By default the groups and their number are
+            those of largest modularity in the softmax graph of the vectors
+            (:func:`softvec.embedding.groups.find_groups`).
+        random_state : int or None
+            Seed.
+        max_clusters : int, optional
+            Most groups to find when ``n_clusters`` is not given (default: no limit).
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Group of each vector; -1 for a vector of zeros, which has no direction.
         """
-        return grouping.cluster(
-            self.vectors, n_clusters, max_clusters=max_clusters, random_state=random_state
+        return groups.find_groups(
+            self.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
         )
 
     def project(
@@ -448,7 +466,7 @@ class Embedding:
         options
             Passed on to scikit-learn's ``TSNE`` or umap-learn's ``UMAP``.
         """
-        return grouping.project(
+        return projection.project(
             self.vectors, method, n_components, random_state=random_state, options=options
         )
 
@@ -457,6 +475,18 @@ class Embedding:
         from softvec.plotting import plot_map
 
         return plot_map(self, labels, **options)
+
+    def map(self, labels: Any = None, **options: Any) -> Map:
+        """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
+        from softvec.map import make_map
+
+        return make_map(self, labels, **options)
+
+    def annotate(self, graph: Any, **options: Any) -> Any:
+        """Return a copy of a networkx or igraph graph with x, y and community on its nodes."""
+        from softvec.map import annotate
+
+        return annotate(self, graph, **options)
 
     # files and other libraries
 
