@@ -27,7 +27,7 @@ from softvec.embedding.stability import measure
 from softvec.fit import Fit, Settings, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.options import FitOptions
+from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.operators import Operator, Powers, Sparse, row_normalize
 
@@ -48,15 +48,6 @@ FIT_DEFAULTS: dict[str, dict[str, Any]] = {
 GRAPH_BETA = (3.0, 6.0)
 # Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
 SHRINKAGE = {"graph": 0.5}
-# What the same options are called elsewhere.
-_MEANT = {
-    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
-    **dict.fromkeys(("seed", "random_seed"), "random_state"),
-    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
-    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
-    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
-    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
-}
 # A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
@@ -163,7 +154,7 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        hint = f"; did you mean {_MEANT[name]!r}?" if name in _MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
+        hint = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
@@ -285,8 +276,10 @@ class _Job:
             found, rounds = self._refined(operator, options, settings), 1
         else:
             found = run(operator, options, **settings)
-        if self.shrinkage:
-            _shorten(found.state.X, affinity, self.shrinkage)
+        if self.shrinkage and affinity.counts is not None:
+            counts = affinity.counts
+            lengths = length_of(np.diff(counts.indptr), self.shrinkage, _mean_neighbours(counts))
+            found.state.X *= lengths.astype(found.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
         parameters |= {"shrinkage": self.shrinkage} | ({"rounds": rounds} if rounds else {})
@@ -378,14 +371,6 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
             "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
         )
     return float(shrinkage)
-
-
-def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
-    """Scale unit vectors in place to the lengths that their numbers of neighbours ask for."""
-    counts = affinity.counts
-    assert counts is not None
-    lengths = length_of(np.diff(counts.indptr), shrinkage, _mean_neighbours(counts))
-    X *= lengths.astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
