@@ -20,6 +20,7 @@ lint: $(STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
 
 # Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
 browser: $(STAMP)
