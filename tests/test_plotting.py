@@ -10,7 +10,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from softvec import plotting  # noqa: E402
-from softvec.plotting.map import groups_of  # noqa: E402
+from softvec.plotting.colours import groups_of  # noqa: E402
 from softvec.plotting.style import MARKERS, PALETTE  # noqa: E402
 
 
