@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.plotting.colours import Colouring, coloured, groups_of, values_of
 from softvec.plotting.names import default_number, order_of_names, write_names
 from softvec.plotting.style import (
+    COLOURS,
     DARK_GREY,
     GREY,
     INK,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 SIZE = (5.2, 4.4)  # inches
 MARKERS_SHOW = 1000  # points; among more, a triangle cannot be told from a circle
 MAX_EDGES = 50_000  # lines; more are a grey sheet
+LINE = 14.0  # points that a line of the legend takes
 
 
 def plot_map(
@@ -69,7 +72,7 @@ def plot_map(
         up to 40 items; else 25, if items have sizes and names that can be read (no numbers, no barcodes).
     n_groups : int, optional
         Groups with a colour of their own at most, the largest; the others are grey, which the legend says.
-        Default: 20 for up to 1,000 items, else 10. Beyond ten, colours repeat with another marker.
+        Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.
     continuous : bool, optional
         Whether labels are values with a colour bar. Default: numbers with decimals, or more than 40
         different integers other than 0, 1, 2, ...
@@ -93,10 +96,7 @@ def plot_map(
     values = values_of(embedding, labels, continuous)
     groups = [] if values is not None else groups_of(embedding, labels)
     pairs = None if edges is None else embedding._edges(edges)
-    if n_groups is None:
-        n_groups = 2 * len(PALETTE) if len(Z) <= MARKERS_SHOW else len(PALETTE)
-    if not 0 <= n_groups <= len(PALETTE) * len(MARKERS):
-        raise InputError(f"n_groups is {n_groups!r}; expected 0 to {len(PALETTE) * len(MARKERS)}")
+    found = coloured(groups, _coloured_groups(n_groups, len(groups), len(Z)))
     axes = axes_of(ax, SIZE, size, dpi)
     width, height = axes.get_figure().get_size_inches() if ax is None else SIZE
     area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
@@ -107,7 +107,7 @@ def plot_map(
         if values is not None:
             _draw_values(axes, Z, area, values, legend)
         else:
-            _draw_groups(axes, Z, area, coloured(groups, n_groups), legend)
+            _draw_groups(axes, Z, area, found, legend)
         if n_names is None:
             n_names = default_number(embedding, weight)
         if n_names:
@@ -133,6 +133,24 @@ def _weights(embedding: Embedding, sizes: Any) -> NDArray[np.floating] | None:
     if weight is not None and weight.shape != (len(embedding),):
         raise InputError(f"sizes have shape {weight.shape}; expected ({len(embedding)},)")
     return weight
+
+
+def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
+    """Return how many groups get a colour: ten, or nine and grey; twice as many where markers are seen."""
+    most = len(MARKERS) * len(COLOURS)
+    if n_groups is not None:
+        if not 0 <= n_groups <= most:
+            raise InputError(f"n_groups is {n_groups!r}; expected 0 to {most}")
+        return n_groups
+    times = 2 if n <= MARKERS_SHOW else 1
+    return groups if groups <= times * len(PALETTE) else times * len(COLOURS)
+
+
+def _looks(found: Colouring) -> list[tuple[str, str]]:
+    """Return the colour and the marker of each group; the grey of the palette only where no other grey is."""
+    grey = found.smaller or len(found.unlabelled) or len(found.groups) > 2 * len(PALETTE)
+    colours = COLOURS if grey else PALETTE
+    return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(found.groups))]
 
 
 def _frame(axes: Axes, Z: NDArray[Any], title: str | None, caption: str | None) -> None:
@@ -163,8 +181,8 @@ def _draw_edges(axes: Axes, Z: NDArray[Any], pairs: NDArray[np.int64]) -> None:
         pairs = pairs[np.linspace(0, len(pairs) - 1, MAX_EDGES).astype(np.int64)]
     count = max(len(pairs), 1)
     lines = LineCollection(
-        Z[pairs], colors=INK, linewidths=float(np.clip(60 / count**0.5, 0.15, 0.8)),
-        alpha=float(np.clip(6 / count**0.5, 0.06, 0.35)), zorder=0.5, rasterized=count > 5000,
+        Z[pairs], colors=INK, linewidths=float(np.clip(40 / count**0.5, 0.15, 0.6)),
+        alpha=float(np.clip(4 / count**0.5, 0.05, 0.3)), zorder=0.5, rasterized=count > 5000,
     )  # fmt: skip
     axes.add_collection(lines, autolim=False)
 
@@ -182,8 +200,7 @@ def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], found: Colouri
     layers = [(np.concatenate(grey) if grey else np.array([], np.intp), DARK_GREY, "o")]
     plain = not found.groups and not found.smaller
     layers.insert(0, (found.unlabelled, PALETTE[0] if plain else GREY, "o"))
-    for i, (_, rows) in enumerate(found.groups):
-        layers.append((rows, PALETTE[i % len(PALETTE)], MARKERS[i // len(PALETTE)]))
+    layers += [(rows, *look) for (_, rows), look in zip(found.groups, _looks(found))]
     for rows, colour, marker in layers:
         if len(rows):
             rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
@@ -195,28 +212,32 @@ def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], found: Colouri
 def _legend(axes: Axes, found: Colouring) -> None:
     from matplotlib.lines import Line2D
 
+    height = axes.get_window_extent().height / axes.get_figure().dpi * 72  # points
+    extra = bool(found.smaller) + bool(len(found.unlabelled))
+    columns = 1 + int((len(found.groups) + 2 * extra) * LINE // height)
+    longest = 32 // columns
     entries = [
-        (_short(label), PALETTE[i % len(PALETTE)], MARKERS[i // len(PALETTE)])
-        for i, (label, _) in enumerate(found.groups)
+        (plain_text(_short(label, longest)), *look)
+        for (label, _), look in zip(found.groups, _looks(found))
     ]
     if found.smaller:
-        items = sum(len(rows) for _, rows in found.smaller)
         kind = "smaller group" if found.groups else "group"
-        many = f"{len(found.smaller):,} {kind}{'s' if len(found.smaller) > 1 else ''}"
-        entries.append((f"{many} ({items:,} items)", DARK_GREY, "o"))
+        items = sum(len(rows) for _, rows in found.smaller)
+        entries.append((f"{counted(len(found.smaller), kind)}\n({counted(items, 'item')})", DARK_GREY, "o"))
     if len(found.unlabelled):
-        entries.append((f"no label ({len(found.unlabelled):,} items)", GREY, "o"))
+        entries.append((f"no label\n({counted(len(found.unlabelled), 'item')})", GREY, "o"))
     handles = [
-        Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5, label=plain_text(text))
+        Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5, label=text)
         for text, colour, marker in entries
     ]
     axes.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2
-    )
+        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2,
+        ncols=columns, columnspacing=0.8,
+    )  # fmt: skip
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 32 else text[:31] + "…"
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _draw_values(

@@ -14,9 +14,10 @@ PALETTE = (
     "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#92dadd",
     "#e76300", "#a96b59", "#b9ac70", "#717581", "#1f2328",
 )  # fmt: skip
+COLOURS = tuple(colour for colour in PALETTE if colour != "#717581")  # beside grey points
 MARKERS = ("o", "^", "s", "D")
 GREY = "#d3d6da"  # no label
-DARK_GREY = "#a3a9b0"  # a group without a colour of its own
+DARK_GREY = "#b0b5bb"  # a group without a colour of its own
 SCALE = "viridis"  # perceptually uniform, readable with any kind of colour vision
 INK = "#22262b"
 STYLE = {
