@@ -266,6 +266,44 @@ def test_plot_part_of_the_names(call, vectors, folder):
     assert "<svg" in (folder / "v.svg").read_text()
 
 
+def test_plot_with_size_dpi_and_edges(call, vectors, edges, folder):
+    import matplotlib.image
+
+    call("plot", vectors, "--edges", edges, "--size", "4x3", "--dpi", 50, "-o", "p.png", "-q")
+    assert matplotlib.image.imread("p.png").shape[:2] == (150, 200)
+    call("plot", vectors, "--kind", "loss", "--size", "2x3", "--dpi", 50, "-o", "l.png", "-q")
+    assert matplotlib.image.imread("l.png").shape[:2] == (150, 100)
+
+
+@pytest.mark.parametrize("kind", ["text", "npy", "groups", "zeros"])
+def test_plot_values_of_a_file(call, vectors, folder, monkeypatch, kind):
+    from softvec import plotting
+
+    drawn = []
+    plot_map = plotting.plot_map
+    monkeypatch.setattr(plotting, "plot_map", lambda *a, **k: drawn.append(plot_map(*a, **k)) or drawn[0])
+    names = list(Embedding.load(vectors))
+    path = "l.npy" if kind == "npy" else "l.txt"
+    if kind == "npy":
+        np.save(path, np.arange(40) / 2)
+    else:
+        texts = {"text": "-{}.5", "groups": "{}", "zeros": "00{}"}[kind]
+        (folder / path).write_text(
+            "".join(f"{name} {texts.format(i % 20)}\n" for i, name in enumerate(names))
+        )
+    call("plot", vectors, "--labels", path, "--method", "pca", "-o", "p.png", "-q")
+    bars = [other for other in drawn[0].get_figure().axes if other is not drawn[0]]
+    assert len(bars) == (kind in ("text", "npy"))
+    if kind == "zeros":
+        assert "007" in [text.get_text() for text in drawn[0].get_legend().get_texts()]
+
+
+def test_plot_says_when_items_have_several_labels(vectors, folder, capsys):
+    (folder / "l.txt").write_text("".join(f"{name} a b\n" for name in Embedding.load(vectors)))
+    assert run(["plot", str(vectors), "--labels", "l.txt", "--method", "pca", "-o", "p.png"]) == 0
+    assert "several labels; they get the colour of the first" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_demo(call, folder):
     report = json.loads(call("demo", "--output", "out", "--json"))

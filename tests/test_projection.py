@@ -28,7 +28,9 @@ def without(monkeypatch):
         known = {"umap": False, "openTSNE": False, **there}
 
         def find(name, *rest):
-            return (ModuleSpec(name, None) if known[name] else None) if name in known else find_spec(name, *rest)
+            if name in known:
+                return ModuleSpec(name, None) if known[name] else None
+            return find_spec(name, *rest)
 
         monkeypatch.setattr(projection, "find_spec", find)
 

@@ -268,12 +268,15 @@ def _read_colours(path: str, emb: Embedding) -> list[Any]:
         return values
     groups = _read_groups(path, emb)
     if groups.multiple:
-        warnings.warn(f"{path}: some items have several labels; they get the colour of the first", stacklevel=2)
+        warnings.warn(
+            f"{path}: some items have several labels; they get the colour of the first", stacklevel=2
+        )
     if not all(re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) for text in groups.classes):
         return list(groups.texts)
     numbers: dict[str, Any] = {text: float(text) for text in groups.classes}
     if all(text.lstrip("-").isdigit() for text in groups.classes):
-        numbers = {text: int(text) if str(int(text)) == text else text for text in groups.classes}  # 007 is text
+        # 007 is text
+        numbers = {text: int(text) if str(int(text)) == text else text for text in groups.classes}
     return [None if text is None else numbers[text] for text in groups.texts]
 
 

@@ -69,7 +69,8 @@ def plot_map(
     n_names : int, optional
         Names to write at most, where there is room: those of the largest items first, and of a corpus
         those of words that are frequent, but not the most frequent of all ("the", "of"). By default all of
-        up to 40 items; else 25, if items have sizes and names that can be read (no numbers, no barcodes).
+        up to 40 items; else 25, of a corpus 40, if items have sizes and names that can be read (no numbers,
+        no barcodes).
     n_groups : int, optional
         Groups with a colour of their own at most, the largest; the others are grey, which the legend says.
         Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.
@@ -181,8 +182,8 @@ def _draw_edges(axes: Axes, Z: NDArray[Any], pairs: NDArray[np.int64]) -> None:
         pairs = pairs[np.linspace(0, len(pairs) - 1, MAX_EDGES).astype(np.int64)]
     count = max(len(pairs), 1)
     lines = LineCollection(
-        Z[pairs], colors=INK, linewidths=float(np.clip(40 / count**0.5, 0.15, 0.6)),
-        alpha=float(np.clip(4 / count**0.5, 0.05, 0.3)), zorder=0.5, rasterized=count > 5000,
+        list(Z[pairs]), colors=INK, linewidths=float(np.clip(40 / count**0.5, 0.15, 0.6)),
+        alpha=float(np.clip(3.5 / count**0.5, 0.04, 0.3)), zorder=0.5, rasterized=count > 5000,
     )  # fmt: skip
     axes.add_collection(lines, autolim=False)
 
@@ -217,8 +218,7 @@ def _legend(axes: Axes, found: Colouring) -> None:
     columns = 1 + int((len(found.groups) + 2 * extra) * LINE // height)
     longest = 32 // columns
     entries = [
-        (plain_text(_short(label, longest)), *look)
-        for (label, _), look in zip(found.groups, _looks(found))
+        (plain_text(_short(label, longest)), *look) for (label, _), look in zip(found.groups, _looks(found))
     ]
     if found.smaller:
         kind = "smaller group" if found.groups else "group"
@@ -244,6 +244,8 @@ def _draw_values(
     axes: Axes, Z: NDArray[Any], area: NDArray[Any], values: NDArray[np.float64], legend: bool
 ) -> None:
     """Draw values on a colour scale with a bar; a few extreme ones have the colour of its end."""
+    from matplotlib.cm import ScalarMappable
+
     style = _point_style(len(Z))
     missing = np.isnan(values)
     axes.scatter(Z[missing, 0], Z[missing, 1], s=area[missing], color=GREY, **style)
@@ -258,6 +260,6 @@ def _draw_values(
     if legend:
         beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
         ends = beyond[bool(values[rows].min() < low), bool(values[rows].max() > high)]
+        points = ScalarMappable(points.norm, SCALE)  # the bar without the points' transparency
         bar = axes.get_figure().colorbar(points, ax=axes, shrink=0.6, aspect=24, pad=0.02, extend=ends)
         bar.outline.set_visible(False)
-        bar.solids.set_alpha(1)

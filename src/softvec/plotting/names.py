@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 ALL_UP_TO = 40  # items: each gets its name, where there is room
 BY_DEFAULT = 25
-COMMON = 0.001  # share of a corpus above which a word is taken for a function word: 130 English words
+WORDS = 40  # of a corpus: words are short, and one looks for many
+COMMON = 0.0003  # share of a corpus above which a word says little: "though", "quite", "take" in English
 
 
 def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) -> int:
@@ -29,14 +30,20 @@ def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) ->
         return 0
     sample = np.linspace(0, n - 1, min(n, 200)).astype(int)
     readable = sum(is_readable(embedding.names[i]) for i in sample.tolist())
-    return BY_DEFAULT if readable > len(sample) / 2 else 0
+    most = WORDS if _is_corpus(embedding) else BY_DEFAULT
+    return most if readable > len(sample) / 2 else 0
+
+
+def _is_corpus(embedding: Embedding) -> bool:
+    data = embedding.provenance.get("data")
+    return isinstance(data, dict) and data.get("kind") == "corpus"
 
 
 def is_readable(name: Hashable) -> bool:
     """Whether a name says something to a reader: a text, no number, barcode, hash or path.
 
-    >>> [is_readable(name) for name in ("Valjean", "TP53", "New York", "AAACCTGAGAAACCAT-1", "5d41402abc4b2a", 7)]
-    [True, True, True, False, False, False]
+    >>> [is_readable(name) for name in ("Valjean", "TP53", "AAACCTGAGAAACCAT-1", "5d41402abc4b2a", 7)]
+    [True, True, False, False, False]
     """
     if not isinstance(name, str) or not 1 <= len(name) <= 24:
         return False
@@ -55,11 +62,11 @@ def order_of_names(
     if weight is None:
         return np.arange(n)
     order = np.argsort(-weight, kind="stable")
-    data = embedding.provenance.get("data")
-    if not (isinstance(data, dict) and data.get("kind") == "corpus") or n <= ALL_UP_TO:
+    if not _is_corpus(embedding) or n <= ALL_UP_TO:
         return order
     common = min(int((weight > COMMON * weight.sum()).sum()), n // 10)
-    return _by_region(order[common:], Z, n_names)
+    longer = np.array([len(str(embedding.names[i])) > 1 for i in order[common:].tolist()])  # no initials
+    return _by_region(order[common:][longer], Z, n_names)
 
 
 def _by_region(order: NDArray[np.intp], Z: NDArray[Any], n_names: int) -> NDArray[np.intp]:
