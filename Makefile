@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml
 
 # What the demo needs and no more: no tools for developers.
 $(DEMO)/.installed: pyproject.toml
-	@echo "Setting up $(DEMO), once: a minute or two, 600 MB with all dependencies"
+	@echo "Setting up $(DEMO), once: a minute or two, 800 MB with all dependencies"
 	@test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,graphs]'
 	@touch $@

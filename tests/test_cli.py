@@ -1,6 +1,7 @@
 """The command line, through its own entry point, on real files."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -302,6 +303,33 @@ def test_plot_says_when_items_have_several_labels(vectors, folder, capsys):
     (folder / "l.txt").write_text("".join(f"{name} a b\n" for name in Embedding.load(vectors)))
     assert run(["plot", str(vectors), "--labels", "l.txt", "--method", "pca", "-o", "p.png"]) == 0
     assert "several labels; they get the colour of the first" in capsys.readouterr().err
+
+
+def test_demo_says_first_what_it_takes_and_keeps_to_it(call, folder, monkeypatch):
+    from softvec.cli import demo
+
+    graphs = demo._graphs()
+    monkeypatch.setattr(demo, "_digits", lambda: graphs[0])
+    monkeypatch.setattr(demo, "_graphs", lambda: graphs[1:])
+    text = call("demo", "--output", "out")
+    first = text.split("\n\n")[0].replace("\n", " ")
+    assert "under a minute, nothing to download, 2 MB in out" in first
+    assert "predicted right" in text
+    files = {path.name: path.stat().st_size for path in (folder / "out").iterdir()}
+    assert {"karate.svec", "karate.png", "miserables.svec", "miserables.png"} <= set(files)
+    assert sum(files.values()) < 2e6
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_demo_installs_no_tools_for_developers():
+    root = Path(__file__).parent.parent
+    planned = subprocess.run(
+        ["make", "-n", "-W", "pyproject.toml", "demo"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    assert ".venv-demo/bin/python -m pip install" in planned
+    assert "[plot,graphs]" in planned
+    assert "dev" not in planned
+    assert planned.count("pip install") == 1
 
 
 @pytest.mark.slow
