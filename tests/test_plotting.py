@@ -172,6 +172,7 @@ def test_picture_says_how_it_was_laid_out(emb):
     assert plotting.plot_map(emb).get_xlabel() == "t-SNE"
     assert plotting.plot_map(emb, method="pca").get_xlabel() == "PCA"
     assert plotting.plot_map(emb, coordinates=emb.project("pca")).get_xlabel() == ""
+    assert plotting.plot_map(emb, coordinates=emb.layout("pca")).get_xlabel() == "PCA"
 
 
 def test_edges_join_their_points(emb):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +17,8 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
     """Return a read-only (n, d) float32 array; a memory-mapped one stays on disk, unread."""
     try:
         given = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
-        X = np.array(given, dtype=np.float32, copy=(copy and given.flags.writeable) or None, order="C")
+        convert = np.array if copy and given.flags.writeable else np.asarray
+        X = convert(given, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} cannot be read as rows of numbers: {error}") from error
     if X.ndim != 2 or X.shape[1] == 0:
@@ -47,32 +47,13 @@ def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
     return values
 
 
-def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a deep copy in JSON's own types."""
-
-    def plain(item: Any) -> Any:
-        if isinstance(item, np.generic | np.ndarray):
-            return item.tolist()
-        if isinstance(item, Mapping):
-            return dict(item)
-        return str(item)
-
-    def finite(item: Any) -> Any:  # JSON has no NaN
-        if isinstance(item, dict):
-            return {key: finite(part) for key, part in item.items()}
-        if isinstance(item, list):
-            return [finite(part) for part in item]
-        return None if isinstance(item, float) and not np.isfinite(item) else item
-
-    return finite(json.loads(json.dumps(dict(value), default=plain)))
-
-
 # What a file may carry beside the vectors: which side each array belongs to, and its type.
 EXTRAS = {
     "classes": ("columns", np.int32),
     "weights": ("columns", np.float64),
     "stable_neighbours": ("rows", np.float32),
     "stable_groups": ("rows", np.float32),
+    "neighbours_to_vector": ("square", np.float32),
 }
 
 
@@ -84,7 +65,10 @@ def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[s
             raise InputError(f"unknown extra array {name!r}; expected one of {', '.join(EXTRAS)}")
         side, dtype = EXTRAS[name]
         values = np.array(given, dtype=dtype)
-        if values.shape != ((n,) if side == "rows" else (m,)):
+        if side == "square":
+            if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).all():
+                raise InputError(f"{name} has shape {values.shape}; expected a square matrix of numbers")
+        elif values.shape != ((n,) if side == "rows" else (m,)):
             raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
         if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
             raise InputError("classes hold numbers that are no class; expected 0..k-1")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.threads import one_blas_thread
 from softvec.embedding.search import exact_nearest, unit_rows
@@ -41,8 +42,7 @@ def lay_out(
     options: dict[str, Any] | None = None,
 ) -> Layout:
     """Return (n, n_components) coordinates of the rows of ``V``, and how they were found."""
-    if method != "auto" and method not in _METHODS:
-        raise InputError(f"method is {method!r}; expected 'auto', 'pca', 'tsne', 'opentsne' or 'umap'")
+    choice("method", method, ("auto", *_METHODS))
     n = len(V)
     chosen = _automatic(n, n_components) if method == "auto" else method
     if n < 2 or bool((V[0] == V).all()):  # one point: nothing to lay out

@@ -87,7 +87,7 @@ def groups_of(embedding: Embedding, labels: Any) -> Groups:
     if isinstance(labels, str):
         if labels != "clusters":
             raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
-        given: Sequence[Any] = [f"group {c}" for c in embedding.cluster()]
+        given: Sequence[Any] = [f"group {c}" if c >= 0 else None for c in embedding.cluster()]
     else:
         given = align_labels(labels, n, embedding.names).tolist()
     rows: dict[Any, list[int]] = {}
@@ -95,7 +95,7 @@ def groups_of(embedding: Embedding, labels: Any) -> Groups:
         rows.setdefault(None if is_missing(label) else label, []).append(i)
     rest = rows.pop(None, [])
     named = [(str(label), np.array(members)) for label, members in rows.items()]
-    named.sort(key=lambda group: _natural(group[0]))  # 1, 2, ..., 10
+    named.sort(key=lambda group: natural_key(group[0]))  # 1, 2, ..., 10
     return named + ([("", np.array(rest))] if rest else [])
 
 
@@ -112,7 +112,7 @@ def coloured(groups: Groups, most: int) -> Colouring:
     )
 
 
-def _natural(label: Any) -> list[tuple[int, float, str]]:
+def natural_key(label: Any) -> list[tuple[int, float, str]]:
     """Sort key that puts 2 before 10 and "group 2" before "group 10"."""
     parts = re.split(r"(\d+)", str(label))
     return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]

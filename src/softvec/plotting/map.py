@@ -64,8 +64,8 @@ def plot_map(
         colours groups found by :meth:`Embedding.cluster`. None, NaN or -1 is grey.
     method : {"auto", "pca", "tsne", "opentsne", "umap"}
         Layout, as in :meth:`Embedding.layout`. The picture says below the points which was used.
-    coordinates : array of shape (n, 2), optional
-        A layout made before, instead of ``method``.
+    coordinates : array of shape (n, 2), or Layout, optional
+        A layout made before, instead of ``method``. That of :meth:`Embedding.layout` says how it was made.
     n_names : int, optional
         Names to write at most, where there is room: those of the largest items first, and of a corpus
         those of words that are frequent, but not the most frequent of all ("the", "of"). By default all of
@@ -120,9 +120,10 @@ def _layout(
     embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: dict[str, Any]
 ) -> tuple[NDArray[np.float64], str | None]:
     """Return coordinates, checked, and the line that says how they were found; None for given ones."""
-    caption = None
     if coordinates is None:
-        coordinates, caption = embedding.layout(method, random_state=random_state, **options)
+        coordinates = embedding.layout(method, random_state=random_state, **options)
+    caption = getattr(coordinates, "description", None)
+    coordinates = getattr(coordinates, "coordinates", coordinates)
     Z = np.asarray(coordinates, dtype=float)
     if Z.shape != (len(embedding), 2):
         raise InputError(f"coordinates have shape {Z.shape}; expected ({len(embedding)}, 2)")
