@@ -19,8 +19,8 @@ from softvec.core.errors import InputError
 from softvec.core.threads import one_blas_thread
 from softvec.embedding.search import exact_nearest, unit_rows
 
-TSNE_MOST = 3000  # vectors that scikit-learn's t-SNE lays out in about ten seconds
-# Vectors that "auto" lays out at most, so that a picture takes minutes at worst; the others are placed.
+TSNE_MOST = 3000  # vectors that scikit-learn's t-SNE lays out at once
+# Vectors that "auto" lays out at most, so that its time stays bounded; the others are placed.
 AUTO_MOST = {"tsne": TSNE_MOST, "umap": 20_000, "opentsne": 20_000}
 _ANCHORS = 8  # neighbours among which a vector is placed
 _TITLES = {"pca": "PCA", "tsne": "t-SNE", "opentsne": "t-SNE (openTSNE)", "umap": "UMAP"}
