@@ -14,7 +14,6 @@ from softvec.names import Labels
 from softvec.names import coding as _names
 from softvec.operators import as_operator
 from softvec.read import columns as _columns
-from softvec.read import edges as _edges
 
 rng = np.random.default_rng(0)
 
@@ -34,8 +33,7 @@ def by_name(affinity):
 def path(request, monkeypatch):
     """Run both the NumPy road for small data and the compiled one for large data."""
     if request.param == "compiled":
-        for module in (_names, _edges, _columns):
-            monkeypatch.setattr(module, "_SMALL", 0)
+        monkeypatch.setattr("softvec.kernels.SMALL", 0)
         monkeypatch.setattr(_names.Segments, "ROWS", 7)
     return request.param
 
@@ -123,7 +121,7 @@ def test_names_with_equal_hashes_stay_apart():
 
 
 def test_large_edges_are_used_up(monkeypatch):
-    monkeypatch.setattr(_edges, "_SMALL", 0)
+    monkeypatch.setattr("softvec.kernels.SMALL", 0)
     builder = aff.EdgeBuilder()
     builder.add([[("a", "b"), ("b", "c")]])
     edges = builder.finish()
@@ -272,7 +270,7 @@ def test_names_of_rows_and_of_ids(path):
         ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 edges are repeated"),
         ([(1, 2, 1.0), (1, 2, 2.0)], {"duplicates": "merge"}, "would have to pick one"),
         ([(1, 2)], {"length": 0}, "length is 0"),
-        ([(1, 2)], {"lenght": 2}, "'lenght' is no option for graph data; there are .*length"),
+        ([(1, 2)], {"lenght": 2}, "unknown option 'lenght' for graph data; expected one of .*length"),
         ([(1, 2)], {"kind": "tree"}, "kind is 'tree'"),
         (3, {}, "int is not a graph"),
         ("absent.txt", {}, "absent.txt"),

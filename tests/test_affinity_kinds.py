@@ -361,7 +361,7 @@ def test_frames(library, monkeypatch):
     assert by_name(picked) == {("a", "b"): 1, ("b", "c"): 1}
     two = aff.as_affinity(make(columns), kind="bipartite", columns=("from", "to", "w"))
     assert by_name(two) == {("a", "b"): 0.5, ("b", "c"): 2}
-    monkeypatch.setattr("softvec.read.columns._SMALL", 0)
+    monkeypatch.setattr("softvec.kernels.SMALL", 0)
     assert by_name(aff.as_affinity(make(columns))) == want
     with pytest.raises(InputError, match="no column 'x'; its columns are 'w'"):
         aff.as_affinity(make(columns), columns=("x", "to"))

@@ -10,15 +10,12 @@ from scipy import sparse
 
 import softvec.affinity as sio
 from softvec.core.errors import GuessWarning, InputError
-from softvec.read import edgelist
 
 
 @pytest.fixture(params=["python", "compiled"])
 def road(request, monkeypatch):
     if request.param == "compiled":
-        monkeypatch.setattr(edgelist, "_SMALL", -1)
-        for module in ("names.coding", "read.edges"):
-            monkeypatch.setattr(f"softvec.{module}._SMALL", 0)
+        monkeypatch.setattr("softvec.kernels.SMALL", 0)
     return request.param
 
 
@@ -182,7 +179,7 @@ def test_unknown_options_and_formats(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a b\n")
     for options, message in (
-        ({"lenght": 3}, "'lenght' is no option for graph data"),
+        ({"lenght": 3}, "unknown option 'lenght' for graph data"),
         ({"kind": "tree"}, "kind is 'tree'; expected one of graph"),
         ({"format": "xls"}, "format is 'xls'; expected one of text"),
         ({"encoding": "klingon"}, "encoding is 'klingon'"),

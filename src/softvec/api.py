@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec._version import __version__
-from softvec.affinity import BUILDERS, Affinity
+from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
+from softvec.affinity.kinds import takes
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
 from softvec.embedding import Embedding
@@ -25,7 +25,7 @@ from softvec.fit import Fit, Options, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.refine import can_refine, refine
-from softvec.operators import Powers, Sparse, row_normalize
+from softvec.operators import Powers
 
 # The defaults of embed, in one place. What is not named here is the default of `Options`.
 N_COMPONENTS = 128
@@ -33,6 +33,7 @@ WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3
 # Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
 # word's weight in the softmax grows with its count as in word2vec's negative sampling.
 SUBSAMPLE = 1e-5
+BUILD_DEFAULTS = {"corpus": {"context_subsample": SUBSAMPLE}}
 BASE_MEASURE = {"corpus": 0.75}
 # Graphs: the scores of 20 epochs are those of 30 (benchmarks/defaults.py).
 FIT_DEFAULTS: dict[str, dict[str, Any]] = {
@@ -145,16 +146,16 @@ def to_affinity(
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
         hint = did_you_mean(name, FIT_OPTIONS, 0.8)
-        if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
+        if hint and not takes(name):
             raise InputError(f"there is no option {name!r}{hint}")
+    own = "subsample" in options or options.get("length", 1) != 1
+    defaults = {} if own else BUILD_DEFAULTS
     if isinstance(data, str | os.PathLike):
         from softvec.affinity import read
 
-        affinity = read(data, kind=kind, **options)
+        affinity = read(data, kind=kind, defaults=defaults, **options)
     else:
-        affinity = from_object(data, kind=kind, **options)
-    if affinity.kind == "corpus" and "subsample" not in options and not isinstance(data, Affinity):
-        affinity = _subsampled(affinity)
+        affinity = from_object(data, kind=kind, defaults=defaults, **options)
     plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
     if walk_length is None and plain:
         walk_length = WALK_LENGTH.get(affinity.kind)
@@ -169,21 +170,6 @@ def to_affinity(
     operator = Powers(affinity.operator, check_length(walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
-
-
-def _subsampled(affinity: Affinity) -> Affinity:
-    """Let words above the frequency SUBSAMPLE count less as context, by sqrt(SUBSAMPLE / frequency).
-
-    The same as the option ``subsample`` of :func:`softvec.affinity.cooccurrence`: there the weights of rows
-    cancel in the normalisation, so those of columns are all there is to it.
-    """
-    if affinity.counts is None or affinity.parameters.get("length", 1) != 1:
-        return affinity
-    share = affinity.sizes / affinity.sizes.sum()
-    weight = np.minimum(1.0, np.sqrt(SUBSAMPLE / share))
-    dangling = str(affinity.parameters.get("dangling", "zero"))
-    operator = row_normalize(Sparse(affinity.counts, col_scale=weight), dangling)
-    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": SUBSAMPLE})
 
 
 def check_length(length: Any) -> int:
@@ -251,7 +237,8 @@ def embed_affinity(
         "shape": [n, m],
         "entries": affinity.operator.nnz,
         "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
-        **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
+        **({} if affinity.directed is None else {"directed": affinity.directed}),
+        **({} if affinity.weighted is None else {"weighted": affinity.weighted}),
     }
     if shrinkage and affinity.counts is not None:
         data["mean_neighbours"] = _mean_neighbours(affinity.counts)
@@ -311,7 +298,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
     """Return the shrinkage to apply: the user's, or the default of this kind of data."""
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
     if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
-        measured = known and not affinity.details.get("directed", False)
+        measured = known and not affinity.directed
         return SHRINKAGE.get(affinity.kind, 0.0) if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")

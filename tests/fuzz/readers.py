@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from softvec import Embedding
+from softvec import Embedding, kernels
 from softvec.affinity.files import read_names
 from softvec.api import to_affinity
 from softvec.core.errors import InputError
@@ -113,6 +112,4 @@ def _place(error: BaseException) -> str:
 
 def use_compiled_kernels() -> None:
     """Send small files, too, to the compiled kernels that large ones go to."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("softvec.") and hasattr(module, "_SMALL"):
-            module._SMALL = -1  # type: ignore[attr-defined]
+    kernels.SMALL = 0

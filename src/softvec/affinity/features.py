@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,10 +94,7 @@ def neighbors(
         matrix, labels, labels, kind="features", symmetric_matrix=True, notes=notes, length=length
     )
     parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
-    return Affinity(
-        made.operator, labels, labels, "features", made.summary, matrix,
-        {**made.parameters, **parameters, "approximate": approximate}, made.details,
-    )  # fmt: skip
+    return replace(made, parameters={**made.parameters, **parameters, "approximate": approximate})
 
 
 def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:

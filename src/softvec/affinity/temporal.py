@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble, check_weighted
+from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.read.edges import Edges
+from softvec.read.opened import check_weighted
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,8 @@ def supra_adjacency(
     Returns
     -------
     Affinity
-        Named by (node, time at which the window starts), in order of time. ``details["contacts"]`` has
-        the aggregated contacts.
+        Named by (node, time at which the window starts), in order of time; ``contacts`` has the
+        aggregated contacts.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def supra_adjacency(
         raise InputError(f"self_weight is {self_weight}; it must be finite and >= 0")
     remarks: list[str] = []
     if not isinstance(contacts, Contacts):
-        from softvec.affinity.convert import temporal_edges
+        from softvec.affinity.relations import temporal_edges
 
         check_weighted(weighted)
         edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
@@ -212,10 +213,7 @@ def supra_adjacency(
     )  # fmt: skip
     parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}
     summary = made.summary.replace(" nodes,", " active (node, time) pairs,", 1)
-    return Affinity(
-        made.operator, labels, labels, "temporal", summary, matrix, {**made.parameters, **parameters},
-        {**made.details, "contacts": contacts},
-    )  # fmt: skip
+    return replace(made, summary=summary, parameters={**made.parameters, **parameters}, contacts=contacts)
 
 
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Labels]:

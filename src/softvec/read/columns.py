@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line
+from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.roles import Column, is_stamp
 
-_SMALL = 200_000  # rows below which Python strings take less than compiling the kernels once would
 _SAMPLE = 2000  # rows from which it is found what a column holds
 
 
@@ -163,7 +163,7 @@ def _block(columns: Sequence[Any], like: type | None = None) -> Any:
             return np.stack([a.astype(np.int64, copy=False) for a in arrays], axis=1)
         return _objects(decoded)
     text = all(pa.types.is_string(c.type) or pa.types.is_large_string(c.type) for c in decoded)
-    if text and (like is Tokens or len(decoded[0]) > _SMALL):
+    if text and (like in (Tokens, np.ndarray) or worth_compiling(10 * len(decoded[0]))):
         return tokens_of(decoded)
     return _objects(decoded)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError, guess
 from softvec.read import lines
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
@@ -21,10 +22,8 @@ def find_format(source: Source, format: str | None = None) -> str:
     """Return the format of a file, from its first bytes or, where these are text, its extension."""
     if format is not None:
         known = {"csv": "text", "tsv": "text", "txt": "text", "feather": "arrow"}.get(format, format)
-        if known not in FORMATS:
-            raise InputError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
-        return known
-    head = source.head(4096)
+        return str(choice("format", known, FORMATS))
+    head = source.start[:4096]
     if not head:
         raise InputError(f"{source.name} is empty: there are no edges in it")
     magic = {
@@ -38,9 +37,9 @@ def find_format(source: Source, format: str | None = None) -> str:
         b"\x89HDF": "mat",
         b"%%MatrixMarket": "mtx",
     }
-    for start, found in magic.items():
+    for start, marked in magic.items():
         if head.startswith(start):
-            return found
+            return marked
     if source.suffix == ".mat":
         return "mat"  # version 4 has no mark
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -56,7 +55,9 @@ def find_format(source: Source, format: str | None = None) -> str:
     return "text"
 
 
-def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: str = "the text") -> str:
+def text_kind(
+    sample: Sequence[bytes], table: Table | None, suffix: str, name: str, square: bool | None = None
+) -> str:
     """Say what a text holds: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
 
     A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
@@ -69,6 +70,10 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: s
         Their layout as a table; None if they have none.
     suffix : str
         The extension: ``.csv``, ``.tsv``, ``.edges`` and the like are always tables.
+    name : str
+        For messages.
+    square : bool or None
+        What :func:`square_names` says of the table.
     """
     if table is None:
         _refuse_adjacency(sample, name)
@@ -81,16 +86,15 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: s
     if not is_table and wide_kind(layout) is None:
         _refuse_adjacency(sample, name)
         return "corpus"
-    if square_names(table, sample) is not None:
+    if square is not None:
         return "graph"
     if lines.looks_temporal(table, sample):
         return "temporal"
     wide = wide_kind(layout)
     if wide is not None:
         return wide
-    guessed = len(layout.guesses)
-    kind = guess_kind(layout, name)
-    for text in layout.guesses[guessed:]:
+    kind, remarks = guess_kind(layout, name)
+    for text in remarks:
         guess(text)
     return kind
 

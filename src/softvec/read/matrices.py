@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,10 +15,9 @@ from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
-from softvec.read.edgelist import TextOptions, find_layout
-from softvec.read.formats import square_names
 from softvec.read.kinds import row_names
 from softvec.read.objects import Graph, from_networkx
+from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
 
 
@@ -162,12 +160,13 @@ def _read_gml(stream: Any) -> Any:
     return nx.read_gml(stream, label="id")
 
 
-def read_text(source: Source, options: TextOptions) -> Graph:
+def read_text(opened: Opened) -> Graph:
     """Read a text table of numbers; a first column may name the rows, a header the columns."""
-    table, sample = find_layout(source, replace(options, columns=None, weight=None, timed=False), wide=True)
+    assert opened.text is not None
+    source, options, table = opened.source, opened.options, opened.text.table
     columns = table.layout.columns
     named = row_names(table.layout)
-    if square_names(table, sample) is None and named is not None and columns[named].numeric:
+    if opened.text.square is None and named is not None and columns[named].numeric:
         named = named if table.header is not None else None  # a count without a title may be data
     body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
     text = [at for at in body if not columns[at].numeric]

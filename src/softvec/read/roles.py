@@ -153,6 +153,13 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
     return None
 
 
+def timed_columns(columns: Any) -> Any:
+    """Return the user's columns of temporal edges, given as (time, source, target[, weight]), by role."""
+    if columns is None or isinstance(columns, str | Mapping):
+        return columns
+    return dict(zip(("time", "source", "target", "weight"), columns))
+
+
 def find_roles(
     columns: Sequence[Column], wanted: Any = None, weight: Any = None, where: str = "the table"
 ) -> Layout:

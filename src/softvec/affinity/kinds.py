@@ -1,0 +1,87 @@
+"""The kinds of data, in one table: what builds P from each, and what reads each from a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.corpus import cooccurrence
+from softvec.affinity.dense import from_dense
+from softvec.affinity.features import neighbors
+from softvec.affinity.relations import bipartite, pairs, random_walk
+from softvec.affinity.temporal import supra_adjacency
+from softvec.core.errors import InputError, did_you_mean
+
+Defaults = Mapping[str, Mapping[str, Any]]  # by kind, options that are used unless they are given
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of data.
+
+    Attributes
+    ----------
+    build : callable
+        Makes an :class:`Affinity` of an object; its other parameters are the options of this kind.
+    accepts : str
+        What such data is, in a few words.
+    guess : str
+        Which data is taken for this kind where the user does not name one; empty for none.
+    """
+
+    build: Callable[..., Affinity]
+    accepts: str
+    guess: str = ""
+
+    @property
+    def options(self) -> list[str]:
+        """Names of the options of this kind."""
+        return list(inspect.signature(self.build).parameters)[1:]
+
+
+KINDS: Mapping[str, Kind] = {
+    "graph": Kind(random_walk, "nodes and edges", "a list of edges, a square matrix, a graph object"),
+    "pairs": Kind(pairs, "pairs in which a pair listed twice counts twice"),
+    "bipartite": Kind(
+        bipartite, "two kinds of items", "a rectangular matrix of counts, columns named like users and items"
+    ),
+    "temporal": Kind(supra_adjacency, "contacts in time (t i j)", "a table with a time column"),
+    "corpus": Kind(cooccurrence, "text", "lines of words, a folder of texts, a list of texts"),
+    "features": Kind(neighbors, "rows of numbers", "a rectangular table of decimals"),
+    "dense": Kind(from_dense, "a dense non-negative matrix P, itself sparsified or factorised"),
+}
+_TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
+            ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
+
+
+def kind_of_options(options: Iterable[str]) -> str | None:
+    """Return the kind that the names of the options tell, or None."""
+    given = set(options)
+    for kind, some, others in _TELLING:
+        if given & set(some) and (not others or given & set(others)):
+            return kind
+    return None
+
+
+def takes(name: str) -> list[str]:
+    """Return the kinds of data that have an option of this name."""
+    return [kind for kind, row in KINDS.items() if name in row.options]
+
+
+def check_options(kind: str, options: Iterable[str], data: str = "") -> None:
+    """Raise an error that names the options of a kind, if one is unknown."""
+    known = KINDS[kind].options
+    unknown = [name for name in options if name not in known]
+    if not unknown:
+        return
+    hint = did_you_mean(unknown[0], known)
+    if elsewhere := takes(unknown[0]):
+        hint = f"; if this is {' or '.join(elsewhere)} data, say so with kind="
+    several = "s" * (len(unknown) > 1)
+    raise InputError(
+        f"unknown option{several} {', '.join(map(repr, unknown))} for {data or kind} data; expected one of "
+        f"{', '.join(known)}{hint}"
+    )
