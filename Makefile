@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 SITE := docs/_build/html
 
-.PHONY: demo test lint test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
+.PHONY: demo test lint browser test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once: a minute or two"
@@ -21,22 +21,26 @@ lint: $(STAMP)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-test: lint
+# Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
+browser: $(STAMP)
+	@sh tests/install_browser.sh $(PY)
+
+test: lint browser
 	$(PY) -m pytest -m 'not slow'
 
-test-slow: $(STAMP)
+test-slow: browser
 	$(PY) -m pytest -m slow
 
 # 200,000 damaged files through every reader, and the table in docs/reliability.md: about half an hour.
 fuzz: $(STAMP)
 	$(PY) -m tests.fuzz.run --reads 200000 --record
 
-# The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of their own age: warnings
-# are no errors here.
+# The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of newer ones below them
+# (matplotlib 3.8 of pyparsing 3.3), so warnings are no errors here.
 test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]'
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]' 'pyparsing==3.2.*'
 	.venv-lowest/bin/python -m pytest -m 'not slow' -W default
 
 # The bits of fits, the text of commands and the public names, against the record in tools/behaviour.json.
@@ -77,4 +81,4 @@ paper-quick: $(STAMP)
 	$(PY) -m experiments --quick
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated demo-output
+	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated docs/figures/generated demo-output

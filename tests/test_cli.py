@@ -201,6 +201,19 @@ def test_communities(call, vectors, folder):
     assert len((folder / "g.tsv").read_text().splitlines()) == 40
 
 
+def test_communities_report_their_modularity(call, vectors, folder):
+    """Two cycles and two edges between them: 40 of 42 edges inside, half of the degrees in each group."""
+    names = list(Embedding.load(vectors))
+    edges = [(names[i], names[(i + 1) % 20]) for i in range(20)]
+    edges += [(names[20 + i], names[20 + (i + 1) % 20]) for i in range(20)]
+    edges += [(names[0], names[20]), (names[5], names[25])]
+    (folder / "edges.txt").write_text("".join(f"{a} {b}\n" for a, b in edges))
+    report = json.loads(call("communities", vectors, "--graph", "edges.txt", "--json"))
+    assert report["modularity"] == pytest.approx(40 / 42 - 0.5)
+    (folder / "other.txt").write_text("x y\ny z\n")
+    assert run(["communities", str(vectors), "--graph", "other.txt"]) == 2
+
+
 @pytest.mark.parametrize("kind", ["pairs", "lines", "npy", "npz", "csv"])
 def test_evaluate_with_every_kind_of_labels(call, vectors, folder, kind):
     names = list(Embedding.load(vectors))
@@ -274,7 +287,7 @@ def test_demo(call, folder):
     assert digits["nmi"] > 0.7
     assert digits["accuracy"] > 0.95
     for one in report["examples"]:
-        for file in (one["vectors"], *one["pictures"]):
+        for file in (one["vectors"], *one["pictures"], one["map"]):
             assert Path(file).stat().st_size > 500
 
 

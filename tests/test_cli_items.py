@@ -42,3 +42,46 @@ def test_add(call, karate, tmp_path):
     assert "eve" in new
     (tmp_path / "alone.txt").write_text("x y\n")
     assert "without an edge" in call("add", karate, "alone.txt", code=2)
+
+
+def test_links(call, karate):
+    import networkx as nx
+
+    graph = nx.karate_club_graph()
+    rows = json.loads(call("links", karate, "--graph", "karate.txt", "-n", 7, "--json"))
+    assert len(rows) == 7
+    assert all(not graph.has_edge(row["a"], row["b"]) and 0 < row["probability"] < 1 for row in rows)
+    of = json.loads(call("links", karate, "--graph", "karate.txt", "-n", 3, "--of", 33, "--json"))
+    assert [row["a"] for row in of] == [33, 33, 33]
+    lines = call("links", karate, "--graph", "karate.txt", "-n", 2).splitlines()
+    assert len(lines) == 2
+    assert len(lines[0].split("\t")) == 5
+    assert "no item is named" in call("links", karate, "--graph", "karate.txt", "--of", 99, code=2)
+
+
+def test_predict(call, karate, tmp_path):
+    import networkx as nx
+
+    club = nx.get_node_attributes(nx.karate_club_graph(), "club")
+    known = {name: label for name, label in club.items() if name % 3}
+    (tmp_path / "labels.tsv").write_text("".join(f"{name}\t{label}\n" for name, label in known.items()))
+    result = json.loads(call("predict", karate, "labels.tsv", "-o", "out.csv", "--json"))
+    assert result["labelled"] == len(known)
+    assert result["items"] == 34 - len(known)
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "name,label,probability"
+    found = {int(line.split(",")[0]): line.split(",")[1] for line in lines[1:]}
+    assert np.mean([label == club[name] for name, label in found.items()]) > 0.75
+    assert len(call("predict", karate, "labels.tsv", "--C", "10").splitlines()) == 34 - len(known)
+    assert "--C is 'x'" in call("predict", karate, "labels.tsv", "--C", "x", code=2)
+
+
+def test_embed_goes_on_from_vectors(call, karate, tmp_path):
+    lines = (tmp_path / "karate.txt").read_text().splitlines()
+    (tmp_path / "today.txt").write_text("\n".join([*lines[1:], "99 33", "99 32"]))
+    result = json.loads(call("embed", "today.txt", "--init", karate, "--seed", 0, "--json"))
+    assert (result["vectors"], result["dimensions"]) == (35, 8)
+    old, new = Embedding.load(karate), Embedding.load("today.svec")
+    cosines = [np.dot(old[i], new[i]) / np.linalg.norm(old[i]) / np.linalg.norm(new[i]) for i in range(34)]
+    assert np.median(cosines) > 0.9
+    assert new.provenance["data"]["options"]["length"] == 3

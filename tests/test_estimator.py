@@ -301,7 +301,7 @@ def broken(value):
         (broken(-1), {}, "Negative values.*row 2, column 3"),
         (broken(np.nan), {}, "NaN or infinite"),
         (broken(np.inf), {}, "NaN or infinite"),
-        (np.zeros((3, 3)), {}, "all entries of P are 0"),
+        (np.zeros((3, 3)), {}, "P has no non-zero entry"),
         (np.ones(3), {}, "two dimensions"),
         (np.ones((0, 3)), {}, "0 sample"),
         (np.ones((2, 3)), {"symmetric": True}, "symmetric=False"),
@@ -360,7 +360,7 @@ def test_tiny_problems_never_import_numba():
     ids=["fit", "diagnose", "embed"],
 )
 def test_the_warning_points_at_the_call_of_the_user(call, monkeypatch):
-    monkeypatch.setattr(fitting, "_LOUD", -1.0)
+    monkeypatch.setattr(fitting, "_WARN_ABOVE", -1.0)
     with pytest.warns(UserWarning, match="the normaliser is off") as caught:
         call(np.ones((6, 6)) - np.eye(6))
     assert "n_clusters" not in str(caught[0].message)  # more classes cost PPI and Cora points of micro-F1

@@ -17,6 +17,7 @@ ORDER = [
     ["fit"],
     ["estimator"],
     ["plotting"],
+    ["map"],
     ["embedding"],
     ["generators"],
     ["evaluate"],

@@ -45,7 +45,7 @@ def test_embedding_says_what_is_wrong():
     emb = Embedding(np.eye(4), list("abcd"))
     with pytest.raises(InputError, match=r"n is 2\.5; expected an integer"):
         emb.most_similar("a", n=2.5)
-    with pytest.raises(InputError, match=r"n_clusters is 2\.5; expected 1 to 4"):
+    with pytest.raises(InputError, match=r"n_clusters is 2\.5; expected an integer of at least 1"):
         emb.cluster(2.5)
 
 

@@ -10,7 +10,7 @@ from softvec.core.threads import workers
 from softvec.fit import (
     Engine,
     Problem,
-    Schedule,
+    Settings,
     State,
     find_classes,
     optimize,
@@ -162,7 +162,7 @@ def test_exact_normalizer_is_brute_force_gradient_descent(contrast):
     Nm = affinity(seed=9) if contrast else None
     X0 = unit(N)
     expected = X0.copy()
-    schedule = Schedule(epochs, 0.3)
+    schedule = Settings(n_epochs=epochs, learning_rate=0.3)
     for t in range(epochs):
         g = derivative(lambda Z: exact_loss(Z, Z, P, beta, lam, Nm), expected)
         eta = schedule.rate(t)
@@ -197,13 +197,13 @@ def test_exact_two_sided_gradient():
 def test_ball_step_follows_the_whole_gradient_and_stays_inside():
     P = affinity()
     X = unit(N) * 0.5
-    problem = Problem(as_operator(P), beta=2.0, gradient="full", constraint="ball")
+    problem = Problem(as_operator(P), beta=2.0, gradient="full", regularization=1.0, constraint="ball")
     moved, _, _ = step_direction(problem, X)
     labels, v = np.zeros(N, int), np.ones(N)
     g = derivative(lambda Z: loss(Z, Z, P, class_moments(Z, labels, v), 2.0, 1.0), X)
     np.testing.assert_allclose(moved, -g / np.linalg.norm(g, axis=1, keepdims=True), atol=2e-6)
     with workers(1) as pool:
-        state = optimize(problem, State(X.copy()), Schedule(20, 0.7), pool)
+        state = optimize(problem, State(X.copy()), Settings(n_epochs=20, learning_rate=0.7), pool)
     norms = np.linalg.norm(state.X, axis=1)
     assert norms.max() <= 1 + 1e-9
     assert norms.min() < 1
@@ -224,7 +224,7 @@ def test_same_bits_for_any_number_of_threads(gradient, k):
     for n_jobs in (1, 2, 3):
         with workers(n_jobs) as pool:
             X = random_start(3000, 16, 7, 0, np.float32, pool)
-            results.append(optimize(problem, State(X), Schedule(6), pool, n_clusters=k).X)
+            results.append(optimize(problem, State(X), Settings(n_epochs=6, n_clusters=k), pool).X)
     assert all(np.array_equal(results[0], other) for other in results[1:])
     assert np.isfinite(results[0]).all()
 
@@ -233,7 +233,10 @@ def test_half_precision_gather_changes_little():
     problem = Problem(row_normalize(ring(400)), beta=2.0)
     with workers(2) as pool:
         X = random_start(400, 8, 7, 0, np.float32, pool)
-        a, b = (optimize(problem, State(X.copy()), Schedule(10), pool, half=half).X for half in (True, False))
+        a, b = (
+            optimize(problem, State(X.copy()), Settings(n_epochs=10), pool, half=half).X
+            for half in (True, False)
+        )
     assert np.abs(a - b).max() < 0.05
     assert np.mean(np.sum(a * b, axis=1)) > 0.999
 
@@ -243,7 +246,9 @@ def test_half_precision_gather_changes_little():
 def test_any_temperature_stays_finite(beta, gradient):
     problem = Problem(row_normalize(ring(50)), beta=beta, gradient=gradient)
     with workers(1) as pool:
-        state = optimize(problem, State(unit(50, 6).astype(np.float32)), Schedule(20), pool, n_clusters=3)
+        state = optimize(
+            problem, State(unit(50, 6).astype(np.float32)), Settings(n_epochs=20, n_clusters=3), pool
+        )
     assert np.isfinite(state.X).all()
     assert all(np.isfinite(record["loss"]) for record in state.history)
     np.testing.assert_allclose(np.linalg.norm(state.X, axis=1), 1, atol=1e-5)
@@ -253,7 +258,7 @@ def test_zero_gradient_moves_nothing():
     problem = Problem(as_operator(np.zeros((3, 3))), regularization=0.0)
     X = unit(3)
     with workers(1) as pool:
-        state = optimize(problem, State(X.copy()), Schedule(3), pool)
+        state = optimize(problem, State(X.copy()), Settings(n_epochs=3), pool)
     np.testing.assert_array_equal(state.X, X)
 
 
@@ -284,7 +289,7 @@ def test_callback_stops_and_sees_read_only_vectors():
 
     with workers(1) as pool:
         state = optimize(
-            Problem(row_normalize(ring(30))), State(unit(30)), Schedule(9), pool, callbacks=[stop]
+            Problem(row_normalize(ring(30))), State(unit(30)), Settings(n_epochs=9, callbacks=[stop]), pool
         )
     assert [epoch for epoch, _ in seen] == [0, 1, 2]
     assert state.epoch == 3
@@ -292,7 +297,9 @@ def test_callback_stops_and_sees_read_only_vectors():
 
 def test_tol_stops_early():
     with workers(1) as pool:
-        state = optimize(Problem(row_normalize(ring(30))), State(unit(30)), Schedule(200, tol=0.1), pool)
+        state = optimize(
+            Problem(row_normalize(ring(30))), State(unit(30)), Settings(n_epochs=200, tol=0.1), pool
+        )
     assert state.epoch < 200
 
 
@@ -300,15 +307,15 @@ def test_resumed_run_has_the_bits_of_an_uninterrupted_one():
     problem = Problem(Powers(row_normalize(ring(600)), 2), beta=3.0, gradient="full")
     with workers(2) as pool:
         X = random_start(600, 8, 1, 0, np.float32, pool)
-        whole = optimize(problem, State(X.copy()), Schedule(12), pool, n_clusters=3, seed=4)
+        whole = optimize(problem, State(X.copy()), Settings(n_epochs=12, n_clusters=3), pool, seed=4)
         saved = []
 
         def keep(state):
             if state.epoch == 5:
                 saved.append(State(state.X.copy(), None, state.labels.copy(), 5, list(state.history)))
 
-        optimize(problem, State(X.copy()), Schedule(12), pool, n_clusters=3, seed=4, on_epoch=keep)
-        again = optimize(problem, saved[0], Schedule(12), pool, n_clusters=3, seed=4)
+        optimize(problem, State(X.copy()), Settings(n_epochs=12, n_clusters=3), pool, seed=4, on_epoch=keep)
+        again = optimize(problem, saved[0], Settings(n_epochs=12, n_clusters=3), pool, seed=4)
     assert np.array_equal(whole.X, again.X)
     assert [r["loss"] for r in whole.history] == [r["loss"] for r in again.history]
 
@@ -348,4 +355,4 @@ def test_rectangular_needs_two_sides():
         Problem(as_operator(np.ones((2, 3))))
     for bad in ({"n_epochs": -1}, {"learning_rate": 0.0}, {"learning_rate": 1.5}, {"tol": -1.0}):
         with pytest.raises(InputError, match=next(iter(bad))):
-            Schedule(**bad)
+            Settings(**bad)

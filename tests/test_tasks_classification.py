@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.evaluate import node_classification
-from softvec.evaluate.classification import label_matrix, top_labels
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.evaluate.classification import C_GRID, _best_C, label_matrix, top_labels
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
@@ -122,3 +122,41 @@ def test_vectors_must_be_finite_numbers():
         node_classification(np.full((4, 2), np.nan), [0, 1, 0, 1])
     with pytest.raises(InputError, match="shape"):
         node_classification(np.zeros(4), [0, 1, 0, 1])
+
+
+def test_a_path_of_regularisations_is_that_of_single_fits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8)).astype(np.float32)
+    Y = X[:, :3] + 0.5 * rng.standard_normal((300, 3)) > 0
+    Y = np.column_stack([Y, np.zeros(300, bool)])
+    for C, weights in zip((0.1, 1.0, 10.0), fit_path(X, Y, (0.1, 1.0, 10.0), tol=1e-6)):
+        expected = decision(X, fit_one_vs_rest(X, Y, C, tol=1e-6))
+        np.testing.assert_allclose(decision(X, weights), expected, atol=2e-3 * np.abs(expected).max())
+
+
+def test_default_chooses_the_regularisation():
+    """Small vectors need a large C; with C = 1 the weights stay near nothing."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 600)
+    X = 0.02 * (np.eye(20)[labels] + 0.3 * rng.standard_normal((600, 20)))
+    X[:, 5] += 0.05 * rng.standard_normal(600)
+    result = node_classification(X, labels, repeats=2)[0.5]
+    assert result.settings["C"] == "cv"
+    assert result["micro_f1"] > node_classification(X, labels, repeats=2, C=1.0)[0.5]["micro_f1"] - 0.005
+    assert result["micro_f1"] == node_classification(X, labels, repeats=2, C="cv")[0.5]["micro_f1"]
+
+
+def test_cross_validation_chooses_what_an_exhaustive_search_does():
+    from sklearn.model_selection import cross_val_score
+    from sklearn.multiclass import OneVsRestClassifier
+
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 240)
+    X = (0.05 * (np.eye(30)[labels] + 0.6 * rng.standard_normal((240, 30)))).astype(np.float32)
+    scores = []
+    for C in C_GRID:
+        model = OneVsRestClassifier(LogisticRegression(C=C, solver="newton-cholesky"))
+        folds = [(np.setdiff1d(np.arange(240), fold), fold) for fold in np.array_split(np.arange(240), 3)]
+        scores.append(cross_val_score(model, X, labels, cv=folds).mean())
+    chosen = scores[C_GRID.index(_best_C(X, label_matrix(labels, 240)))]
+    assert chosen >= max(scores) - 0.01

@@ -67,7 +67,7 @@ def test_word_errors(tmp_path):
         word_similarity(VECTORS, [("x", "y", 1), ("x", "z", 2)], words=WORDS)
     with pytest.raises(InputError, match="four words"):
         word_analogy(VECTORS, ["a b c"], words=WORDS)
-    with pytest.raises(InputError, match="'add' or 'mul'"):
+    with pytest.raises(InputError, match="expected one of add, mul"):
         word_analogy(VECTORS, ["a b c d"], words=WORDS, method="sub")
     with pytest.raises(InputError, match="none of the 1"):
         word_analogy(VECTORS, ["a b c d"], words=WORDS)

@@ -231,6 +231,29 @@ def test_matrix_market_repeats_and_patterns(tmp_path):
     assert np.array_equal(read_matrix_market(open_source(path)).matrix.toarray(), expected)
 
 
+def test_names_of_the_wrong_type(tmp_path):
+    path = tmp_path / "a.svec"
+    Embedding(np.eye(3), [3, 5, 9]).save(path)
+    new = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(new, "w") as archive:
+        for info in old.infolist():
+            archive.writestr(info, old.read(info).replace(b"<i8", b"<f8"))
+    path.write_bytes(new.getvalue())
+    refused(path, "names cannot be read", Embedding.load)
+
+
+def test_half_precision_in_an_archive(tmp_path):
+    np.savez(tmp_path / "a.npz", np.ones((3, 3), np.float16))
+    assert to_affinity(tmp_path / "a.npz").shape == (3, 3)
+
+
+def test_a_carriage_return_among_quotes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'"a","b"\n"c",d\re\n')
+    with pytest.raises(InputError):
+        to_affinity(path)
+
+
 # headers that lie, and archives that expand
 
 
@@ -342,7 +365,7 @@ def test_giant_row_groups(tmp_path, monkeypatch):
         pa.table({"source": pa.array(np.zeros(n, np.int64)), "target": pa.array(np.ones(n, np.int64))}), path
     )
     assert path.stat().st_size < 10_000
-    assert to_affinity(path).shape == (2, 2)
+    assert to_affinity(path, kind="graph").shape == (2, 2)
     monkeypatch.setenv(VARIABLE, "1MiB")
     refused(path, "its rows would take 4,800,000")
 

@@ -17,14 +17,18 @@ REAL = (
     "karate",
     "polbooks",
     "football",
+    "usa_airports",
     "polblogs",
+    "musae_chameleon",
     "cora",
     "citeseer",
     "ppi",
     "wikipedia_pos",
+    "musae_fr",
     "amazon_edrep",
     "blogcatalog",
     "pubmed",
+    "musae_facebook",
     "dblp_prone",
 )
 #: Hardness alpha of the block-model graphs: 1 is the detection threshold.

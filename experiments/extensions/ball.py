@@ -46,7 +46,7 @@ def run(settings: dict[str, Any], results: Results) -> None:
                     inside = norms < 0.99
                     rank = float(spearmanr(norms, degrees)[0]) if shape == "ball" else 0.0
                     scores = node_classification(
-                        X, graph.labels, repeats=settings["repeats"], random_state=sample
+                        X, graph.labels, repeats=settings["repeats"], C=1.0, random_state=sample
                     )
                     results.add(
                         method="ball", **key, exact_loss=loss, micro_f1=scores[0.5]["micro_f1"],

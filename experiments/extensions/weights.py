@@ -63,9 +63,10 @@ def _problem(problem: float | str, settings: dict[str, Any], sample: int) -> tup
 
 def _score(problem: float | str, X: np.ndarray, labels: Any, settings: dict[str, Any], seed: int) -> float:
     if isinstance(problem, str):
-        return node_classification(X, labels, repeats=settings["repeats"], random_state=seed)[0.5]["micro_f1"]
-    found = find_communities(X, len(np.unique(labels)), n_init=5, random_state=seed)
-    return partition_scores(labels, found)["nmi"]
+        scores = node_classification(X, labels, repeats=settings["repeats"], C=1.0, random_state=seed)
+        return scores[0.5]["micro_f1"]
+    groups = find_communities(X, len(np.unique(labels)), n_init=5, random_state=seed)
+    return partition_scores(labels, groups)["nmi"]
 
 
 def summarize(settings: dict[str, Any], results: Results) -> dict[str, Any]:

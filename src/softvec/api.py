@@ -16,18 +16,20 @@ from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.kinds import takes
+from softvec.core.checks import integer
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
-from softvec.fit import Fit, Options, prepared
+from softvec.embedding.stability import measure
+from softvec.fit import Fit, Settings, prepared
 from softvec.fit import fit as run
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.refine import can_refine, refine
+from softvec.fit.refine import ROUNDS, can_refine, refine
 from softvec.operators import Powers
 
-# The defaults of embed, in one place. What is not named here is the default of `Options`.
+# The defaults of embed, in one place. What is not named here is the default of `Settings`.
 N_COMPONENTS = 128
 WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
 # Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
@@ -61,6 +63,7 @@ def embed(
     kind: str | None = None,
     walk_length: int | None = None,
     random_state: int | None = None,
+    repeats: int = 1,
     n_jobs: int | None = None,
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
@@ -83,6 +86,9 @@ def embed(
         Steps of the random walk: more relate items further apart.
     random_state : int, optional
         Same seed, same vectors, whatever the number of threads.
+    repeats : int
+        Fits from as many seeds (``random_state``, ``random_state + 1``, ...). The first is returned, and with
+        it how far neighbours and groups agree between seeds: :meth:`softvec.Embedding.stability`.
     n_jobs : int, optional
         Threads; by default all cores.
     callbacks : sequence of callable, optional
@@ -122,13 +128,14 @@ def embed(
     started = time.perf_counter()
     fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     if isinstance(fit.get("init"), Embedding):
-        walk_length = _walk_length(fit["init"], data, options) if walk_length is None else walk_length
+        walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
     affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
     ready = time.perf_counter()
     emb = embed_affinity(
         affinity,
         n_components,
         random_state=random_state,
+        repeats=repeats,
         n_jobs=n_jobs,
         callbacks=callbacks,
         verbose=verbose,
@@ -179,7 +186,7 @@ def check_length(length: Any) -> int:
     return int(length)
 
 
-def _walk_length(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
+def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
     """Return the walk length of the fit to go on from, where the data may have one."""
     made = init.provenance.get("data") or {}
     length = (made.get("options") or {}).get("length")
@@ -192,78 +199,106 @@ def embed_affinity(
     n_components: int | None = None,
     *,
     random_state: int | None = None,
-    n_jobs: int | None = None,
-    callbacks: Sequence[Callable[..., Any]] | None = None,
-    verbose: int = 0,
+    repeats: int = 1,
     check_memory: bool = True,
-    source: str | None = None,
-    seconds: dict[str, float] | None = None,
     **fit: Any,
 ) -> Embedding:
-    """Fit an affinity; the arguments are those of :func:`embed`."""
+    """Fit an affinity; arguments as of :func:`embed`, and ``source`` and ``seconds`` for the record."""
     if affinity.operator.nnz == 0:
         raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
+    repeats = integer("repeats", repeats)
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
-    if old is not None:
-        n_components = _same_components(n_components, old)
-        quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
-        fit = {**_UPDATE, **continued(old), **fit}
-    n_components = N_COMPONENTS if n_components is None else n_components
-    fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
-    power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
-    shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
-    if check_memory:
-        refuse_if_too_big(affinity, n_components, fit)
-    started = time.perf_counter()
-    if old is not None:
-        fit["init"] = starting_vectors(old, affinity, random_state)
-    options = Options(
-        n_components, random_state=random_state, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, **fit
+    if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
+        raise InputError("repeats are fits from different seeds; leave out init and checkpoint")
+    job = _Job(affinity, n_components, old, check_memory, fit)
+    first = job.run(random_state)
+    if repeats == 1:
+        return first
+    seeds = [None if random_state is None else random_state + r for r in range(1, repeats)]
+    runs = [first, *(job.run(seed) for seed in seeds)]
+    record, extras = measure(runs, fit.get("n_jobs"))
+    return first._with(
+        provenance={**first.provenance, "stability": record}, extras={**first.extras, **extras}
     )
-    operator, item_weight = prepared(affinity.operator, options.normalize), _item_weight(affinity, power)
-    if old is not None and quick and can_refine(options):
-        with workers(n_jobs) as pool:
-            start = refine(operator, options.init, options.beta, pool, item_weight=item_weight)
-        options = replace(options, init=start, n_epochs=0)
-    found = run(operator, options, item_weight=item_weight, warm=old is not None, stacklevel=4)
-    if shrinkage:
-        _shorten(found.state.X, affinity, shrinkage)
-    spent = dict(seconds or {}) | {"fitting": time.perf_counter() - started}
-    parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
-    n, m = affinity.shape
-    data = {
-        "kind": affinity.kind,
-        "summary": affinity.summary,
-        "shape": [n, m],
-        "entries": affinity.operator.nnz,
-        "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
-        **({} if affinity.directed is None else {"directed": affinity.directed}),
-        **({} if affinity.weighted is None else {"weighted": affinity.weighted}),
-    }
-    if shrinkage and affinity.counts is not None:
-        data["mean_neighbours"] = _mean_neighbours(affinity.counts)
-    if source is not None:
-        data["source"] = "standard input" if source == "-" else Path(source).name
-    emb = Embedding(
-        found.state.X,
-        affinity.rows,
-        context_vectors=found.state.Y,
-        context_names=None if found.state.Y is None else affinity.columns,
-        sizes=affinity.sizes,
-        provenance={
-            "softvec": __version__,
-            "data": data,
-            "parameters": parameters
-            | {"random_state": random_state, "seed": found.seed, "base_measure": float(power)}
-            | {"shrinkage": shrinkage},
-            "history": {key: values.tolist() for key, values in found.history.items()},
-            "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
-            "seconds": spent,
-        },
-        extras=_extras(found, found.state.Y is not None),
-        copy=False,
-    )
-    return emb if old is None else emb.align(old)
+
+
+class _Job:
+    """A fit that waits for its seed."""
+
+    def __init__(
+        self,
+        affinity: Affinity,
+        n_components: int | None,
+        old: Embedding | None,
+        check: bool,
+        fit: dict[str, Any],
+    ):
+        self.affinity, self.old, fit = affinity, old, dict(fit)
+        self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
+        if old is not None:
+            n_components = _same_components(n_components, old)
+            self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
+            fit = {**_UPDATE, **continued(old), **fit}
+        fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
+        self.n_components = N_COMPONENTS if n_components is None else n_components
+        self.power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
+        self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
+        self.item_weight = _item_weight(affinity, self.power)
+        if check:
+            refuse_if_too_big(affinity, self.n_components, fit)
+        self.fit = fit
+
+    def run(self, seed: int | None) -> Embedding:
+        """Fit from a seed, and say how in the provenance."""
+        affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
+        start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
+        options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
+        operator = prepared(affinity.operator, options.normalize)
+        if old is not None and self.quick and can_refine(options):
+            with workers(options.n_jobs) as pool:
+                X = refine(operator, options.init, options.beta, pool, item_weight=self.item_weight)
+            options, rounds = replace(options, init=X, n_epochs=0), ROUNDS
+        found = run(operator, options, item_weight=self.item_weight, warm=old is not None, stacklevel=5)
+        if self.shrinkage:
+            _shorten(found.state.X, affinity, self.shrinkage)
+        parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
+        parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
+        parameters |= {"shrinkage": self.shrinkage} | ({"rounds": rounds} if rounds else {})
+        emb = Embedding(
+            found.state.X,
+            affinity.rows,
+            context_vectors=found.state.Y,
+            context_names=None if found.state.Y is None else affinity.columns,
+            sizes=affinity.sizes,
+            provenance={
+                "softvec": __version__,
+                "data": self.data(),
+                "parameters": parameters,
+                "history": {key: values.tolist() for key, values in found.history.items()},
+                "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
+                "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
+            },
+            extras=_extras(found, found.state.Y is not None),
+            copy=False,
+        )
+        return emb if old is None else emb.align(old)
+
+    def data(self) -> dict[str, Any]:
+        """Return what the provenance says of the data."""
+        affinity = self.affinity
+        data = {
+            "kind": affinity.kind,
+            "summary": affinity.summary,
+            "shape": list(affinity.shape),
+            "entries": affinity.operator.nnz,
+            "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
+            **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
+        }
+        if self.shrinkage and affinity.counts is not None:
+            data["mean_neighbours"] = _mean_neighbours(affinity.counts)
+        if self.source is not None:
+            data["source"] = "standard input" if self.source == "-" else Path(self.source).name
+        return data
 
 
 def _same_components(n_components: int | None, old: Embedding) -> int:
@@ -275,7 +310,7 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 
 def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from `Options`."""
+    """Return the options of this kind of data that differ from `Settings`."""
     found = FIT_DEFAULTS.get(affinity.kind, {})
     if affinity.kind != "graph" or affinity.counts is None:
         return found
@@ -285,7 +320,8 @@ def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
     """Return how many epochs a fit with these options takes."""
-    return int({"n_epochs": Options.n_epochs, **_fit_defaults(affinity), **fit}["n_epochs"])
+    update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
+    return int({"n_epochs": Settings.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
 
 
 def _mean_neighbours(counts: Any) -> float:

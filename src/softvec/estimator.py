@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
-from softvec.fit import Callback, Diagnosis, Fit, Options, fit, prepared
+from softvec.fit import Callback, Diagnosis, Fit, Settings, fit, prepared
 from softvec.fit.fold_in import fold_in
+from softvec.fit.settings import SETTINGS, documented
 from softvec.operators import Operator
 
 Array = NDArray[Any]
 
 
+@documented
 class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn vectors whose softmax reproduces a matrix of affinities, in linear time.
 
@@ -30,51 +32,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=128
-        Dimension d of the vectors.
-    n_clusters : int, default=1
-        Classes of the mixture. With more than one, k-means finds them during the fit.
-    n_epochs : int, default=30
-        Passes over P.
-    learning_rate : float, default=0.7
-        Length of the first step on the unit sphere, in (0, 1]; falls linearly to 0.
-    beta : float, default=6.0
-        Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.
-    gradient : {"row", "paper", "full"}, default="row"
-        Which derivative a symmetric fit follows: each row's own cross-entropy with the others held fixed,
-        the paper's, or the whole derivative of the approximated loss.
-    regularization : float, default=0.0
-        Weight of the term that centres the vectors; the paper has 1, 0 measures better (docs/decisions.md).
-    init : {"random", "power"} or array of shape (n, n_components), default="random"
-        Where to start. A two-sided fit takes a pair of arrays.
-    symmetric : bool or "auto", default="auto"
-        One set of vectors for rows and columns, or two. "auto": one where P is square.
-    constraint : {"sphere", "ball"}, default="sphere"
-        Unit vectors, or vectors of norm at most 1.
-    normalizer : {"mixture", "exact"}, default="mixture"
-        "exact" sums over all pairs: for comparison on small problems.
-    normalize : bool, default=True
-        Divide each row of P by its sum. False keeps the sums as weights of the rows.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the vectors. In float32, neighbours are read in half precision.
-    n_jobs : int or None, default=None
-        Threads, for BLAS and the compiled loops alike; None is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Same seed, same bits.
-    tol : float or None, default=None
-        Stop when the loss changes by less than this fraction in an epoch.
-    callbacks : sequence of callable, optional
-        Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.
+    %(settings)s
     warm_start : bool, default=False
         Start from the vectors of the last fit.
-    checkpoint : path-like or None, default=None
-        A file that is written every ``checkpoint_every`` epochs and at the end. If it exists, the fit goes
-        on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when
-        the vectors are saved. A checkpoint of other data or other settings is refused.
-    checkpoint_every : int, default=5
-        Epochs between two writes.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -104,28 +64,28 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = Options.n_components,
+        n_components: int = Settings.n_components,
         *,
-        n_clusters: int = Options.n_clusters,
-        n_epochs: int = Options.n_epochs,
-        learning_rate: float = Options.learning_rate,
-        beta: float = Options.beta,
-        gradient: str = Options.gradient,
-        regularization: float = Options.regularization,
-        init: Any = Options.init,
-        symmetric: bool | str = Options.symmetric,
-        constraint: str = Options.constraint,
-        normalizer: str = Options.normalizer,
-        normalize: bool = Options.normalize,
-        dtype: Any = Options.dtype,
-        n_jobs: int | None = Options.n_jobs,
-        random_state: Any = Options.random_state,
-        tol: float | None = Options.tol,
-        callbacks: Sequence[Callback] | None = Options.callbacks,
+        n_clusters: int = Settings.n_clusters,
+        n_epochs: int = Settings.n_epochs,
+        learning_rate: float = Settings.learning_rate,
+        beta: float = Settings.beta,
+        gradient: str = Settings.gradient,
+        regularization: float = Settings.regularization,
+        init: Any = Settings.init,
+        symmetric: bool | str = Settings.symmetric,
+        constraint: str = Settings.constraint,
+        normalizer: str = Settings.normalizer,
+        normalize: bool = Settings.normalize,
+        dtype: Any = Settings.dtype,
+        n_jobs: int | None = Settings.n_jobs,
+        random_state: Any = Settings.random_state,
+        tol: float | None = Settings.tol,
+        callbacks: Sequence[Callback] | None = Settings.callbacks,
         warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = Options.checkpoint,
-        checkpoint_every: int = Options.checkpoint_every,
-        verbose: int = Options.verbose,
+        checkpoint: str | os.PathLike[str] | None = Settings.checkpoint,
+        checkpoint_every: int = Settings.checkpoint_every,
+        verbose: int = Settings.verbose,
     ):
         self.n_components = n_components
         self.n_clusters = n_clusters
@@ -184,15 +144,15 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.fit(P, y, **fit_params).embedding_
 
     def _fit(self, P: Any, labels: Any, dissimilarity: Any, item_weight: Any) -> None:
-        options = Options(**{one.name: getattr(self, one.name) for one in fields(Options)})
+        settings = Settings(**{setting.name: getattr(self, setting.name) for setting in SETTINGS})
         operator = self._operator(P, reset=True)
         warm = self.warm_start and hasattr(self, "embedding_")
         if warm:
             both = self.embedding_, self.context_embedding_
-            options = replace(options, init=both[0] if options.one_sided(operator) else both)
+            settings = replace(settings, init=both[0] if settings.one_sided(operator) else both)
         found = fit(
             operator,
-            options,
+            settings,
             labels=labels,
             dissimilarity=dissimilarity,
             item_weight=item_weight,

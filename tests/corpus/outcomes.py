@@ -83,7 +83,8 @@ def by_command(case: Case, folder: Path) -> tuple[str, str]:
     text = printed.getvalue()
     if code == 2:
         return "refused", text
-    return ("said" if "note: " in text else "right"), text
+    notes = [line for line in text.splitlines() if line.startswith("note: ") and "normaliser" not in line]
+    return ("said" if notes else "right"), text
 
 
 def main() -> None:

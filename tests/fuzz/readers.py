@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ def read_data(path: Path, **options: Any) -> None:
     _finite(affinity.operator.row_sums())
     if affinity.counts is not None:
         _finite(affinity.counts.data)
-    for labels in (affinity.rows, affinity.columns):
-        assert len(list(labels)) == len(labels)
+    for labels in (affinity.rows, affinity.columns):  # a few bytes may announce millions of rows
+        assert len(list(islice(labels, 100_000))) == min(len(labels), 100_000)
     assert isinstance(repr(affinity), str)
 
 

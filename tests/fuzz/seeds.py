@@ -130,7 +130,7 @@ def _arrow() -> Iterator[tuple[str, bytes]]:
     edges = pa.table({"source": names, "target": names[::-1], "weight": rng.random(n)})
     timed = pa.table({"time": np.arange(n), "source": np.arange(n) % 5, "target": np.arange(n) % 3})
     coded = pa.table({"source": pa.array(names).dictionary_encode(), "target": pa.array(names[::-1])})
-    wide = pa.table({"name": names, **{f"c{j}": rng.random(n) for j in range(4)}})
+    wide = pa.table({"name": [f"näme{i}" for i in range(n)], **{f"c{j}": rng.random(n) for j in range(4)}})
     square = pa.table({f"c{j}": rng.random(5) for j in range(5)})
 
     def ipc(table: Any, stream: bool, **options: Any) -> bytes:

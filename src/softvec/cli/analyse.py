@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
-from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.cli.options import (
+    Json,
+    Quiet,
+    Seed,
+    VectorFormat,
+    Vectors,
+    check_target,
+    load,
+    number_of,
+    output_beside,
+    plain_name,
+)
+from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
 from softvec.core.errors import printable
 
 if TYPE_CHECKING:
@@ -20,7 +31,10 @@ if TYPE_CHECKING:
 def communities(
     vectors: Vectors,
     number: Annotated[
-        int | None, typer.Option("-k", "--number", help="Communities; by default found.", min=1)
+        int | None, typer.Option("-k", "--number", help="Number of communities (default: found).", min=1)
+    ] = None,
+    graph: Annotated[
+        str | None, typer.Option("--graph", help="Graph file, to report the modularity of the communities.")
     ] = None,
     output: Annotated[
         str, typer.Option("-o", "--output", help="Lines of a name and its community; - is standard output.")
@@ -37,16 +51,18 @@ def communities(
       softvec communities graph.svec -o groups.tsv
 
       softvec communities graph.svec -k 7 | head
+
+      softvec communities graph.svec --graph edges.txt -o groups.tsv
     """
     import numpy as np
 
     settings = Settings(quiet, json)
     check_target(output)
     emb = load(vectors, format, settings)
-    with working(settings, "grouping"):
-        found = emb.cluster(number, random_state=seed)
-    sizes = np.bincount(found).tolist()
-    names = ["@".join(map(str, name)) if isinstance(name, tuple) else name for name in emb]
+    found = emb.cluster(number, random_state=seed, verbose=shows_progress(settings))
+    sizes = np.bincount(found[found >= 0]).tolist()
+    quality = {} if graph is None else {"modularity": _modularity(graph, emb, found, settings)}
+    names = [plain_name(name) for name in emb]
     if output != "-":
         from softvec.core.files import atomic_write
 
@@ -54,7 +70,7 @@ def communities(
             file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
     if json:
         listed = {} if output != "-" else {"members": dict(zip(map(str, names), found.tolist()))}
-        print_json({"communities": len(sizes), "sizes": sizes, "output": output, **listed})
+        print_json({"communities": len(sizes), "sizes": sizes, **quality, "output": output, **listed})
         return
     if output == "-":
         sys.stdout.writelines(
@@ -62,7 +78,25 @@ def communities(
         )
     largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
     groups = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
-    say(settings, groups + (f" -> {output}" if output != "-" else ""))
+    score = "".join(f", modularity {value:.4f}" for value in quality.values())
+    say(settings, groups + score + (f" -> {output}" if output != "-" else ""))
+
+
+def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> float:
+    from softvec.affinity import read
+    from softvec.core.checks import counted
+    from softvec.core.errors import InputError
+    from softvec.evaluate import modularity
+
+    with working(settings, "reading the graph"):
+        affinity = read(path, kind="graph")
+    members = {name: group for name, group in zip(emb, groups.tolist()) if name in affinity.rows}
+    if not members:
+        raise InputError(f"no node of {path} has a vector (first node: {affinity.rows[0]!r})")
+    if len(members) < len(affinity.rows):
+        missing = counted(len(affinity.rows) - len(members), "node")
+        warnings.warn(f"{missing} of {path} without a vector, each a group of its own", stacklevel=2)
+    return modularity(affinity, members)
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
@@ -83,8 +117,8 @@ def evaluate(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
     c: Annotated[
-        str, typer.Option("--C", help="Inverse regularisation; cv chooses it, which takes 20 times as long.")
-    ] = "1",
+        str, typer.Option("--C", help="Inverse regularisation; cv chooses it by cross-validation.")
+    ] = "cv",
     seed: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -105,7 +139,7 @@ def evaluate(
     emb = load(vectors, format, settings)
     groups = _read_groups(labels, emb)
     target = groups.members if groups.multiple else groups.codes
-    strength: float | str = c if c == "cv" else _float(c)
+    strength: float | str = c if c == "cv" else number_of("--C", c)
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
             emb.vectors, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
@@ -128,15 +162,6 @@ def evaluate(
     classes = counted(len(groups.classes), "class", "classes")
     say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
-
-
-def _float(text: str) -> float:
-    from softvec.core.errors import InputError
-
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--C is {text!r}; expected a positive number or cv") from None
 
 
 def plot(

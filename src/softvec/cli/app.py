@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softvec.cli import analyse, demo, embed, files, items, query, research
+from softvec.cli import analyse, demo, embed, files, items, map, query, research
 
 app = typer.Typer(
     name="softvec",
@@ -42,9 +42,12 @@ for _command, _panel in (
     (demo.demo, "Make vectors"),
     (query.neighbors, "Use vectors"),
     (query.similarity, "Use vectors"),
+    (items.links, "Use vectors"),
+    (items.predict, "Use vectors"),
     (analyse.communities, "Use vectors"),
     (analyse.evaluate, "Use vectors"),
     (analyse.plot, "Use vectors"),
+    (map.map, "Use vectors"),
     (files.info, "Files"),
     (files.convert, "Files"),
     (research.normalizer, "Research"),

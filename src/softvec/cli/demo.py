@@ -69,6 +69,7 @@ def demo(
         print_json({"output": str(output), "examples": reports})
     elif not quiet:
         console().print(
+            f"Open [bold]{reports[0]['map']}[/bold] in a browser. "
             f"Next: [bold]softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}[/bold]"
         )
 
@@ -125,7 +126,13 @@ def _run(
     vectors = output / f"{example.key}.svec"
     emb.save(vectors)
     with working(settings, "drawing"):
-        pictures = _draw(emb, example, output, seed)
+        options: dict[str, Any] = {"max_iter": 500} if example.method == "tsne" else {}
+        places = emb.project(example.method, random_state=seed, **options)
+        pictures = _draw(emb, example, output, places)
+        page = output / f"{example.key}.html"
+        emb.map(
+            example.labels, coordinates=places, edges=example.affinity, title=example.title, random_state=seed
+        ).save(page)
     losses = emb.provenance["history"]["loss"]
     biggest = int(np.argmax(emb.sizes)) if emb.sizes is not None else 0
     return {
@@ -140,10 +147,11 @@ def _run(
         "neighbors": [[str(name), score] for name, score in emb.most_similar(emb.names[biggest], n=5)],
         "vectors": str(vectors),
         "pictures": [str(path) for path in pictures],
+        "map": str(page),
     }
 
 
-def _draw(emb: Embedding, example: Example, output: Path, seed: int | None) -> list[Path]:
+def _draw(emb: Embedding, example: Example, output: Path, places: Any) -> list[Path]:
     try:
         import matplotlib
     except ImportError:
@@ -154,11 +162,7 @@ def _draw(emb: Embedding, example: Example, output: Path, seed: int | None) -> l
 
     paths = [output / f"{example.key}.png", output / f"{example.key}_loss.png"]
     colours = "clusters" if example.labels is None else example.labels
-    options: dict[str, Any] = {"max_iter": 500} if example.method == "tsne" else {}
-    axes = plotting.plot_map(
-        emb, colours, method=example.method, n_names=example.n_names, title=example.title,
-        random_state=seed, **options,
-    )  # fmt: skip
+    axes = plotting.plot_map(emb, colours, coordinates=places, n_names=example.n_names, title=example.title)
     plotting.save(axes, paths[0])
     plotting.save(plotting.plot_loss(emb, title=example.title), paths[1])
     return paths
@@ -186,7 +190,7 @@ def _show(example: Example, report: dict[str, Any]) -> None:
             f"[bold green]{report['accuracy']:.1%}[/bold green] predicted right from the other half"
         )
     rows[f"near {report['example']}"] = near
-    rows["files"] = "\n".join([report["vectors"], *report["pictures"]])
+    rows["files"] = "\n".join([report["vectors"], *report["pictures"], report["map"]])
     for key, value in rows.items():
         grid.add_row(key, value)
     screen = console()

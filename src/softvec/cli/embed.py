@@ -37,7 +37,16 @@ def embed(
         str | None,
         typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
     ] = None,
-    dim: Annotated[int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions.", min=1)] = 128,
+    map_file: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Also write an interactive map: one .html file."),
+    ] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(
+            "--dim", "--dimensions", "-d", help="Dimensions (default: 128, or those of --init).", min=1
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -128,6 +137,24 @@ def embed(
     two_sided: Annotated[
         bool, typer.Option("--two-sided", rich_help_panel=_FIT, help="Separate vectors for columns.")
     ] = False,
+    init: Annotated[
+        str | None,
+        typer.Option(
+            "--init",
+            metavar="VECTORS",
+            rich_help_panel=_FIT,
+            help="Vectors of the same data before it changed a little: go on from them.",
+        ),
+    ] = None,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            "--repeats",
+            rich_help_panel=_FIT,
+            help="Fits from so many seeds: says how far neighbours and groups can be trusted.",
+            min=1,
+        ),
+    ] = 1,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -154,6 +181,8 @@ def embed(
 
       softvec embed edges.txt
 
+      softvec embed edges.txt --map map.html
+
       softvec embed moby.npz --names moby_words.txt -o moby.svec
 
       softvec embed novels.txt.gz -k corpus --window 5 -o words.bin
@@ -161,6 +190,8 @@ def embed(
       softvec embed sales.csv -k bipartite --columns user,item
 
       softvec embed contacts.dat -k temporal --window 900
+
+      softvec embed edges_of_today.txt --init edges.svec
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
@@ -174,6 +205,10 @@ def embed(
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     written_as = format_of(target, format)  # a wrong extension is found now, not after the fit
     check_target(target)
+    if map_file is not None:
+        from softvec.cli.map import check_map_target
+
+        check_map_target(map_file)
     if checkpoint is not None:
         check_target(checkpoint)
     options = parse_settings(more or [])
@@ -188,19 +223,30 @@ def embed(
         "min_count": min_count,
     }  # fmt: skip
     options |= {key: value for key, value in given.items() if value is not None}
-    fit = {
+    fit: dict[str, Any] = {
         "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
         "n_clusters": clusters, "symmetric": False if two_sided else None,
-        "checkpoint": checkpoint,
+        "checkpoint": checkpoint, "repeats": repeats,
     }  # fmt: skip
     fit = {key: value for key, value in fit.items() if value is not None}
     fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
+    if init is not None:
+        from softvec.api import walk_length_of
+        from softvec.cli.options import load
+
+        fit["init"] = load(init, None, settings)
+        if walk_length is None:
+            walk_length = walk_length_of(fit["init"], source, options)
     affinity, spent = _read(source, kind, walk_length, options, settings, force)
     emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         Path(str(fit["checkpoint"])).unlink(missing_ok=True)
     _report(emb, target, settings)
+    if map_file is not None:
+        from softvec.cli.map import edges_for_map, write_map
+
+        write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
 
 
 def _window(value: float | None) -> float | None:
@@ -255,14 +301,14 @@ def _read(
 
 
 def _fit(
-    affinity: Affinity, dim: int, fit: dict[str, Any], seed: int | None, threads: int | None, force: bool,
-    source: str, spent: float, settings: Settings,
+    affinity: Affinity, dim: int | None, fit: dict[str, Any], seed: int | None, threads: int | None,
+    force: bool, source: str, spent: float, settings: Settings,
 ) -> Embedding:  # fmt: skip
     from softvec.api import embed_affinity, n_epochs
     from softvec.core.errors import InputError
 
     try:
-        with epoch_progress(settings, n_epochs(affinity, fit)) as callback:
+        with epoch_progress(settings, n_epochs(affinity, fit) * fit["repeats"]) as callback:
             return embed_affinity(
                 affinity, dim, random_state=seed, n_jobs=threads, check_memory=not force, source=source,
                 callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
@@ -287,14 +333,20 @@ def _report(emb: Embedding, target: str, settings: Settings) -> None:
         "seconds": time,
         "seed": record["parameters"]["seed"],
     }
+    if "stability" in record:
+        result["stability"] = record["stability"]
     if settings.json:
         if target != "-":  # standard output holds the vectors
             print_json(result)
         return
     loss = f", loss {losses[-1]:.4f}" if losses else ""
+    rounds = record["parameters"].get("rounds")
+    work = f"{len(losses)} epochs" if rounds is None else f"{rounds} rounds from --init"
     second = f" + {result['context_vectors']:,} context" if result["context_vectors"] else ""
     say(
         settings,
-        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {len(losses)} epochs in "
+        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {work} in "
         f"{seconds(time['fitting'])}{loss} -> {'standard output' if target == '-' else target}",
     )
+    if "stability" in record:
+        say(settings, repr(emb.stability()).strip("<>"))

@@ -100,6 +100,7 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
         "epochs": len(losses) if losses else None,
         "loss": losses[-1] if losses else None,
         "diagnosis": record.get("diagnosis"),
+        "stability": record.get("stability"),
         "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,
     }
 

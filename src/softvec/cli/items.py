@@ -1,8 +1,8 @@
-"""``softvec add``: new items for a file of vectors."""
+"""``softvec add``, ``softvec links`` and ``softvec predict``: what is new, missing or unknown."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +15,14 @@ from softvec.cli.options import (
     check_target,
     columns_of,
     load,
+    number_of,
     output_beside,
     parse_settings,
+    plain_name,
+    resolve,
     typed_here,
 )
-from softvec.cli.terminal import Settings, print_json, say, working
+from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
 
 def add(
@@ -80,3 +83,102 @@ def add(
         settings,
         f"{new['items']:,} items added by {new['edges']:,} edges: {len(grown):,} vectors -> {target}",
     )
+
+
+def links(
+    vectors: Vectors,
+    graph: Annotated[
+        str | None,
+        typer.Option("--graph", metavar="FILE", help="Known pairs, left out: the data that was embedded."),
+    ] = None,
+    number: Annotated[int, typer.Option("-n", "--number", help="Links to list.", min=1)] = 100,
+    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Only links of this item.")] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="Columns of the graph, e.g. from,to or 0,1.")
+    ] = None,
+    threads: Threads = None,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """List the likeliest links that are not there yet, with their probabilities.
+
+    [dim]Examples:[/dim]
+
+      softvec links graph.svec --graph edges.txt -n 20
+
+      softvec links shop.svec --graph orders.csv --of ann --json
+    """
+    from softvec.core.errors import InputError
+
+    settings = Settings(quiet, json)
+    emb = load(vectors, format, settings)
+    options = {} if columns is None else {"columns": columns_of(columns)}
+    item = None if of is None else resolve(emb.names, of)
+    try:
+        with working(settings, "comparing pairs"):
+            found = emb.links(number, item=item, exclude=graph, n_jobs=threads, **options)
+    except InputError as error:
+        raise InputError(typed_here(str(error))) from error
+    rows = [(plain_name(a), plain_name(b), p, error, expected) for a, b, p, error, expected in found]
+    keys = ("a", "b", "probability", "error", "expected")
+    if json:
+        print_json([dict(zip(keys, row)) for row in rows])
+        return
+    shown = [(a, b, *(f"{value:.3g}" for value in numbers)) for a, b, *numbers in rows]
+    print_table(keys, shown)
+
+
+def predict(
+    vectors: Vectors,
+    labels: Annotated[str, typer.Argument(help="Known labels: lines of name and label, .npy or .npz.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="CSV of name, label, probability; - is standard output.")
+    ] = "-",
+    c: Annotated[
+        str, typer.Option("--C", help="Inverse regularisation, a number; cv: by cross-validation.")
+    ] = "cv",
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Predict labels for the items that have none, from those of the others.
+
+    [dim]Examples:[/dim]
+
+      softvec predict genes.svec functions.tsv -o predicted.csv
+    """
+    from softvec.core.checks import counted
+
+    settings = Settings(quiet, json)
+    check_target(output)
+    emb = load(vectors, format, settings)
+    with working(settings, "logistic regression"):
+        found = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
+    rows = [(plain_name(name), label, probability) for name, label, probability in found]
+    if output != "-":
+        _write_csv(output, rows)
+    if json:
+        listed = [dict(zip(("name", "label", "probability"), row)) for row in rows] if output == "-" else []
+        shown = {"items": listed} if output == "-" else {"output": output, "items": len(rows)}
+        print_json({"labelled": found.n_labelled, "accuracy": found.accuracy, "C": found.C, **shown})
+        return
+    if output == "-":
+        print_table(("name", "label", "probability"), rows)
+    classes = counted(len(found.classes), "class", "classes")
+    say(
+        settings,
+        f"{len(rows):,} labels of {classes} from {found.n_labelled:,} known ones; cross-validated accuracy "
+        f"{found.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
+    )
+
+
+def _write_csv(path: str, rows: list[tuple[Any, Any, float]]) -> None:
+    import csv
+
+    from softvec.core.files import atomic_write
+
+    with atomic_write(path, "w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("name", "label", "probability"))
+        writer.writerows((name, label, f"{p:.6g}") for name, label, p in rows)

@@ -84,6 +84,21 @@ def _decimal(text: str) -> float | None:
         return None
 
 
+def plain_name(name: Any) -> Any:
+    """Return a name as it is written on the command line: the pair ("ada", 3) is ada@3."""
+    return "@".join(map(str, name)) if isinstance(name, tuple) else name
+
+
+def number_of(flag: str, text: str) -> float:
+    """Return the number that an option was given; ``cv`` is the other thing that it may be."""
+    from softvec.core.errors import InputError
+
+    number = _decimal(text)
+    if number is None:
+        raise InputError(f"{flag} is {text!r}; expected a positive number or cv")
+    return number
+
+
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """Read ``name=value`` pairs; values are JSON where they can be, else text.
 

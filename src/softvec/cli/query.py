@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, resolve
+from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 
 def neighbors(
@@ -58,19 +61,29 @@ def neighbors(
         answers = {str(key): answer for key, answer in zip(keys, found)}
     if "index" in emb.__dict__ and not quiet:
         note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
+    if not quiet:
+        _say_stability(emb, keys)
     if json:
-        rows = {key: [{"name": _plain(name), "cosine": s} for name, s in a] for key, a in answers.items()}
+        rows = {key: [{"name": plain_name(name), "cosine": s} for name, s in a] for key, a in answers.items()}
         print_json(rows)
         return
     for key, answer in answers.items():
-        table: list[tuple[Any, ...]] = [(_plain(name), score) for name, score in answer]
+        table: list[tuple[Any, ...]] = [(plain_name(name), score) for name, score in answer]
         if len(answers) > 1 and not sys.stdout.isatty():
             table = [(key, *row) for row in table]
         print_table(("name", "cosine"), table, title=key)
 
 
-def _plain(name: Any) -> Any:
-    return "@".join(map(str, name)) if isinstance(name, tuple) else name
+def _say_stability(emb: Embedding, keys: list[Any]) -> None:
+    """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
+    if not isinstance(emb.provenance.get("stability"), dict):
+        return
+    found = emb.stability()
+    shares = {key: float(found.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
+    known = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
+    if known:
+        least = f"of {found.n_neighbors} nearest, the same from seed to seed ({found.repeats} seeds)"
+        note(f"{least}: {', '.join(known)}")
 
 
 def similarity(
@@ -104,7 +117,7 @@ def similarity(
     if names:
         keys = [resolve(emb.names, name) for name in names]
         scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
-        rows = [(_plain(a), _plain(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
+        rows = [(plain_name(a), plain_name(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
         result["pairs"] = [{"a": a, "b": b, "cosine": s} for a, b, s in rows]
         if not json:
             print_table(("a", "b", "cosine"), rows)

@@ -120,6 +120,11 @@ def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[[int, fl
         yield update
 
 
+def shows_progress(settings: Settings) -> bool:
+    """Whether a progress bar belongs on standard error."""
+    return not settings.quiet and not settings.json and sys.stderr.isatty()
+
+
 @contextmanager
 def working(settings: Settings, what: str) -> Iterator[None]:
     """Show a spinner while something of unknown length runs."""

@@ -1,9 +1,9 @@
-"""Checks of parameters: each returns the value, or raises an error that names the parameter."""
+"""Checks of parameters, which return the value or raise an error that names the parameter; plain values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,3 +67,22 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     """Return the rows divided by their norms; a zero row stays zero."""
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms > 0, norms, 1)
+
+
+def plain_json(value: Any) -> Any:
+    """Return a deep copy in JSON's own types: NaN and infinity become None, unknown objects their text.
+
+    Examples
+    --------
+    >>> plain_json({1: np.float32(0.5), "a": (np.arange(2), float("nan"))})
+    {'1': 0.5, 'a': [[0, 1], None]}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return plain_json(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)

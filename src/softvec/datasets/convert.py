@@ -125,9 +125,9 @@ def linqs(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
 
 def matlab(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
     """Convert a MATLAB file with a sparse ``network`` and a node x label matrix ``group``."""
-    from scipy.io import loadmat
+    from softvec.read.matrices import load_mat
 
-    content = loadmat(io.BytesIO(data["archive"]), variable_names=["network", "group"])
+    content = load_mat(io.BytesIO(data["archive"]), variable_names=["network", "group"])
     if not {"network", "group"} <= set(content):
         raise InputError(f"{dataset.name}: the MATLAB file has no network and group")
     network = sp.coo_array(content["network"])

@@ -299,8 +299,6 @@ def _solve(
 
 
 def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding:
-    from softvec.embedding.core import Embedding
-
     sizes = emb.sizes
     if sizes is not None:
         sizes = np.concatenate([sizes, np.asarray(new.edges.sum(axis=1), np.float64).reshape(-1)])
@@ -312,15 +310,12 @@ def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding
         extras["classes"] = np.concatenate([extras["classes"], _nearest_class(emb, X)])
     past = emb.provenance.get("additions", [])
     record = {"items": len(X), "edges": int(new.edges.nnz)}
-    return Embedding(
-        np.concatenate([emb.vectors, X]),
-        emb.names.append(new.names),
-        context_vectors=emb.context_vectors,
-        context_names=emb.context_names,
+    return emb._with(
+        vectors=np.concatenate([emb.vectors, X]),
+        names=emb.names.append(new.names),
         sizes=sizes,
         provenance={**emb.provenance, "additions": [*past, record]},
         extras=extras,
-        copy=False,
     )
 
 

@@ -25,23 +25,17 @@ CONTINUED = (
 
 def align(emb: Embedding, other: Embedding) -> Embedding:
     """Return ``emb`` turned onto ``other``; see :meth:`softvec.Embedding.align`."""
-    from softvec.embedding.core import Embedding
-
     if emb.n_components != other.n_components:
         raise InputError(
             f"vectors of {emb.n_components} dimensions cannot be aligned with vectors of {other.n_components}"
         )
     turn = _rotation(emb, other)
     record = {"aligned_with": recorded(other, "data").get("summary", f"{len(other):,} vectors")}
-    return Embedding(
-        _turned(emb.vectors, turn),
-        emb.names,
-        context_vectors=None if emb.context_vectors is None else _turned(emb.context_vectors, turn),
-        context_names=emb.context_names,
-        sizes=emb.sizes,
+    context = None if emb.context_vectors is None else _turned(emb.context_vectors, turn)
+    return emb._with(
+        vectors=_turned(emb.vectors, turn),
+        context_vectors=context,
         provenance={**emb.provenance, **record},
-        extras=emb.extras,
-        copy=False,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +17,8 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
     """Return a read-only (n, d) float32 array; a memory-mapped one stays on disk, unread."""
     try:
         given = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
-        X = np.array(given, dtype=np.float32, copy=(copy and given.flags.writeable) or None, order="C")
+        convert = np.array if copy and given.flags.writeable else np.asarray
+        X = convert(given, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} cannot be read as rows of numbers: {error}") from error
     if X.ndim != 2 or X.shape[1] == 0:
@@ -45,26 +45,6 @@ def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
         raise InputError(f"sizes have shape {values.shape}; expected {n} non-negative numbers")
     values.flags.writeable = False
     return values
-
-
-def as_json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a deep copy in JSON's own types."""
-
-    def plain(item: Any) -> Any:
-        if isinstance(item, np.generic | np.ndarray):
-            return item.tolist()
-        if isinstance(item, Mapping):
-            return dict(item)
-        return str(item)
-
-    def finite(item: Any) -> Any:  # JSON has no NaN
-        if isinstance(item, dict):
-            return {key: finite(part) for key, part in item.items()}
-        if isinstance(item, list):
-            return [finite(part) for part in item]
-        return None if isinstance(item, float) and not np.isfinite(item) else item
-
-    return finite(json.loads(json.dumps(dict(value), default=plain)))
 
 
 # What a file may carry beside the vectors: which side each array belongs to, and its type.

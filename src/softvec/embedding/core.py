@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from softvec.core.checks import choice
+from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, grouping, neighbours, search
-from softvec.embedding.checks import as_json, checked_extras, checked_names, checked_sizes, frozen_rows
+from softvec.embedding import access, groups, neighbours, projection, search
+from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
+    from softvec.embedding.links import Link
+    from softvec.embedding.persons import Person
+    from softvec.embedding.predict import Predictions
+    from softvec.embedding.stability import Stability
+    from softvec.map import Map
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -89,7 +94,7 @@ class Embedding:
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
             "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
-            "provenance": access.Provenance(as_json(provenance or {})),
+            "provenance": access.Provenance(plain_json(provenance or {})),
             "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y)),
         }
         for name, value in values.items():
@@ -258,6 +263,48 @@ class Embedding:
     def _side(self, among: str) -> Embedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
+    def links(
+        self,
+        n: int = 100,
+        *,
+        item: Any = None,
+        exclude: Any = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> list[Link]:
+        """Return the likeliest links that are not known: overall, or of one item.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        item : hashable, optional
+            Only links of this item, ranked by their probability given it.
+        exclude : graph, edges, frame, sparse matrix or path
+            The known pairs: most often the data that was embedded. Without them known pairs are among the
+            answers, and a warning says so.
+        options
+            Of the reader of ``exclude``, such as ``columns``.
+
+        Returns
+        -------
+        list of Link
+            ``a, b, probability, error, expected``: see :class:`softvec.embedding.links.Link`. Overall, links
+            are ranked by their expected weight: all pairs are compared, in time of n ** 2.
+
+        Examples
+        --------
+        >>> import networkx as nx, softvec
+        >>> graph = nx.karate_club_graph()
+        >>> emb = softvec.embed(graph, n_components=8, random_state=0)
+        >>> best = emb.links(3, exclude=graph)
+        >>> any(graph.has_edge(link.a, link.b) for link in best), 0 < best[0].probability < 1
+        (False, True)
+        """
+        from softvec.embedding.links import links
+
+        return links(self, n, item, exclude, n_jobs, options)
+
     # new items
 
     def add(
@@ -321,21 +368,90 @@ class Embedding:
 
         return align(self, other)
 
+    def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
+        """Predict labels for the items that have none, with probabilities.
+
+        Parameters
+        ----------
+        labels : mapping, Series, array, 0/1 matrix, or path
+            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and a
+            negative number say that there is none. A matrix gives several labels to an item.
+        C : float or "cv"
+            Inverse regularisation of the logistic regression; ``"cv"`` takes the likeliest in a
+            cross-validation.
+
+        Returns
+        -------
+        Predictions
+            Iterate for (name, label, probability); ``accuracy`` is measured by cross-validation on the items
+            with labels: see :class:`softvec.embedding.predict.Predictions`.
+
+        Examples
+        --------
+        >>> emb = Embedding([[1, 0], [0, 1], [1, 0.1], [0, 0.9], [0.9, 0]], ["a", "b", "c", "d", "e"])
+        >>> emb.predict({"a": "left", "b": "right", "c": "left", "d": "right"}, C=10.0).to_dict()
+        {'e': 'left'}
+        """
+        from softvec.embedding.predict import predict
+
+        return predict(self, labels, C, n_jobs)
+
+    def person(self, name: Hashable) -> Person:
+        """Return the times and the vectors of one person, of an embedding of contacts in time.
+
+        Examples
+        --------
+        >>> emb = Embedding(np.eye(3), [("ada", 20), ("bob", 10), ("ada", 10)])
+        >>> times, vectors = emb.person("ada")
+        >>> times.tolist(), vectors.shape
+        ([10, 20], (2, 3))
+        """
+        from softvec.embedding.persons import person
+
+        return person(self, name)
+
     # groups and pictures
 
+    def stability(self) -> Stability:
+        """Return how far neighbours and groups agree between seeds, per item and overall.
+
+        Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
+        :class:`softvec.embedding.stability.Stability`.
+        """
+        from softvec.embedding.stability import stability
+
+        return stability(self)
+
     def cluster(
-        self, n_clusters: int | None = None, *, random_state: int | None = 0, max_clusters: int = 50
+        self,
+        n_clusters: int | None = None,
+        *,
+        random_state: int | None = 0,
+        max_clusters: int | None = None,
+        verbose: bool = False,
     ) -> NDArray[np.int64]:
-        """Group the vectors with k-means on the sphere; the groups are numbered by falling size.
+        """Group the vectors by their directions; the groups are numbered by falling size.
 
         Parameters
         ----------
         n_clusters : int, optional
-            By default the smallest number, up to sqrt(n) and ``max_clusters``, with about the best mean
-            silhouette on a sample.
+            Number of groups, found by k-means on the unit sphere. By default the groups and their number are
+            those of largest modularity in the softmax graph of the vectors
+            (:func:`softvec.embedding.groups.find_groups`).
+        random_state : int or None
+            Seed.
+        max_clusters : int, optional
+            Most groups to find when ``n_clusters`` is not given (default: no limit).
+        verbose : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Group of each vector; -1 for a vector of zeros, which has no direction.
         """
-        return grouping.cluster(
-            self.vectors, n_clusters, max_clusters=max_clusters, random_state=random_state
+        return groups.find_groups(
+            self.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
         )
 
     def project(
@@ -350,7 +466,7 @@ class Embedding:
         options
             Passed on to scikit-learn's ``TSNE`` or umap-learn's ``UMAP``.
         """
-        return grouping.project(
+        return projection.project(
             self.vectors, method, n_components, random_state=random_state, options=options
         )
 
@@ -359,6 +475,18 @@ class Embedding:
         from softvec.plotting import plot_map
 
         return plot_map(self, labels, **options)
+
+    def map(self, labels: Any = None, **options: Any) -> Map:
+        """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
+        from softvec.map import make_map
+
+        return make_map(self, labels, **options)
+
+    def annotate(self, graph: Any, **options: Any) -> Any:
+        """Return a copy of a networkx or igraph graph with x, y and community on its nodes."""
+        from softvec.map import annotate
+
+        return annotate(self, graph, **options)
 
     # files and other libraries
 
@@ -375,6 +503,10 @@ class Embedding:
             dict(self.provenance),
             dict(self.extras),
         )
+
+    def _with(self, **changes: Any) -> Embedding:
+        """Return a copy with some fields changed."""
+        return Embedding._from_table(replace(self._table, **changes))
 
     @classmethod
     def _from_table(cls, table: VectorTable) -> Embedding:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.core.threads import row_blocks, workers
+from softvec.core.threads import resolve_n_jobs, row_blocks, workers
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 QUERIES = 256  # queries of one block: its scores take 8 MB
@@ -117,13 +117,13 @@ def exact_nearest(
         return best
 
     query_spans = row_blocks(len(Q), QUERIES)
-    parts = 1 if len(query_spans) >= 8 else 8  # few queries: the threads share the rows instead
-    spans = row_blocks(len(V), -(-len(V) // (ROWS * parts)) * ROWS)
+    shares = 1 if len(query_spans) >= 8 else 8  # few queries: the threads share the rows instead
+    spans = row_blocks(len(V), -(-len(V) // (ROWS * shares)) * ROWS)
     with workers(n_jobs) as pool:
-        found = pool.map(search, [(*q, *rows) for q in query_spans for rows in spans])
+        parts = pool.map(search, [(*q, *rows) for q in query_spans for rows in spans])
     rows, scores = [], []
-    for i in range(0, len(found), len(spans)):
-        group = found[i : i + len(spans)]
+    for i in range(0, len(parts), len(spans)):
+        group = parts[i : i + len(spans)]
         merged = _ordered(np.hstack([r for r, _ in group]), np.hstack([s for _, s in group]), n)
         rows.append(merged[0])
         scores.append(merged[1])
@@ -154,9 +154,9 @@ class Index:
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return row numbers and cosines of about the ``n`` nearest vectors to each query."""
         n = min(n, self.size)
-        found = self.graph.search(unit_rows(Q), n, threads=_index_threads(n_jobs))
-        rows = np.atleast_2d(np.asarray(found.keys)).astype(np.intp)
-        scores = 1.0 - np.atleast_2d(np.asarray(found.distances)).astype(np.float32)
+        matches = self.graph.search(unit_rows(Q), n, threads=resolve_n_jobs(n_jobs))
+        rows = np.atleast_2d(np.asarray(matches.keys)).astype(np.intp)
+        scores = 1.0 - np.atleast_2d(np.asarray(matches.distances)).astype(np.float32)
         return _ordered(rows, scores, n)
 
     def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, Any]]:
@@ -187,12 +187,6 @@ def _usearch() -> Any:
     return Graph
 
 
-def _index_threads(n_jobs: int | None) -> int:
-    from softvec.core.threads import resolve_n_jobs
-
-    return resolve_n_jobs(n_jobs)
-
-
 def build_index(
     V: NDArray[np.floating], *, n_jobs: int | None = None, sample: int = 200, random_state: int = 0
 ) -> Index:
@@ -205,12 +199,12 @@ def build_index(
     """
     graph = _usearch()(ndim=V.shape[1], metric="ip", dtype="f16", expansion_add=64)
     for lo, hi in row_blocks(len(V), 65536):
-        graph.add(np.arange(lo, hi), unit_rows(V[lo:hi]), threads=_index_threads(n_jobs))
+        graph.add(np.arange(lo, hi), unit_rows(V[lo:hi]), threads=resolve_n_jobs(n_jobs))
     draw = np.random.default_rng(random_state).choice(len(V), min(sample, len(V)), replace=False)
     Q = np.asarray(V[np.sort(draw)])
     n = min(10, len(V))
     truth, _ = exact_nearest(Q, V, n, n_jobs=n_jobs)
     index = Index(graph, len(V), 0.0, len(Q))
-    found, _ = index.nearest(Q, n, n_jobs)
-    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(truth, found))
+    answers, _ = index.nearest(Q, n, n_jobs)
+    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(truth, answers))
     return Index(graph, len(V), hits / truth.size, len(Q))

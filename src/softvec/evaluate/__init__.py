@@ -2,7 +2,7 @@
 
 from softvec.evaluate.classification import C_GRID, ClassificationScores, node_classification
 from softvec.evaluate.common import Scores
-from softvec.evaluate.communities import communities, find_communities, partition_scores
+from softvec.evaluate.communities import communities, find_communities, modularity, partition_scores
 from softvec.evaluate.epidemics import Reconstruction, infected_states, reconstruct_epidemic
 from softvec.evaluate.links import LinkSplit, link_prediction, score_links, split_edges
 from softvec.evaluate.pairs import pair_classification, pair_cosines, pair_features
@@ -24,6 +24,7 @@ __all__ = [
     "infected_states",
     "link_prediction",
     "matched_distance",
+    "modularity",
     "neighbor_preservation",
     "node_classification",
     "pair_classification",

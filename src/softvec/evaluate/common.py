@@ -1,16 +1,15 @@
-"""What the tasks share: result objects, input checks, progress."""
+"""What the tasks share: scores, vectors, seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import integer, plain_json
 from softvec.core.errors import InputError
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Scores:
     values : dict of str to tuple of float
         For each metric, one value per repeat.
     settings : dict
-        What the scores depend on: sizes, ratios, seeds.
+        Sizes, ratios and parameters of the task.
 
     Examples
     --------
@@ -53,7 +52,7 @@ class Scores:
 
     def __getitem__(self, metric: str) -> float:
         if metric not in self.values:
-            raise InputError(f"no metric {metric!r}; there are {', '.join(self.values)}")
+            raise InputError(f"no metric {metric!r}; expected one of {', '.join(self.values)}")
         return self.mean[metric]
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,7 +62,7 @@ class Scores:
             "mean": self.mean,
             "spread": self.spread,
             "values": {name: [float(v) for v in values] for name, values in self.values.items()},
-            "settings": {name: plain(value) for name, value in self.settings.items()},
+            "settings": plain_json(self.settings),
         }
 
     def __str__(self) -> str:
@@ -74,19 +73,6 @@ class Scores:
 def collect(task: str, rows: list[dict[str, float]], **settings: Any) -> Scores:
     """Turn one dictionary per repeat into Scores."""
     return Scores(task, {name: tuple(float(row[name]) for row in rows) for name in rows[0]}, settings)
-
-
-def plain(value: Any) -> Any:
-    """Turn NumPy scalars, arrays and tuples into what JSON knows."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    return value
 
 
 def as_vectors(X: Any, name: str = "X") -> np.ndarray:
@@ -102,24 +88,13 @@ def as_vectors(X: Any, name: str = "X") -> np.ndarray:
     return vectors
 
 
-def unit_rows(X: np.ndarray) -> np.ndarray:
-    """Return the rows divided by their norms; a zero row stays zero."""
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(norms > 0, norms, 1)
-
-
-def progress(items: Iterable[T], verbose: bool, title: str) -> Iterable[T]:
-    """Show a progress bar when asked to."""
-    if not verbose:
-        return items
-    from tqdm import tqdm
-
-    bar: Iterable[T] = tqdm(items, desc=title, leave=False)
-    return bar
-
-
 def repeat_seeds(random_state: int | np.random.Generator | None, repeats: int) -> list[np.random.Generator]:
     """Return one independent generator per repeat."""
-    if repeats < 1:
-        raise InputError(f"repeats is {repeats}; it must be at least 1")
-    return np.random.default_rng(random_state).spawn(repeats)
+    return np.random.default_rng(random_state).spawn(integer("repeats", repeats))
+
+
+def standardized(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the features minus their mean over some rows, divided by their deviation over these."""
+    deviation = X[rows].std(axis=0)
+    scaled: np.ndarray = (X - X[rows].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return scaled

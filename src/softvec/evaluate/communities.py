@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
+import scipy.sparse as sp
 from sklearn.metrics import (
     adjusted_mutual_info_score,
     adjusted_rand_score,
     normalized_mutual_info_score,
-    silhouette_score,
 )
 
+from softvec.core.checks import integer, unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.core.progress import progress
+from softvec.embedding.groups import find_groups, k_means
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import align_labels, label_codes
 
 
@@ -22,24 +24,25 @@ def find_communities(
     X: Any,
     n_communities: int | None = None,
     *,
-    max_communities: int = 30,
+    max_communities: int | None = None,
     normalize: bool = True,
     n_init: int = 10,
     random_state: int | np.random.Generator | None = 0,
 ) -> np.ndarray:
-    """Cluster vectors by k-means.
+    """Find communities of vectors, as :meth:`softvec.Embedding.cluster` does.
 
     Parameters
     ----------
     X : ndarray of shape (n, d) or Embedding
         Vectors.
     n_communities : int or None
-        Number of clusters; ``None`` takes the one from 2 to ``max_communities`` of the largest silhouette,
-        measured on at most 5,000 vectors.
-    max_communities : int
-        Largest number tried.
+        Number of communities, found by k-means; ``None`` finds it too
+        (:func:`softvec.embedding.groups.find_groups`).
+    max_communities : int or None
+        Most communities when their number is not given.
     normalize : bool
-        Divide the vectors by their norms first, so that angles alone count.
+        Divide the vectors by their norms before k-means, so that only angles count. When the number is not
+        given only angles count in any case.
     n_init : int
         Starts of k-means; the best one is kept.
     random_state : int, Generator or None
@@ -48,7 +51,7 @@ def find_communities(
     Returns
     -------
     ndarray of shape (n,)
-        Cluster numbers from 0 on.
+        Community numbers from 0 on; -1 for a vector of zeros when the number is not given.
 
     Examples
     --------
@@ -59,24 +62,66 @@ def find_communities(
     3
     """
     X = as_vectors(X)
-    if normalize:
-        X = unit_rows(X)
-    rng = np.random.default_rng(random_state)
     if n_communities is None:
-        n_communities = _best_number(X, max_communities, rng)
-    if not 1 <= n_communities <= len(X):
-        raise InputError(f"n_communities is {n_communities}; it must lie between 1 and the {len(X)} vectors")
-    kmeans = KMeans(n_communities, n_init=n_init, random_state=int(rng.integers(2**31)))
-    labels: np.ndarray = kmeans.fit_predict(X)
-    return labels
+        return find_groups(X, max_groups=max_communities, random_state=random_state)
+    integer("n_communities", n_communities, 1, len(X), "the number of vectors")
+    rng = np.random.default_rng(random_state)
+    return k_means(
+        unit_rows(X) if normalize else X, n_communities, n_init=n_init, random_state=rng, batches=False
+    )
 
 
-def partition_scores(truth: np.ndarray, found: np.ndarray) -> dict[str, float]:
+def modularity(graph: Any, groups: Any) -> float:
+    """Return Newman's modularity of a partition of a graph.
+
+    It is the share of the edge weight inside groups minus what it would be if edges were drawn at random with
+    the same degrees.
+
+    Parameters
+    ----------
+    graph : sparse matrix or array of shape (n, n), or Affinity
+        Adjacency matrix with non-negative weights; symmetric for an undirected graph.
+    groups : array of shape (n,), mapping or pandas Series
+        Group of each node; a mapping and a Series are matched with the names of an Affinity. A node without
+        a group (-1, None) is a group of its own.
+
+    Returns
+    -------
+    float
+        At most 1; 0 for a single group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softvec.evaluate import modularity
+    >>> two_pairs = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> modularity(two_pairs, [0, 0, 1, 1])
+    0.5
+    """
+    A = sp.coo_array(getattr(graph, "matrix", graph))
+    if A.shape[0] != A.shape[1]:
+        raise InputError(f"graph has shape {A.shape}; expected a square adjacency matrix")
+    weights = A.data.astype(np.float64)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise InputError("graph has weights that are negative or not finite; modularity needs weights >= 0")
+    total = weights.sum()
+    if not total > 0:
+        raise InputError("graph has no edges; modularity is not defined")
+    codes, classes = label_codes(align_labels(groups, A.shape[0], getattr(graph, "rows", None)))
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = len(classes) + np.arange(len(alone))
+    out = np.bincount(codes[A.row], weights, minlength=int(codes.max()) + 1) / total
+    into = np.bincount(codes[A.col], weights, minlength=len(out)) / total
+    inside = weights[codes[A.row] == codes[A.col]].sum() / total
+    return float(inside - out @ into)
+
+
+def partition_scores(truth: np.ndarray, groups: np.ndarray) -> dict[str, float]:
     """Return the normalised and adjusted mutual information and the adjusted Rand index of two partitions."""
     return {
-        "nmi": float(normalized_mutual_info_score(truth, found)),
-        "ami": float(adjusted_mutual_info_score(truth, found)),
-        "ari": float(adjusted_rand_score(truth, found)),
+        "nmi": float(normalized_mutual_info_score(truth, groups)),
+        "ami": float(adjusted_mutual_info_score(truth, groups)),
+        "ari": float(adjusted_rand_score(truth, groups)),
     }
 
 
@@ -102,7 +147,7 @@ def communities(
         Known communities, matched as in :func:`node_classification`; nodes without one (negative, None or
         NaN) are left out, of the clustering too.
     n_communities : "known", int or None
-        "known" takes the number of different labels, ``None`` estimates it by the silhouette.
+        "known" takes the number of different labels, ``None`` finds it.
     scored : ndarray of shape (n,), bool, optional
         The nodes to cluster and score. A node without edges holds no information about its community: pass
         ``degrees > 0`` to leave such nodes out, as softvec's experiments do for all methods alike.
@@ -147,27 +192,11 @@ def communities(
     X, labels = X[chosen], labels[chosen]
     if isinstance(n_communities, str):
         if n_communities != "known":
-            raise InputError(f"n_communities is {n_communities!r}; pass 'known', a number or None")
+            raise InputError.of("n_communities", n_communities, "'known', an integer or None")
         n_communities = len(np.unique(labels))
     rows, sizes = [], []
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "communities"):
-        found = find_communities(X, n_communities, normalize=normalize, n_init=n_init, random_state=rng)
-        rows.append(partition_scores(labels, found))
-        sizes.append(len(np.unique(found)))
+        groups = find_communities(X, n_communities, normalize=normalize, n_init=n_init, random_state=rng)
+        rows.append(partition_scores(labels, groups))
+        sizes.append(len(np.unique(groups)))
     return collect("communities", rows, n_communities=sizes, n_nodes=len(X), repeats=repeats)
-
-
-def _best_number(X: np.ndarray, largest: int, rng: np.random.Generator) -> int:
-    """Return the number of clusters of the largest silhouette on a sample of the vectors."""
-    sample = X if len(X) <= 5000 else X[rng.choice(len(X), 5000, replace=False)]
-    distinct = len(np.unique(sample.round(6), axis=0))
-    best, best_score = 1, -np.inf
-    for k in range(2, min(largest, distinct, len(sample) - 1) + 1):
-        kmeans = KMeans(k, n_init=3, random_state=int(rng.integers(2**31)))
-        found = kmeans.fit_predict(sample)
-        if len(np.unique(found)) < 2:
-            continue
-        score = silhouette_score(sample, found, sample_size=min(2000, len(sample)), random_state=0)
-        if score > best_score:
-            best, best_score = k, float(score)
-    return best

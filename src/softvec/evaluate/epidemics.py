@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.generators.epidemics import INFECTED, Epidemic
 
 
@@ -20,7 +22,7 @@ class Reconstruction:
     Attributes
     ----------
     scores : Scores
-        ``mae``: mean over the snapshots of |predicted - true| number of infected, counted as asked for;
+        ``mae``: mean over the snapshots of ``|predicted - true|`` infected nodes, counted as asked for;
         ``mae_states`` and ``mae_probabilities``, counted either way; ``accuracy`` and ``majority`` over the
         unobserved states; ``n_observed``.
     times : ndarray of shape (T,)
@@ -135,8 +137,7 @@ def reconstruct_epidemic(
             f"nodes, times and infected have shapes {nodes.shape}, {times.shape}, {infected.shape}; "
             f"one value for each of the {len(X)} vectors is expected"
         )
-    if count not in ("states", "probabilities"):
-        raise InputError(f"count is {count!r}; pass 'states' or 'probabilities'")
+    choice("count", count, ("states", "probabilities"))
     X, nodes, times, infected = X[known], nodes[known], times[known], infected[known]
     snapshots, place = np.unique(times, return_inverse=True)
     truth = np.bincount(place, weights=infected, minlength=len(snapshots))
@@ -144,28 +145,29 @@ def reconstruct_epidemic(
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "reconstruction"):
         observed = _observe_once(nodes, rng)
         values = _predict(X, infected, observed, C, standardize)
-        hidden = np.ones(len(X), dtype=bool)
-        hidden[observed] = False
-        share = infected[hidden].mean() if hidden.any() else 0.0
-        right = ((values > 0.5) == infected)[hidden]
+        hits = _hidden_hits(values, infected, observed)
         both = {}
         for way, predicted in (("states", (values > 0.5).astype(float)), ("probabilities", values)):
             predicted[observed] = infected[observed]
             both[way] = np.bincount(place, weights=predicted, minlength=len(snapshots))
         curves.append(both[count])
         errors = {way: float(np.abs(curve - truth).mean()) for way, curve in both.items()}
-        rows.append(
-            {
-                "mae": errors[count],
-                "mae_states": errors["states"],
-                "mae_probabilities": errors["probabilities"],
-                "accuracy": float(right.mean()) if len(right) else 1.0,
-                "majority": float(max(share, 1 - share)),
-                "n_observed": float(len(observed)),
-            }
-        )
+        maes = {f"mae_{way}": error for way, error in errors.items()}
+        rows.append({"mae": errors[count], **maes, **hits, "n_observed": float(len(observed))})
     scores = collect("epidemic reconstruction", rows, C=C, count=count, repeats=repeats, n_states=len(X))
     return Reconstruction(scores, snapshots, truth, np.array(curves))
+
+
+def _hidden_hits(values: np.ndarray, infected: np.ndarray, observed: np.ndarray) -> dict[str, float]:
+    """Return how often a hidden state is predicted right, and how often the more frequent one would be."""
+    hidden = np.ones(len(infected), dtype=bool)
+    hidden[observed] = False
+    share = infected[hidden].mean() if hidden.any() else 0.0
+    right = ((values > 0.5) == infected)[hidden]
+    return {
+        "accuracy": float(right.mean()) if len(right) else 1.0,
+        "majority": float(max(share, 1 - share)),
+    }
 
 
 def _states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -204,8 +206,7 @@ def _predict(
 ) -> np.ndarray:
     """Return the probability of being infected for every row."""
     if standardize:
-        deviation = X[observed].std(axis=0)
-        X = (X - X[observed].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+        X = standardized(X, observed)
     weights = fit_one_vs_rest(X[observed], infected[observed][:, None], C)
     probability: np.ndarray = 1.0 / (1.0 + np.exp(-decision(X, weights)[:, 0].astype(np.float64)))
     return probability

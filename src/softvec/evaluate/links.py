@@ -11,9 +11,11 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.operators import checked_csr
 
 SCORERS = ("dot", "cosine", "hadamard")
@@ -77,7 +79,7 @@ def split_edges(
     if A.shape[0] != A.shape[1] or abs(A - A.T).nnz:
         raise InputError("A must be the symmetric matrix of an undirected graph")
     if not 0 < fraction < 1:
-        raise InputError(f"fraction is {fraction}; it must lie between 0 and 1")
+        raise InputError.of("fraction", fraction, "a number between 0 and 1")
     rng = np.random.default_rng(random_state)
     upper = sp.triu(A, 1).tocoo()
     rows, columns = upper.row.astype(np.int64), upper.col.astype(np.int64)
@@ -134,8 +136,7 @@ def score_links(
     dict
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
-    if scorer not in SCORERS:
-        raise InputError(f"scorer is {scorer!r}; pass one of {', '.join(SCORERS)}")
+    choice("scorer", scorer, SCORERS)
     X = as_vectors(X)
     Y = X if Y is None else as_vectors(Y, "Y")
     n = split.graph.shape[0]
@@ -145,13 +146,13 @@ def score_links(
         X, Y = unit_rows(X), unit_rows(Y)
     score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
     hidden = score(split.positives)
-    found = {}
+    scores = {}
     for kind, pairs in split.negatives.items():
         values = np.concatenate([hidden, score(pairs)])
         truth = np.repeat([1, 0], [len(hidden), len(pairs)])
-        found[f"auc_{kind}"] = float(roc_auc_score(truth, values))
-        found[f"ap_{kind}"] = float(average_precision_score(truth, values))
-    return found
+        scores[f"auc_{kind}"] = float(roc_auc_score(truth, values))
+        scores[f"ap_{kind}"] = float(average_precision_score(truth, values))
+    return scores
 
 
 def link_prediction(
@@ -240,9 +241,9 @@ def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np
 
     A law that offers too few such pairs (hubs joined to everything) is completed by random ones.
     """
-    found = np.empty(0, dtype=np.int64)
+    pairs = np.empty(0, dtype=np.int64)
     for attempt in range(60):
-        size = 2 * (count - len(found)) + 16
+        size = 2 * (count - len(pairs)) + 16
         if attempt < 30:
             i, j = draw(size), draw(size)
         else:
@@ -252,9 +253,9 @@ def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np
         new = (low * n + high)[low != high]
         place = np.minimum(np.searchsorted(keys, new), len(keys) - 1)
         new = new[keys[place] != new] if len(keys) else new
-        merged = np.concatenate([found, new])
+        merged = np.concatenate([pairs, new])
         _, first = np.unique(merged, return_index=True)
-        found = merged[np.sort(first)][:count]
-        if len(found) == count:
+        pairs = merged[np.sort(first)][:count]
+        if len(pairs) == count:
             break
-    return np.stack([found // n, found % n], axis=1)
+    return np.stack([pairs // n, pairs % n], axis=1)

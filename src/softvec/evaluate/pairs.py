@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import accuracy_score, roc_auc_score
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
-from softvec.evaluate.logistic import decision, fit_one_vs_rest
+from softvec.core.progress import progress
+from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.operators import checked_csr
 
 
@@ -125,22 +127,21 @@ def pair_classification(
     elif train is not None or test is not None:
         raise InputError("pass both train and test, or neither")
     elif not 0 < train_fraction < 1:
-        raise InputError(f"train_fraction is {train_fraction}; it must lie between 0 and 1")
+        raise InputError.of("train_fraction", train_fraction, "a number between 0 and 1")
     else:
         cut = round(train_fraction * len(truth))
         orders = [rng.permutation(len(truth)) for rng in repeat_seeds(random_state, repeats)]
         splits = [(order[:cut], order[cut:]) for order in orders]
-    rows = [_one_split(features, truth, *split, C) for split in progress(splits, verbose, "pairs")]
+    rows = [_score_split(features, truth, *split, C) for split in progress(splits, verbose, "pairs")]
     return collect("pair classification", rows, n_pairs=len(truth), C=C, repeats=len(rows))
 
 
-def _one_split(
+def _score_split(
     features: np.ndarray, truth: np.ndarray, train: np.ndarray, test: np.ndarray, C: float
 ) -> dict[str, float]:
     if len(np.unique(truth[train])) < 2 or len(np.unique(truth[test])) < 2:
         raise InputError("a split has pairs of one label only; there are too few pairs")
-    center, deviation = features[train].mean(axis=0), features[train].std(axis=0)
-    scaled = (features - center) / np.where(deviation > 0, deviation, 1.0)
+    scaled = standardized(features, train)
     weights = fit_one_vs_rest(scaled[train], truth[train][:, None] == 1, C)
     scores = decision(scaled[test], weights)[:, 0]
     cut = _best_cut(decision(scaled[train], weights)[:, 0], truth[train])

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
+from softvec.core.progress import progress
 from softvec.core.threads import row_blocks
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, repeat_seeds, unit_rows
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.operators import checked_csr
 
 
@@ -62,7 +64,7 @@ def neighbor_preservation(
     candidates = np.flatnonzero(np.diff(P.indptr))
     if not len(candidates):
         raise InputError("P has no affinities outside its diagonal")
-    found = []
+    scores = []
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "neighbours"):
         chosen = rng.permutation(candidates)[:n_rows]
         recalls, chances = [], []
@@ -79,8 +81,8 @@ def neighbor_preservation(
                 nearest = np.argpartition(-values, k - 1)[:k]
                 recalls.append(len(np.intersect1d(nearest, true)) / k)
                 chances.append(k / (len(X) - 1))
-        found.append({"recall": float(np.mean(recalls)), "chance": float(np.mean(chances))})
-    return collect("neighbour preservation", found, n_rows=min(n_rows, len(candidates)), repeats=repeats)
+        scores.append({"recall": float(np.mean(recalls)), "chance": float(np.mean(chances))})
+    return collect("neighbour preservation", scores, n_rows=min(n_rows, len(candidates)), repeats=repeats)
 
 
 def triplet_preservation(
@@ -127,7 +129,7 @@ def triplet_preservation(
         raise InputError("P has no affinities outside its diagonal")
     rows = np.repeat(np.arange(len(X)), np.diff(P.indptr))
     cumulated = np.cumsum(P.data, dtype=np.float64)
-    found = []
+    scores = []
     for rng in repeat_seeds(random_state, repeats):
         entry = np.searchsorted(cumulated, rng.random(n_triplets) * cumulated[-1], side="right")
         entry = np.minimum(entry, P.nnz - 1)
@@ -139,8 +141,8 @@ def triplet_preservation(
         i, j, k = i[valid], j[valid], k[valid]
         near = np.einsum("ij,ij->i", X[i], X[j])
         far = np.einsum("ij,ij->i", X[i], X[k])
-        found.append({"accuracy": float((near > far).mean() + 0.5 * (near == far).mean())})
-    return collect("triplet preservation", found, n_triplets=n_triplets, repeats=repeats)
+        scores.append({"accuracy": float((near > far).mean() + 0.5 * (near == far).mean())})
+    return collect("triplet preservation", scores, n_triplets=n_triplets, repeats=repeats)
 
 
 def _without_diagonal(P: sp.sparray | sp.spmatrix, n: int) -> sp.csr_array:

@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 
+from softvec.core.checks import integer, unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import unit_rows
 from softvec.operators import checked_csr
 
 
@@ -115,8 +115,8 @@ def bethe_hessian_vectors(
     n = A.shape[0]
     if A.shape[0] != A.shape[1]:
         raise InputError(f"A has shape {A.shape}; an adjacency matrix is square")
-    if n_communities is not None and not 1 <= n_communities <= n:
-        raise InputError(f"n_communities is {n_communities}; it must lie between 1 and n = {n}")
+    if n_communities is not None:
+        integer("n_communities", n_communities, 1, n, "the number of nodes")
     if A.nnz and (A.data != 1).any():
         raise InputError("A has values other than 1; this method is for graphs without weights")
     if A.nnz and A.diagonal().any():
@@ -130,9 +130,9 @@ def bethe_hessian_vectors(
     solver = _Solver(sp.csr_array(part, dtype=np.float64), tol, random_state)
     if n_communities is None:
         n_communities = solver.count_negative(max_communities)
-    found, zeta = solver.vectors(min(n_communities, len(connected) - 2))
-    vectors = np.zeros((n, found.shape[1]))
-    vectors[connected] = found
+    informative, zeta = solver.vectors(min(n_communities, len(connected) - 2))
+    vectors = np.zeros((n, informative.shape[1]))
+    vectors[connected] = informative
     return vectors, zeta, connected
 
 

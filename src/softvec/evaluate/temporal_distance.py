@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import as_vectors, unit_rows
+from softvec.evaluate.common import as_vectors
 
 _LARGEST = 20_000  # nodes; the walk matrix of a temporal graph is dense
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate.common import Scores, as_vectors, collect, progress, unit_rows
+from softvec.core.progress import progress
+from softvec.evaluate.common import Scores, as_vectors, collect
 
 Pairs = str | PathLike[str] | Iterable[tuple[str, str, float]]
 Quadruples = str | PathLike[str] | Iterable[tuple[str, str, str, str]]
@@ -66,14 +68,14 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
         raise InputError(f"{int(known.sum())} of {len(triples)} pairs have both words in the vocabulary")
     unit = unit_rows(vectors)
     cosines = np.where(known, np.einsum("ij,ij->i", unit[left], unit[right]), 0.0)
-    found = {
+    scores = {
         "spearman": _spearman(cosines[known], human[known]),
         "spearman_all": _spearman(cosines, human),
         "coverage": float(known.mean()),
     }
     return collect(
         "word similarity",
-        [found],
+        [scores],
         n_pairs=len(triples),
         n_known=int(known.sum()),
         n_unknown=int((~known).sum()),
@@ -122,8 +124,7 @@ def word_analogy(
     >>> word_analogy(X, [("man", "king", "woman", "queen")], words=names)["accuracy"]
     1.0
     """
-    if method not in ("add", "mul"):
-        raise InputError(f"method is {method!r}; pass 'add' or 'mul'")
+    choice("method", method, ("add", "mul"))
     vectors, rows = _vectors_and_rows(X, words)
     limit = len(vectors) if restrict is None else min(restrict, len(vectors))
     unit = unit_rows(vectors[:limit])
@@ -144,10 +145,10 @@ def word_analogy(
         right[lo : lo + 256] = scores.argmax(axis=1) == block[:, 3]
     names = np.array(sections)[known]
     by_section = {str(name): float(right[names == name].mean()) for name in dict.fromkeys(names)}
-    found = {"accuracy": float(right.mean()), "coverage": float(known.mean())}
+    shares = {"accuracy": float(right.mean()), "coverage": float(known.mean())}
     return collect(
         "word analogy",
-        [found],
+        [shares],
         n_questions=len(questions),
         n_known=int(known.sum()),
         method=method,

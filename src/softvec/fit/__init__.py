@@ -2,9 +2,10 @@
 
 from softvec.fit.diagnose import Diagnosis
 from softvec.fit.engine import Engine, Loss
-from softvec.fit.loop import Callback, State, optimize
-from softvec.fit.problem import CONSTRAINTS, GRADIENTS, NORMALIZERS, Problem, Schedule
-from softvec.fit.run import Fit, Options, fit, prepared
+from softvec.fit.loop import State, optimize
+from softvec.fit.problem import Problem
+from softvec.fit.run import Fit, fit, prepared
+from softvec.fit.settings import CONSTRAINTS, GRADIENTS, NORMALIZERS, Callback, Settings
 from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
 
 __all__ = [
@@ -16,9 +17,8 @@ __all__ = [
     "Engine",
     "Fit",
     "Loss",
-    "Options",
     "Problem",
-    "Schedule",
+    "Settings",
     "State",
     "compact",
     "find_classes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from softvec.core.threads import Workers
 from softvec.fit.engine import Engine
-from softvec.fit.problem import Problem, Schedule
+from softvec.fit.problem import Problem
+from softvec.fit.settings import Settings
 from softvec.fit.start import find_classes
 
 Array = NDArray[Any]
-Callback = Callable[[int, float, Array], Any]
 
 
 @dataclass
@@ -34,41 +34,37 @@ class State:
 def optimize(
     problem: Problem,
     state: State,
-    schedule: Schedule,
+    settings: Settings,
     pool: Workers,
     *,
-    n_clusters: int = 1,
     seed: int = 0,
     half: bool = True,
-    callbacks: Sequence[Callback] = (),
     on_epoch: Callable[[State], None] | None = None,
 ) -> State:
-    """Run epochs ``state.epoch`` to ``schedule.n_epochs``; the vectors of ``state`` are updated in place.
+    """Run epochs ``state.epoch`` to ``settings.n_epochs``; the vectors of ``state`` are updated in place.
 
     Parameters
     ----------
-    n_clusters : int
-        Classes of the context vectors. With more than one, k-means finds them anew at a quarter, half and
-        three quarters of the run; with 1, classes in ``state.labels`` stay.
-    callbacks : sequence of callable
-        Each is called as ``callback(epoch, loss, X)`` after an epoch; a true return value stops the fit.
+    settings : Settings
+        Epochs, learning rate, stopping tolerance, classes, callbacks. With more than one class k-means finds
+        them anew at a quarter, half and three quarters of the run; with 1, those in ``state.labels`` stay.
     on_epoch : callable, optional
         Sees the whole state after each epoch (progress bars, checkpoints).
     """
     if state.done:
         return state
-    engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, schedule.n_epochs))
+    engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, settings.n_epochs))
     if state.labels is not None:
         engine.set_labels(state.labels)
-    cluster_at = set() if n_clusters == 1 else _cluster_epochs(schedule.n_epochs)
+    cluster_at = set() if settings.n_clusters == 1 else _cluster_epochs(settings.n_epochs)
     watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
-    while state.epoch < schedule.n_epochs:
+    while state.epoch < settings.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
         if epoch in cluster_at and problem.normalizer == "mixture":
-            state.labels = find_classes(engine.columns.X, n_clusters, seed + epoch, pool)
+            state.labels = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
             engine.set_labels(state.labels)
-        eta = schedule.rate(epoch)
-        loss = engine.epoch(eta, last=epoch + 1 == schedule.n_epochs)
+        eta = settings.rate(epoch)
+        loss = engine.epoch(eta, last=epoch + 1 == settings.n_epochs)
         state.history.append(
             {
                 "epoch": epoch,
@@ -83,8 +79,8 @@ def optimize(
         state.epoch += 1
         if on_epoch is not None:
             on_epoch(state)
-        stops = [callback(epoch, loss.total, watched) for callback in callbacks]
-        if any(stop is True or stop is np.True_ for stop in stops) or _converged(state.history, schedule.tol):
+        stops = [callback(epoch, loss.total, watched) for callback in settings.callbacks or ()]
+        if any(stop is True or stop is np.True_ for stop in stops) or _converged(state.history, settings.tol):
             break
     state.done = True
     return state

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softvec.core.threads import Workers, row_blocks
 from softvec.fit.fold_in import fold_in
-from softvec.fit.run import Options
+from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
 Array = NDArray[Any]
@@ -22,15 +22,15 @@ ROUNDS = 2  # measured by benchmarks/additions.py
 STEP = 0.85
 
 
-def can_refine(options: Options) -> bool:
+def can_refine(settings: Settings) -> bool:
     """Whether the rows of such a fit have a solution in closed form: unit vectors, one side, one class."""
     return (
-        options.n_clusters == 1
-        and options.constraint == "sphere"
-        and options.gradient == "row"
-        and options.normalizer == "mixture"
-        and options.regularization == 0
-        and not isinstance(options.init, tuple)
+        settings.n_clusters == 1
+        and settings.constraint == "sphere"
+        and settings.gradient == "row"
+        and settings.normalizer == "mixture"
+        and settings.regularization == 0
+        and not isinstance(settings.init, tuple)
     )
 
 

@@ -1,14 +1,12 @@
-"""A whole fit, from any matrix to vectors: options, checks, start, epochs, checkpoints, diagnosis.
+"""A whole fit, from any matrix to vectors: settings, checks, start, epochs, checkpoints, diagnosis.
 
 Needs no scikit-learn, whose import takes longer than a small fit; `softvec.estimator` is the shell that does.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,82 +17,22 @@ from softvec.core.errors import InputError
 from softvec.core.threads import Workers, workers
 from softvec.fit.checkpoint import Checkpoint, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
-from softvec.fit.loop import Callback, State, optimize
-from softvec.fit.problem import Problem, Schedule
+from softvec.fit.loop import State, optimize
+from softvec.fit.problem import Problem
+from softvec.fit.settings import Settings
 from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
-INITS = ("random", "power")
 # After the fit up to 50 rows are checked, as many as cost at most this share of it (an exp counts as 20
 # multiply-adds); fewer than 10 say too little, and then none are.
-_CHEAP = 0.01
-_LOUD = 2.0  # error of log Z above which the approximated loss says little
-# What has no part in the vectors, and so may differ between a run and the one that goes on from its file.
-_ASIDE = ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "verbose", "init")
-
-
-@dataclass(frozen=True)
-class Options:
-    """The settings of a fit and their defaults; :class:`softvec.EDRep` says what each means."""
-
-    n_components: int = 128
-    n_clusters: int = 1
-    n_epochs: int = 30
-    learning_rate: float = 0.7
-    beta: float = 6.0
-    gradient: str = "row"
-    regularization: float = 0.0
-    init: Any = "random"
-    symmetric: bool | str = "auto"
-    constraint: str = "sphere"
-    normalizer: str = "mixture"
-    normalize: bool = True
-    dtype: Any = "float32"
-    n_jobs: int | None = None
-    random_state: Any = None
-    tol: float | None = None
-    callbacks: Sequence[Callback] | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-    checkpoint_every: int = 5
-    verbose: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("n_components", 1), ("n_clusters", 1), ("n_epochs", 0), ("checkpoint_every", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-                raise InputError(f"{name} is {value!r}; expected an integer")
-            if value < least:
-                raise InputError(f"{name} is {value}; expected at least {least}")
-        for name in ("beta", "learning_rate", "regularization", "tol"):
-            value = getattr(self, name)
-            if isinstance(value, str) or np.ndim(value):
-                raise InputError(f"{name} is {value!r}; expected a number")
-        if self.symmetric not in (True, False, "auto"):
-            raise InputError(f'symmetric is {self.symmetric!r}; expected True, False or "auto"')
-        if isinstance(self.init, str) and self.init not in INITS:
-            raise InputError(f"init is {self.init!r}; expected one of {', '.join(INITS)}, or an array")
-        try:
-            dtype = np.dtype(self.dtype)
-        except TypeError as error:
-            raise InputError(f"dtype is {self.dtype!r}; expected float32 or float64") from error
-        if dtype not in (np.float32, np.float64):
-            raise InputError(f"dtype is {dtype}; expected float32 or float64")
-
-    def one_sided(self, P: Operator) -> bool:
-        """Return whether rows and columns of P share their vectors."""
-        return P.shape[0] == P.shape[1] if self.symmetric == "auto" else bool(self.symmetric)
-
-    def described(self) -> dict[str, Any]:
-        """Return what decides the vectors, by name, in plain values."""
-        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _ASIDE}
-        found["init"] = self.init if isinstance(self.init, str) else "given"
-        return found
+_DIAGNOSIS_BUDGET = 0.01
+_WARN_ABOVE = 2.0  # error of log Z above which the approximated loss says little
 
 
 @dataclass
 class Fit:
-    """What a fit found."""
+    """Result of a fit."""
 
     problem: Problem
     state: State
@@ -116,7 +54,7 @@ class Fit:
         """Measure the fit on a sample of rows; warn where its normaliser is far off."""
         X, labels = self.state.X, self.state.labels
         result = diagnose(self.problem, X, self.context, labels, n_rows, self.seed, pool)
-        if result.log_z_error_median > _LOUD:
+        if result.log_z_error_median > _WARN_ABOVE:
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
                 f"{result.n_rows} rows): the loss reported for this fit is not its cross-entropy",
@@ -143,7 +81,7 @@ def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
 
 def fit(
     P: Operator,
-    options: Options,
+    settings: Settings,
     *,
     labels: Any = None,
     dissimilarity: Any = None,
@@ -162,67 +100,58 @@ def fit(
     item_weight : array_like of shape (m,), optional
         Base measure of the softmax.
     warm : bool
-        Whether ``options.init`` holds fitted vectors, whose classes can be found before the first epoch.
+        Whether ``settings.init`` holds fitted vectors, whose classes can be found before the first epoch.
     stacklevel : int
         Which caller a warning points at; 2 is the one of this function.
     """
-    problem = _problem(P, options, dissimilarity, item_weight)
+    problem = _problem(P, settings, dissimilarity, item_weight)
     labels = None if labels is None else _check_labels(labels, P.shape[1])
-    schedule = Schedule(options.n_epochs, options.learning_rate, options.tol)
-    saved = _checkpoint(problem, options, labels, warm)
-    with workers(options.n_jobs) as pool:
-        seed, found = _seed(options.random_state), None if saved is None else saved.load()
+    saved = _checkpoint(problem, settings, labels, warm)
+    with workers(settings.n_jobs) as pool:
+        seed, found = _seed(settings.random_state), None if saved is None else saved.load()
         if found is not None:
             state, seed = found
         else:
-            state = _start(problem, options, seed, pool)
+            state = _start(problem, settings, seed, pool)
             if labels is not None:
                 state.labels = labels
-            elif warm and options.n_clusters > 1:
+            elif warm and settings.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
-                state.labels = find_classes(context, options.n_clusters, seed, pool)
+                state.labels = find_classes(context, settings.n_clusters, seed, pool)
         finished = state.done
-        with _Progress(options.verbose, schedule.n_epochs, state.epoch) as progress:
+        with _Progress(settings.verbose, settings.n_epochs, state.epoch) as progress:
 
             def after_epoch(state: State) -> None:
                 progress.update(state)
-                if saved is not None and state.epoch % saved.every == 0 and state.epoch < schedule.n_epochs:
+                if saved is not None and state.epoch % saved.every == 0 and state.epoch < settings.n_epochs:
                     saved.save(state, seed)
 
-            optimize(
-                problem,
-                state,
-                schedule,
-                pool,
-                n_clusters=options.n_clusters if labels is None else 1,
-                seed=seed,
-                callbacks=options.callbacks or (),
-                on_epoch=after_epoch,
-            )
+            given = settings if labels is None else replace(settings, n_clusters=1)
+            optimize(problem, state, given, pool, seed=seed, on_epoch=after_epoch)
         if saved is not None and not finished:
             saved.save(state, seed)
         result = Fit(problem, state, seed)
-        rows = _cheap_rows(problem, state)
+        rows = _rows_to_check(problem, state)
         if problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
             result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
 
 
-def _checkpoint(problem: Problem, options: Options, labels: Array | None, warm: bool) -> Checkpoint | None:
+def _checkpoint(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> Checkpoint | None:
     """Return where the run is saved, with the hash of all that decides its vectors."""
-    if options.checkpoint is None:
+    if settings.checkpoint is None:
         return None
-    init = options.init
+    init = settings.init
     starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
     key = fingerprint(
-        {**options.described(), "warm_start": warm},
+        {**settings.described(), "warm_start": warm},
         problem.P,
         problem.N,
         problem.item_weight,
         labels,
         *(np.asarray(start) for start in starts),
     )
-    return Checkpoint(Path(options.checkpoint), options.checkpoint_every, key)
+    return Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
 
 
 def _seed(random_state: Any) -> int:
@@ -240,16 +169,16 @@ def _seed(random_state: Any) -> int:
     return int(random_state.randint(2**31 - 1))
 
 
-def _cheap_rows(problem: Problem, state: State) -> int:
+def _rows_to_check(problem: Problem, state: State) -> int:
     """Return how many rows can be checked for a small share of what the fit took."""
     (n, m), d = problem.P.shape, state.X.shape[1]
     work = max(1, state.epoch) * (problem.P.nnz + n * d) * d
-    return int(min(n, 50, max(_CHEAP * work, 2e6) / (m * (d + 20))))
+    return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
-def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any) -> Problem:
+def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any) -> Problem:
     if not np.any(P.row_sums() > 0):
-        raise InputError("all entries of P are 0: nothing relates to anything. Check how P was built")
+        raise InputError("P has no non-zero entry; check how it was built")
     N = None
     if dissimilarity is not None:
         N = as_operator(dissimilarity)
@@ -263,12 +192,12 @@ def _problem(P: Operator, options: Options, dissimilarity: Any, item_weight: Any
         weight = _mean_one(weight)
     return Problem(
         P,
-        options.one_sided(P),
-        float(options.beta),
-        options.gradient,
-        float(options.regularization),
-        options.constraint,
-        options.normalizer,
+        settings.one_sided(P),
+        float(settings.beta),
+        settings.gradient,
+        float(settings.regularization),
+        settings.constraint,
+        settings.normalizer,
         N,
         weight,
     )
@@ -284,9 +213,9 @@ def _mean_one(weight: Array) -> Array:
     return np.maximum(weight / mean, 1e-30)
 
 
-def _start(problem: Problem, options: Options, seed: int, pool: Workers) -> State:
-    (n, m), d, dtype = problem.P.shape, int(options.n_components), np.dtype(options.dtype)
-    init = options.init
+def _start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> State:
+    (n, m), d, dtype = problem.P.shape, int(settings.n_components), np.dtype(settings.dtype)
+    init = settings.init
     if not isinstance(init, str):
         if problem.symmetric:
             return State(given_start(init, (n, d), problem.constraint, dtype))

@@ -259,3 +259,39 @@ def to_half(X, out):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             store(out, i, j, X[i, j])
+
+
+@njit(nogil=True, cache=True)
+def move_groups(W, groups, max_sweeps):
+    n = W.shape[0]
+    degree = np.zeros(n, dtype=W.dtype)
+    volume = np.zeros(n, dtype=W.dtype)
+    inside = np.empty(n, dtype=W.dtype)
+    total = W.dtype.type(0)
+    for i in range(n):
+        for j in range(n):
+            degree[i] += W[i, j]
+        volume[groups[i]] += degree[i]
+        total += degree[i]
+    for _ in range(max_sweeps):
+        moved = False
+        for i in range(n):
+            own = groups[i]
+            volume[own] -= degree[i]
+            for c in range(n):
+                inside[c] = -degree[i] * volume[c] / total
+            for j in range(n):
+                inside[groups[j]] += W[i, j]
+            inside[own] -= W[i, i]
+            best = own
+            for c in range(n):
+                if inside[c] > inside[best]:
+                    best = c
+            if not inside[best] > inside[own] + 1e-12 * total:
+                best = own
+            volume[best] += degree[i]
+            if best != own:
+                groups[i] = best
+                moved = True
+        if not moved:
+            return

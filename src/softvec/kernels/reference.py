@@ -164,3 +164,32 @@ def fused_step(
         g += C
     stats[:, 2] = np.linalg.norm(g - np.einsum("ij,ij->i", g, X)[:, None] * X, axis=1)
     sphere_step(X, g, params[1], copy)
+
+
+def move_groups(W: Array, groups: NDArray, max_sweeps: int) -> None:
+    """Move items in turn to the group of largest gain in modularity, in place, until none moves.
+
+    ``W`` is dense and symmetric; ``groups`` holds numbers below its size.
+    """
+    degree = W.sum(axis=1)
+    total = degree.sum()
+    volume = np.bincount(groups, degree, minlength=len(W)).astype(W.dtype)
+    inside = W @ np.eye(len(W))[groups]  # (n, groups): weight of each item to each group
+    for _ in range(max_sweeps):
+        moved = False
+        for i in range(len(W)):
+            own = groups[i]
+            volume[own] -= degree[i]
+            gain = inside[i] - degree[i] * volume / total
+            gain[own] -= W[i, i]
+            best = int(gain.argmax())
+            if not gain[best] > gain[own] + 1e-12 * total:
+                best = own
+            volume[best] += degree[i]
+            if best != own:
+                inside[:, own] -= W[:, i]
+                inside[:, best] += W[:, i]
+                groups[i] = best
+                moved = True
+        if not moved:
+            return

@@ -84,6 +84,12 @@ class Labels:
         """Build unique pairs: name i is ``(first[codes[0][i]], second[codes[1][i]])``."""
         return cls._wrap(storage.Pairs(first, second, np.asarray(codes[0]), np.asarray(codes[1])))
 
+    def pair_codes(self) -> tuple[Labels, Labels, tuple[np.ndarray, np.ndarray]] | None:
+        """Return what :meth:`from_codes` took, or None where the names are not kept as pairs of codes."""
+        if not isinstance(self._store, storage.Pairs):
+            return None
+        return self._store.first, self._store.second, (self._store.left, self._store.right)
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Labels:
         """Rebuild labels from what :meth:`to_arrays` returned."""

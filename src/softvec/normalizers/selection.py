@@ -19,7 +19,7 @@ from softvec.normalizers.gaussian_mixture import GaussianMixture
 
 @dataclass(frozen=True)
 class Measurement:
-    """One candidate on the sampled queries; errors are |log Z - log Z_estimated|.
+    """One candidate on the sampled queries; errors are ``|log Z - log Z_estimated|``.
 
     ``seconds`` is predicted for all queries: the fit, and the sampled queries scaled up.
     """
@@ -76,7 +76,7 @@ def select(
 ) -> Selection:
     """Measure candidates on a sample of queries and return the one that fits the budget.
 
-    The least time among those whose 95th percentile of |log Z - estimate| is at most ``error`` and whose
+    The least time among those whose 95th percentile of ``|log Z - estimate|`` is at most ``error`` and whose
     predicted time is at most ``seconds``. If none is: the least error within the time, or, if none is in
     time either, the fastest.
 

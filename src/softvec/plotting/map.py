@@ -156,12 +156,12 @@ def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.i
     for _, more in ordered[most:]:
         rest = rest + more
     named = [(str(label), np.array(found)) for label, found in ordered[:most]]
-    natural = sorted(range(len(named)), key=lambda i: _natural(ordered[i][0]))
+    natural = sorted(range(len(named)), key=lambda i: natural_key(ordered[i][0]))
     named = [named[i] for i in natural]  # the legend goes 1, 2, ..., 10
     return named + ([("", np.array(sorted(rest)))] if rest else [])
 
 
-def _natural(label: Any) -> list[tuple[int, float, str]]:
+def natural_key(label: Any) -> list[tuple[int, float, str]]:
     """Sort key that puts 2 before 10 and "group 2" before "group 10"."""
     parts = re.split(r"(\d+)", str(label))
     return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]

@@ -130,15 +130,18 @@ def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
     """Raise an error where a file announces more rows and columns than it can mean."""
     if len(shape) != 2 or min(shape) < 0:
         raise InputError(f"{name} announces a matrix of shape {shape}; expected rows and columns")
-    check_expanded(16 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
+    # pointers, sums, scales and their copies: about 64 bytes a row or column, however few entries there are
+    check_expanded(64 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
 
 
 def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Labels:
     """Return the names that ``Labels.to_arrays`` stored, every offset and code checked."""
     try:
-        for key, offsets in arrays.items():
+        for key, array in arrays.items():
+            if key.endswith(("integers", "codes", "range")) and array.dtype.kind not in "iu":
+                raise ValueError(f"{key} of type {array.dtype}")
             if key.endswith("offsets"):
-                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], offsets)
+                _check_strings(arrays[key.removesuffix("offsets") + "utf8"], array)
         labels = Labels.from_arrays(arrays)
         codes = arrays.get("codes")
         if codes is not None and codes.size:

@@ -92,8 +92,8 @@ def _refuse_mixed_ids(table: Table, name: str) -> None:
         float_side = ends[1] if ends[0].whole else ends[0]
         if all(value == value // 1 for value in float_side.values):
             raise InputError(
-                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, "
-                "or pass ids='string'"
+                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, or "
+                "pass ids='string'"
             )
 
 

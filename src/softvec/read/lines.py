@@ -91,7 +91,10 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
     line = line.lstrip(b" " if delimiter == 9 else _CONTROL)
     if has_quotes(line, delimiter):
         text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
-        fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
+        try:
+            fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
+        except csv.Error as error:
+            raise InputError(f"{text[:60]!r} is not a line of quoted fields: {error}") from None
         return [field.encode("utf-8", "surrogateescape") for field in fields]
     return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
 

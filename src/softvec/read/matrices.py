@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -45,14 +46,13 @@ def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labe
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected a numeric matrix")
-    return array
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def read_npy(source: Source) -> np.ndarray:
     """Read a matrix from .npy."""
     with source.seekable() as stream:
-        array = _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+        return _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
 
 
 def read_mat(source: Source, variable: str | None = None) -> Graph:
@@ -93,11 +93,19 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(printable(name) for name in islice(names, 8))
 
 
-def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
+def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
+    """Call SciPy's ``loadmat``; where SciPy has the choice (1.17 and later), sparse variables are arrays."""
     from scipy.io import loadmat
 
+    if "spmatrix" in inspect.signature(loadmat).parameters:
+        options["spmatrix"] = False
+    loaded: dict[str, Any] = loadmat(stream, **options)
+    return loaded
+
+
+def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
     with reading(source.name, "MATLAB file"):
-        loaded = loadmat(stream)
+        loaded = load_mat(stream)
     return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
 

@@ -15,9 +15,9 @@ _ROWS = 1024
 
 @dataclass(eq=False)
 class Nystrom(Normalizer):
-    """Write Q = exp(-|x - y|^2 / 2) through its columns at ``n_landmarks`` items.
+    """Write ``Q = exp(-|x - y|^2 / 2)`` through its columns at ``n_landmarks`` items.
 
-    Z = exp(|x|^2/2) q(x)' Q_ss^+ sum_a q(y_a) exp(|y_a|^2/2), norms scaled by sqrt(beta); exact at the
+    ``Z = exp(|x|^2/2) q(x)' Q_ss^+ sum_a q(y_a) exp(|y_a|^2/2)``, norms scaled by sqrt(beta); exact at the
     landmarks themselves. An estimate can be negative.
 
     Parameters

@@ -15,7 +15,7 @@ _ROWS = 1024
 
 @dataclass(eq=False)
 class PositiveRandomFeatures(Normalizer):
-    """Write exp(x.y) as the mean over normal w of exp(w.x - |x|^2/2) exp(w.y - |y|^2/2).
+    """Write exp(x.y) as the mean over normal w of ``exp(w.x - |x|^2/2) exp(w.y - |y|^2/2)``.
 
     Sums over items are kept in log space, one per feature. Unbiased and always positive.
 

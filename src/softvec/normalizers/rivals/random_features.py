@@ -26,10 +26,10 @@ def random_directions(size: int, d: int, orthogonal: bool, rng: np.random.Genera
 
 @dataclass(eq=False)
 class RandomFeatures(Normalizer):
-    """Linearise exp(-|x - y|^2 / 2) with cosines and sines of random projections.
+    """Linearise ``exp(-|x - y|^2 / 2)`` with cosines and sines of random projections.
 
-    Z = exp(|x|^2/2) phi(x).sum_a exp(|y_a|^2/2) phi(y_a), norms scaled by sqrt(beta). Unbiased; an estimate
-    can be negative.
+    ``Z = exp(|x|^2/2) phi(x).sum_a exp(|y_a|^2/2) phi(y_a)``, norms scaled by sqrt(beta). Unbiased; an
+    estimate can be negative.
 
     Parameters
     ----------

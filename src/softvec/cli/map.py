@@ -1,0 +1,159 @@
+"""``softvec map``: an interactive map in one HTML file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.terminal import Settings, print_json, say, working
+
+if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.embedding import Embedding
+
+ENDINGS = (".html", ".htm", ".parquet", ".graphml", ".gexf")
+MAX_ENTRIES = 5_000_000  # of a matrix whose strongest edges are sought: half a gigabyte of working memory
+
+
+def map(
+    vectors: Vectors,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Page (.html), or a hand-off: .parquet, .graphml, .gexf. Default: VECTORS.html.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="FILE", help="File of labels for colours, or: clusters.")
+    ] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            "--metadata", metavar="FILE", help="Table with a column name: .csv, .tsv, .parquet or .feather."
+        ),
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown.")
+    ] = None,
+    method: Annotated[str, typer.Option("--method", help="Layout: auto, pca, tsne or umap.")] = "auto",
+    neighbors: Annotated[
+        int | None,
+        typer.Option("--neighbors", help="Neighbours kept for each item (10; 0 above 100,000).", min=0),
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title (default: the data's file).")] = None,
+    theme: Annotated[str, typer.Option("--theme", help="auto, light or dark.")] = "auto",
+    open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    seed: Seed = 0,
+    format: VectorFormat = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Make an interactive map: one HTML file that needs no server and no network.
+
+    [dim]Examples:[/dim]
+
+      softvec map graph.svec --labels clusters --open
+
+      softvec map graph.svec --labels groups.tsv --edges edges.txt -o map.html
+
+      softvec map words.svec --method umap -o words.html
+    """
+    from softvec.cli.analyse import _read_groups
+
+    settings = Settings(quiet, json)
+    path = output or output_beside(vectors, ".html")
+    check_map_target(path)
+    emb = load(vectors, format, settings)
+    colours: Any = labels
+    if labels is not None and labels != "clusters":
+        colours = dict(zip(emb, _read_groups(labels, emb).texts))
+    table = None if metadata is None else _read_table(metadata)
+    write_map(
+        emb, path, settings, labels=colours, metadata=table, edges=edges, method=method,
+        n_neighbors=neighbors, title=title, theme=theme, random_state=seed,
+    )  # fmt: skip
+    if json and path != "-":  # standard output holds the page
+        print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
+    if open_it:
+        _open(path)
+
+
+def check_map_target(path: str) -> None:
+    """Find out before the work whether a map can be written."""
+    from softvec.core.errors import InputError
+
+    if path != "-" and not path.lower().endswith(ENDINGS):
+        raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
+    check_target(path)
+
+
+def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
+    """Return the data whose edges a map can show, or None."""
+    if affinity.counts is None:
+        return None
+    if affinity.counts.nnz > MAX_ENTRIES:
+        say(settings, f"the map has no edges: the data has {affinity.counts.nnz:,} entries")
+        return None
+    return affinity
+
+
+def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
+    """Make a map and write it."""
+    with working(settings, "drawing the map"):
+        made = emb.map(**options)
+        made.save(path)
+    for line in made.content.notes:
+        say(settings, line.replace("pass n_neighbors=10", "give --neighbors 10"))
+    say(settings, f"map -> {'standard output' if path == '-' else path}")
+
+
+def _read_table(path: str) -> Any:
+    """Read a table with a column ``name``."""
+    import os
+
+    from softvec.core.errors import InputError
+
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file")
+    kind = os.path.splitext(path)[1].lower()
+    try:
+        if kind in (".csv", ".tsv"):
+            from pyarrow import csv
+
+            table = csv.read_csv(
+                path, parse_options=csv.ParseOptions(delimiter="\t" if kind == ".tsv" else ",")
+            )
+        elif kind == ".parquet":
+            from pyarrow import parquet
+
+            table = parquet.read_table(path)
+        elif kind == ".feather":
+            from pyarrow import feather
+
+            table = feather.read_table(path)
+        else:
+            raise InputError(f"{path}: metadata is read from .csv, .tsv, .parquet or .feather")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} cannot be read as a table: {' '.join(str(error).split())}") from error
+    if "name" not in table.column_names:
+        shown = ", ".join(table.column_names[:6])
+        raise InputError(f"{path} has no column 'name' that says whose line it is; it has {shown}")
+    return table
+
+
+def _open(path: str) -> None:
+    import webbrowser
+    from pathlib import Path
+
+    from softvec.cli.terminal import note
+
+    if path == "-" or not path.lower().endswith((".html", ".htm")):
+        note(f"--open is for a page; {path} is none")
+    elif not webbrowser.open(Path(path).resolve().as_uri()):
+        note(f"no browser found; open {path} yourself")

@@ -1,0 +1,269 @@
+"""Groups of vectors: their number found, or given.
+
+Without a number, the groups are those of largest modularity in the graph that the vectors imply: item i is
+joined to item j with the softmax weight exp(beta cos(i, j)), as in the model that embeddings are fitted to.
+On a sample of the vectors, items are first joined with their nearest neighbour; the joined items are grouped
+by greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition whose
+items are the closest to their own centroid, compared with the next one, is kept, and all vectors are then
+assigned to the nearest centroid in a few passes. Time and memory are linear in the number of vectors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from softvec.core.checks import integer
+from softvec.core.progress import progress
+from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
+from softvec.embedding.search import inverse_norms, unit_rows
+
+_SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
+_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)  # beta, from two or three groups to groups of a few items of the sample
+_TIE = 0.005  # margins this close say nothing about which partition is better: the coarser one is taken
+_PASSES = 5  # over all vectors; after them less than 1% still change their group
+_ROWS = 8192  # of a block of all vectors
+_SAMPLE_ROWS = 512  # of a block of the sample
+_ALL_ROWS = 50_000  # k-means with a given number reads all rows at a time up to here, batches above
+# scikit-learn's OpenMP threads spin while they wait: on a busy machine small problems take ten times as
+# long with them as without
+_ONE_THREAD = 20_000
+
+
+def find_groups(
+    V: NDArray[np.floating],
+    n_groups: int | None = None,
+    *,
+    max_groups: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+) -> NDArray[np.int64]:
+    """Group vectors by their directions.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, d)
+        Vectors. One that is shorter than the median counts less: little is known about its direction.
+    n_groups : int, optional
+        Number of groups, for k-means on the unit sphere; by default it is found.
+    max_groups : int, optional
+        Most groups that may be found.
+    random_state : int, Generator or None
+        Seed of the sample and of k-means.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Numbers of groups, by falling size from 0 on. A vector of zeros has no direction: its group is -1.
+    """
+    groups = np.full(len(V), -1, np.int64)
+    scale = inverse_norms(V)
+    rows = np.flatnonzero(scale)
+    if n_groups is not None:
+        integer("n_clusters", n_groups, 1, len(rows), f"{len(V):,} vectors, {len(rows):,} other than zero")
+    if max_groups is not None:
+        integer("max_clusters", max_groups)
+    if len(rows) < len(V):
+        V, scale = V[rows], scale[rows]
+    if n_groups is None:
+        groups[rows] = _by_size(_automatic(V, scale, max_groups, random_state, verbose))
+    else:
+        groups[rows] = _by_size(k_means(unit_rows(V), n_groups, random_state=random_state))
+    return groups
+
+
+def k_means(
+    X: NDArray[np.floating],
+    k: int,
+    *,
+    n_init: int = 4,
+    random_state: int | np.random.Generator | None = 0,
+    batches: bool | None = None,
+) -> NDArray[np.int64]:
+    """Return the clusters of scikit-learn's k-means; by default in mini-batches above 50,000 rows."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    seed = (
+        int(random_state.integers(2**31)) if isinstance(random_state, np.random.Generator) else random_state
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
+        if len(X) > _ALL_ROWS if batches is None else batches:
+            model: Any = MiniBatchKMeans(k, n_init=n_init, batch_size=8192, random_state=seed)
+        else:
+            model = KMeans(k, n_init=n_init, random_state=seed)
+        with small_problem_threads(len(X)):
+            return model.fit_predict(X).astype(np.int64)
+
+
+def small_problem_threads(n: int) -> AbstractContextManager[None]:
+    """Keep scikit-learn to one thread while it works on few rows."""
+    return one_blas_thread() if n <= _ONE_THREAD else nullcontext()
+
+
+def _by_size(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    return rank[inverse]
+
+
+def _automatic(
+    V: NDArray[np.floating],
+    scale: NDArray[np.float32],
+    most: int | None,
+    random_state: int | np.random.Generator | None,
+    verbose: bool,
+) -> NDArray[np.int64]:
+    n = len(V)
+    if n < 4 or most == 1:
+        return np.zeros(n, np.int64)
+    weights = np.minimum(1.0, np.median(scale) / scale).astype(
+        np.float32
+    )  # (n,) length over the median, at most 1
+    chosen = np.arange(n)
+    size = int(np.clip(n // 4, *_SAMPLE))
+    if n > size:
+        chosen = np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
+    with workers() as pool:
+        sample = _Sample.of(unit_rows(V[chosen]), weights[chosen], pool)
+        partitions = [sample.partition(beta, pool) for beta in progress(_SCALES, verbose, "groups")]
+        partitions = [p for p in partitions if most is None or len(p.centroids) <= most]
+        if not partitions:
+            return k_means(unit_rows(V), min(most or n, n), random_state=random_state)
+        best = max(p.margin for p in partitions)
+        centroids = next(p.centroids for p in partitions if p.margin >= best - _TIE)
+        return _assign(V, scale * weights, centroids, pool, progress(range(_PASSES), verbose, "assignment"))[
+            0
+        ]
+
+
+@dataclass(frozen=True)
+class _Partition:
+    """Centroids, and how much closer items are to their own than to the next one."""
+
+    centroids: NDArray[np.float32]
+    margin: float
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Unit vectors and their cliques.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, d)
+    weights : ndarray of shape (m,)
+    cosines : ndarray of shape (m, m)
+        Minus infinity on the diagonal.
+    cliques : ndarray of shape (m,)
+        Components of the graph in which each item is joined to its nearest neighbour.
+    """
+
+    X: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    cosines: NDArray[np.float32]
+    cliques: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Workers) -> _Sample:
+        m = len(X)
+        cosines = np.empty((m, m), np.float32)
+
+        def compare(lo: int, hi: int) -> NDArray[np.intp]:
+            np.matmul(X[lo:hi], X.T, out=cosines[lo:hi])
+            cosines[np.arange(lo, hi), np.arange(lo, hi)] = -np.inf
+            return cosines[lo:hi].argmax(axis=1)
+
+        nearest = np.concatenate(pool.map(compare, row_blocks(m, _SAMPLE_ROWS)))
+        links = sp.csr_array((np.ones(m, bool), nearest, np.arange(m + 1)), shape=(m, m))
+        return cls(X, weights, cosines, connected_components(links, directed=False)[1])
+
+    def partition(self, beta: float, pool: Workers) -> _Partition:
+        """Return the groups of largest modularity in the softmax graph of sharpness ``beta``."""
+        k = int(self.cliques.max()) + 1
+
+        def weigh(lo: int, hi: int) -> NDArray[np.float32]:
+            E = np.float32(beta) * self.cosines[:, lo:hi]  # (m, columns)
+            np.exp(E, out=E)
+            E = _sums(E, self.weights, self.cliques, k)  # (cliques, columns)
+            share = self.weights[lo:hi] / E.sum(axis=0)  # each item spends its own weight
+            return _sums(E.T, share, self.cliques[lo:hi], k)  # (cliques, cliques)
+
+        W = pool.fold(weigh, row_blocks(len(self.X), _SAMPLE_ROWS), np.add).astype(np.float64)
+        groups = louvain(W + W.T)[self.cliques]
+        centroids = unit_rows(_sums(self.X, self.weights, groups, int(groups.max()) + 1))
+        _, centroids, margins = _assign(self.X, self.weights, centroids, pool, range(3))
+        return _Partition(centroids, float(np.average(margins, weights=self.weights)))
+
+
+def louvain(W: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return groups of about the largest modularity of a dense symmetric weight matrix.
+
+    Items move one by one to the group of largest gain; groups then become the items of a smaller matrix,
+    until none moves (Blondel et al., 2008).
+    """
+    from softvec.kernels import select
+
+    groups, kernels = np.arange(len(W)), select(30 * W.size)
+    while True:
+        part = np.arange(len(W))
+        kernels.move_groups(W, part, 30)
+        numbers, part = np.unique(part, return_inverse=True)
+        groups = part[groups]
+        if len(numbers) == len(W):
+            return groups
+        H = sp.csr_array((np.ones(len(W)), (part, np.arange(len(W)))), shape=(len(numbers), len(W)))
+        W = H @ (H @ W).T
+
+
+def _sums(
+    X: NDArray[np.floating], factors: NDArray[np.float32], groups: NDArray[np.integer], k: int
+) -> NDArray[np.float32]:
+    """Return the weighted sums (k, d) of the rows of each group."""
+    H = sp.csr_array((factors, (groups, np.arange(len(X)))), shape=(k, len(X)))
+    return H @ np.asarray(X, dtype=np.float32)
+
+
+def _assign(
+    V: NDArray[np.floating],
+    factors: NDArray[np.float32],
+    centroids: NDArray[np.float32],
+    pool: Workers,
+    passes: Any,
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Assign rows to the nearest centroid and move the centroids, some passes long.
+
+    Returns the groups, the centroids of groups that are not empty, and the margins: the products of the rows
+    with their own centroid minus those with the next one.
+    """
+    groups, margins = np.full(len(V), -1, np.int64), np.zeros(len(V), np.float32)
+
+    def assign(lo: int, hi: int) -> tuple[int, NDArray[np.float32]]:
+        S = np.asarray(V[lo:hi], dtype=np.float32) @ centroids.T  # (rows, k)
+        nearest = S.argmax(axis=1)
+        changed = int((nearest != groups[lo:hi]).sum())
+        groups[lo:hi] = nearest
+        if len(centroids) > 1:
+            top = np.partition(S, -2, axis=1)
+            margins[lo:hi] = top[:, -1] - top[:, -2]
+        return changed, _sums(V[lo:hi], factors[lo:hi], nearest, len(centroids))
+
+    for _ in passes:
+        changed, sums = pool.fold(assign, row_blocks(len(V), _ROWS), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+        occupied = np.flatnonzero(np.bincount(groups, minlength=len(centroids)))
+        if len(occupied) == len(centroids) and changed <= len(V) // 1000:
+            break
+        centroids = unit_rows(sums[occupied])
+        groups = np.searchsorted(occupied, groups)
+    return groups, centroids, margins

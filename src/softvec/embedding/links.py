@@ -1,0 +1,161 @@
+"""The likeliest links that are not there yet, with their probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.checks import integer
+from softvec.core.threads import row_blocks, workers
+from softvec.embedding.add import Model, fitted_model
+from softvec.embedding.relations import known_pairs, positions, two_kinds
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+Array = NDArray[Any]
+_ROWS = 256  # rows of one block of scores
+_EXACT = 4_000_000_000  # pairs up to which the normalisers are summed exactly: 63,000 items squared
+
+
+class Link(NamedTuple):
+    """A pair that may be missing.
+
+    Attributes
+    ----------
+    a, b : hashable
+        The names.
+    probability : float
+        Softmax probability of b given a: that a step (of the walk that was embedded) from a leads to b.
+    error : float
+        Standard error of the probability, from the estimate of its normaliser; 0 where that is a full sum.
+    expected : float
+        Expected weight of the pair, by which links are ranked: the probability times the size of a (its
+        degree), and the same from b where both are of one kind.
+    """
+
+    a: Hashable
+    b: Hashable
+    probability: float
+    error: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The softmax of all rows: ``probability[i, j] = exp(beta rows[i].columns[j]) weight[j] / Z_i``."""
+
+    rows: Array
+    columns: Array
+    beta: float
+    sizes: Array  # of the rows
+    log_z: Array
+    error: Array  # of log Z
+    log_weight: Array | float
+    both: bool  # whether rows and columns are the same vectors
+
+    def expected(self, lo: int, hi: int) -> Array:
+        """Return the expected weights of rows lo..hi with all columns."""
+        S = np.float32(self.beta) * (self.rows[lo:hi] @ self.columns.T)  # (rows, m)
+        S += np.asarray(self.log_weight, np.float32)
+        with np.errstate(divide="ignore"):
+            own = (np.log(self.sizes) - self.log_z).astype(np.float32)
+        if not self.both:
+            S += own[lo:hi, None]
+            return np.exp(S, out=S)
+        other = S + own[None, :]
+        if np.ndim(self.log_weight):  # the weight of the target: here that of the row
+            weight = np.asarray(self.log_weight, np.float32)
+            other += weight[lo:hi, None] - weight[None, :]
+        S += own[lo:hi, None]
+        return np.exp(S, out=S) + np.exp(other, out=other)
+
+
+def links(
+    emb: Embedding, n: int, item: Any, exclude: Any, n_jobs: int | None, options: dict[str, Any]
+) -> list[Link]:
+    """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
+    n = integer("n", n)
+    among = "context" if emb.two_sided else "rows"
+    model = fitted_model(emb)
+    if exclude is None:
+        warnings.warn("pairs that are known already are not left out; pass exclude=graph", stacklevel=3)
+        known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)
+    else:
+        known = known_pairs(emb, exclude, among, **options)
+    rows = emb.vectors if model.constraint != "sphere" else emb.vectors * emb._scale[:, None]
+    chosen = np.arange(len(emb)) if item is None else np.array([emb._row(item)])
+    scores = _softmax(emb, model, rows, chosen, n_jobs)
+    selves = positions(emb._side(among).names, emb.names) if not two_kinds(emb) else np.full(len(emb), -1)
+    pairs = _best_pairs(scores, known, selves, chosen, n, item is None, n_jobs)
+    return [_link(emb, scores, among, *pair) for pair in pairs]
+
+
+def _softmax(emb: Embedding, model: Model, rows: Array, chosen: Array, n_jobs: int | None) -> _Scores:
+    from softvec.normalizers import ControlVariate, Exact
+
+    Y, weights = model.columns, model.weights
+    exact = len(chosen) * len(Y) <= _EXACT or weights is not None
+    log_z, error = np.zeros(len(rows)), np.zeros(len(rows))
+    if exact:
+        log_z[chosen] = Exact(beta=model.beta, n_jobs=n_jobs).fit(Y, weights).log_partition(rows[chosen])
+    else:
+        estimate = ControlVariate(beta=model.beta, random_state=0, n_jobs=n_jobs).fit(Y, rows)
+        log_z[chosen], error[chosen] = estimate.log_partition(rows), estimate.std_error(rows)
+    sizes = np.ones(len(rows)) if emb.sizes is None else emb.sizes
+    log_weight = 0.0 if weights is None else np.log(weights)
+    both = not emb.two_sided and len(chosen) == len(rows)
+    return _Scores(rows, Y, model.beta, sizes, log_z, error, log_weight, both)
+
+
+def _best_pairs(
+    scores: _Scores,
+    known: sparse.csr_array,
+    selves: Array,
+    chosen: Array,
+    n: int,
+    every: bool,
+    n_jobs: int | None,
+) -> list[tuple[int, int, float]]:
+    """Return the n best (row, column, expected weight), ties by row and column."""
+
+    def best(lo: int, hi: int) -> tuple[Array, Array, Array]:
+        first, last = int(chosen[lo]), int(chosen[hi - 1]) + 1
+        S = scores.expected(first, last)
+        part = known[first:last]
+        S[np.repeat(np.arange(last - first), np.diff(part.indptr)), part.indices] = -1
+        own = np.flatnonzero(selves[first:last] >= 0)
+        S[own, selves[first:last][own]] = -1
+        if every and scores.both:  # each pair once
+            S[np.arange(S.shape[1]) < np.arange(first, last)[:, None]] = -1
+        flat = S.ravel()
+        if flat.size > n:
+            least = np.partition(flat, flat.size - n)[flat.size - n]
+            at = np.flatnonzero(flat >= max(least, 0))
+        else:
+            at = np.flatnonzero(flat >= 0)
+        at = at[np.argsort(-flat[at], kind="stable")[:n]]
+        return at // S.shape[1] + first, at % S.shape[1], flat[at]
+
+    with workers(n_jobs) as pool:
+        found = pool.map(best, row_blocks(len(chosen), _ROWS))
+    i, j, value = (np.concatenate(part) for part in zip(*found))
+    order = np.lexsort((j, i, -value))[:n]
+    return list(zip(i[order].tolist(), j[order].tolist(), value[order].tolist()))
+
+
+def _link(emb: Embedding, scores: _Scores, among: str, i: int, j: int, expected: float) -> Link:
+    """Return a pair by name; of two equals, the one with the larger probability for the other comes first."""
+    weight = np.broadcast_to(scores.log_weight, (len(scores.columns),))
+    dot = scores.beta * float(np.dot(scores.rows[i].astype(np.float64), scores.columns[j].astype(np.float64)))
+    log_p = dot + weight[j] - scores.log_z[i]
+    if scores.both and dot + weight[i] - scores.log_z[j] > log_p:
+        i, j, log_p = j, i, dot + weight[i] - scores.log_z[j]
+    p = float(np.exp(log_p))
+    return Link(emb.names[i], emb._side(among).names[j], p, p * float(scores.error[i]), expected)

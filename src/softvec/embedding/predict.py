@@ -1,0 +1,174 @@
+"""Labels for items that have none, from those of the others: logistic regression on the vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.checks import counted, number
+from softvec.core.errors import InputError
+from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.names import Labels
+from softvec.names.align import align_labels, label_codes
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+Array = NDArray[Any]
+C_GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_SAMPLE = 5000  # labelled items on which C is chosen, at most
+_FOLDS = 3
+
+
+class Prediction(NamedTuple):
+    """One predicted label."""
+
+    name: Any
+    label: Any
+    probability: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """Labels predicted for items that had none; iterate for (name, label, probability).
+
+    Attributes
+    ----------
+    names : Labels
+        The items.
+    labels : list
+        The likeliest label of each.
+    probability : ndarray of shape (k,)
+        Its probability.
+    classes : list
+        All labels, in the order of the columns of ``probabilities``.
+    probabilities : ndarray of shape (k, len(classes))
+        They add up to 1 for each item, unless items may have several labels.
+    accuracy : float
+        Share of labelled items whose label is predicted right from those of the others, by cross-validation.
+    n_labelled : int
+        Items that had a label.
+    C : float
+        Inverse regularisation of the classifier.
+    """
+
+    names: Labels
+    labels: list[Any]
+    probability: Array
+    classes: list[Any]
+    probabilities: Array
+    accuracy: float
+    n_labelled: int
+    C: float
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return map(Prediction, self.names, self.labels, self.probability.tolist())
+
+    def to_dict(self) -> dict[Any, Any]:
+        """Return the predicted label of each name."""
+        return dict(zip(self.names, self.labels))
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas frame: label, probability, and a column for each class."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        index = pd.Index(self.names.to_list(), name="name", tupleize_cols=False)
+        frame = pd.DataFrame(self.probabilities, index=index, columns=self.classes)
+        frame.insert(0, "label", self.labels, allow_duplicates=True)
+        frame.insert(1, "probability", self.probability, allow_duplicates=True)
+        return frame
+
+    def __repr__(self) -> str:
+        return (
+            f"<Predictions for {counted(len(self), 'item')} from {self.n_labelled:,} labelled: "
+            f"{counted(len(self.classes), 'class', 'classes')}, accuracy {self.accuracy:.1%}>"
+        )
+
+
+def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = None) -> Predictions:
+    """Predict the labels that are missing; see :meth:`softvec.Embedding.predict`."""
+    from softvec.core.threads import workers
+
+    Y, classes, several = _targets(emb, labels)
+    known = np.flatnonzero(Y.any(axis=1))
+    wanted = np.flatnonzero(~Y.any(axis=1))
+    used = np.asarray(Y.any(axis=0))
+    if used.sum() < 2 or len(known) < _FOLDS:
+        raise InputError(
+            f"{counted(len(known), 'labelled item')} of {counted(int(used.sum()), 'class', 'classes')}; "
+            "expected at least 3 items and 2 classes to learn from"
+        )
+    Y, classes = Y[:, used], [c for c, there in zip(classes, used) if there]
+    X = np.asarray(emb.vectors)
+    with workers(n_jobs):  # one BLAS thread: the same bits everywhere
+        strength, accuracy = _choose(X[known], Y[known], C, several)
+        weights = fit_one_vs_rest(X[known], Y[known], strength)
+        P = _probabilities(X[wanted], weights, several)
+    best = np.argmax(P, axis=1) if len(wanted) else np.empty(0, np.int64)
+    return Predictions(
+        emb.names.take(wanted),
+        [classes[j] for j in best.tolist()],
+        P[np.arange(len(P)), best],
+        classes,
+        P,
+        accuracy,
+        len(known),
+        strength,
+    )
+
+
+def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
+    """Return which item has which label (n, k), the labels, and whether an item may have several."""
+    if isinstance(labels, str | os.PathLike):
+        from softvec.read.labels import read_labels
+
+        groups = read_labels(labels, emb.names)
+        return groups.members.toarray() != 0, list(groups.classes), groups.multiple
+    aligned = align_labels(labels, len(emb), emb.names)
+    if aligned.ndim == 2:
+        Y = (aligned.toarray() if sparse.issparse(aligned) else np.asarray(aligned)) != 0
+        names = list(labels.columns) if hasattr(labels, "columns") else list(range(Y.shape[1]))
+        return Y, names, bool((Y.sum(axis=1) > 1).any())
+    codes, classes = label_codes(aligned)
+    Y = np.zeros((len(codes), len(classes)), dtype=bool)
+    known = np.flatnonzero(codes >= 0)
+    Y[known, codes[known]] = True
+    return Y, classes, False
+
+
+def _probabilities(X: Array, weights: Array, several: bool) -> Array:
+    """Return sigmoids of the scores; where an item has one label, divided by their sum."""
+    scores = decision(X, weights).astype(np.float64)
+    P = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
+    return P if several else P / P.sum(axis=1, keepdims=True)
+
+
+def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, float]:
+    """Return C, the best by likelihood in a cross-validation unless given, and its accuracy there."""
+    if isinstance(C, str) and C != "cv":
+        raise InputError.of("C", C, "a number above 0 or 'cv'")
+    grid = C_GRID if C == "cv" else (number("C", C, above=0),)
+    order = np.random.default_rng(0).permutation(len(X))[:_SAMPLE]
+    folds = np.arange(len(order)) * _FOLDS // len(order)
+    gain, right = np.zeros(len(grid)), np.zeros(len(grid))
+    for fold in range(_FOLDS):
+        train, test = order[folds != fold], order[folds == fold]
+        for c, strength in enumerate(grid):
+            weights = fit_one_vs_rest(X[train], Y[train], float(strength), tol=1e-3)
+            P = np.clip(_probabilities(X[test], weights, several), 1e-12, 1 - 1e-12)
+            T = Y[test]
+            gain[c] += np.log(P[T]).sum() + (np.log(1 - P[~T]).sum() if several else 0.0)
+            right[c] += T[np.arange(len(T)), np.argmax(P, axis=1)].sum()
+    best = int(np.argmax(gain))
+    return float(grid[best]), float(right[best] / len(order))

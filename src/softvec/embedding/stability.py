@@ -1,0 +1,141 @@
+"""How far neighbours and groups can be trusted: what stays the same from seed to seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+N_NEIGHBORS = 10
+_PAIRS = 400_000_000  # cosines of one search; of more items than 20,000 a sample is asked
+_LEAST = 2000  # items of the sample, at least
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """Agreement between embeddings of the same data from several seeds.
+
+    Attributes
+    ----------
+    repeats : int
+        Seeds.
+    neighbours : float
+        Mean share of the ``n_neighbors`` nearest that two seeds have in common.
+    groups : float
+        Adjusted mutual information of the groups of two seeds: 1 the same, 0 as by chance.
+    n_neighbors, n_groups : int
+        Neighbours that were compared, and groups.
+    item_neighbours, item_groups : ndarray of shape (n,)
+        For each item the share of its neighbours in common, and the overlap of its groups (Jaccard, the
+        size of the intersection over that of the union). NaN for items that were not asked, such as new ones.
+    """
+
+    repeats: int
+    neighbours: float
+    groups: float
+    n_neighbors: int
+    n_groups: int
+    item_neighbours: NDArray[np.float32]
+    item_groups: NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Stability over {self.repeats} seeds: {self.neighbours:.0%} of {self.n_neighbors} neighbours "
+            f"the same, AMI of {self.n_groups} groups {self.groups:.2f}>"
+        )
+
+
+def measure(runs: Sequence[Embedding], n_jobs: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Compare embeddings of the same items; return a record for the provenance and arrays for the extras."""
+    n = len(runs[0])
+    k = min(N_NEIGHBORS, n - 1)
+    if k < 1:
+        raise InputError("repeats need at least 2 items")
+    sample = _sample(n)
+    overlap = _neighbour_overlap(runs, sample, k, n_jobs)
+    shared, ami, n_groups = _group_overlap(runs)
+    by_item = np.full(n, np.nan, np.float32)
+    by_item[sample] = overlap
+    record = {
+        "repeats": len(runs),
+        "neighbours": float(overlap.mean()),
+        "groups": ami,
+        "n_neighbors": k,
+        "n_groups": n_groups,
+        "items": len(sample),
+    }
+    return record, {"stable_neighbours": by_item, "stable_groups": shared}
+
+
+def _sample(n: int) -> NDArray[np.int64]:
+    size = min(n, max(_LEAST, _PAIRS // n))
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+
+
+def _neighbour_overlap(
+    runs: Sequence[Embedding], sample: NDArray[np.int64], k: int, n_jobs: int | None
+) -> NDArray[np.float32]:
+    """Return, for each sampled item, the mean share of its k nearest that two runs have in common."""
+    from softvec.embedding.search import exact_nearest
+
+    nearest = []
+    for run in runs:
+        rows, _ = exact_nearest(run.vectors[sample], run.vectors, k + 1, scale=run._scale, n_jobs=n_jobs)
+        others = rows != sample[:, None]
+        others[others.all(axis=1), -1] = False  # an equal vector stood before it
+        nearest.append(np.sort(rows[others].reshape(len(sample), k), axis=1))
+    total = np.zeros(len(sample))
+    pairs = list(combinations(nearest, 2))
+    for first, second in pairs:
+        merged = np.sort(np.hstack([first, second]), axis=1)
+        total += (merged[:, 1:] == merged[:, :-1]).sum(axis=1) / k
+    return (total / len(pairs)).astype(np.float32)
+
+
+def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], float, int]:
+    """Return the overlap of each item's groups, the mean AMI of two runs, and the number of groups."""
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    first = runs[0].cluster()
+    n_groups = int(first.max()) + 1
+    groups = [first, *(run.cluster(n_groups) for run in runs[1:])]
+    shared, scores = np.zeros(len(first)), []
+    pairs = list(combinations(groups, 2))
+    for a, b in pairs:
+        both = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+        np.add.at(both, (a, b), 1)
+        union = both.sum(axis=1)[a] + both.sum(axis=0)[b] - both[a, b]
+        shared += both[a, b] / union
+        scores.append(adjusted_mutual_info_score(a, b))
+    return (shared / len(pairs)).astype(np.float32), float(np.mean(scores)), n_groups
+
+
+def stability(emb: Embedding) -> Stability:
+    """Return what was measured of an embedding; see :meth:`softvec.Embedding.stability`."""
+    record = emb.provenance.get("stability")
+    if not isinstance(record, dict):
+        raise InputError(
+            "the stability of these vectors was not measured; embed the data with repeats=5 (--repeats 5)"
+        )
+    unknown = np.full(len(emb), np.nan, np.float32)
+    try:
+        return Stability(
+            int(record["repeats"]),
+            float(record["neighbours"]),
+            float(record["groups"]),
+            int(record["n_neighbors"]),
+            int(record["n_groups"]),
+            emb.extras.get("stable_neighbours", unknown),
+            emb.extras.get("stable_groups", unknown),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the record of the stability of these vectors is damaged: {error!r}") from error

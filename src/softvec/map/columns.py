@@ -1,0 +1,167 @@
+"""What is known of the items: labels and metadata, aligned with the rows, as columns of a map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.names.align import align_labels, is_missing
+from softvec.plotting.map import natural_key
+from softvec.read.objects import frame_columns
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+MAX_GROUPS = 1000  # a column of more different texts is shown in tooltips only
+MAX_TEXT = 500  # characters of a name or a cell that a page keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column: ``values`` are group numbers (-1: none), numbers (NaN: none) or texts, as ``kind`` says."""
+
+    name: str
+    kind: str  # "category", "number" or "text"
+    values: Any
+    groups: tuple[str, ...] = ()
+    found: bool = False  # communities: their numbers mean nothing on a map
+
+
+def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
+    """Return one label for each item of an embedding, rows then context; None where there is none.
+
+    Parameters
+    ----------
+    labels : sequence, mapping, pandas Series
+        As in :func:`softvec.names.align.align_labels`. Of two sides, those by name are looked up in both; a
+        sequence has one label a row, or one for each row and each context item.
+    """
+    rows, context = len(embedding), embedding.context_names
+    if context is None:
+        return align_labels(labels, rows, embedding.names).tolist()
+    index = getattr(labels, "index", None)
+    numbered = index is None or callable(index) or type(index).__name__ == "RangeIndex"
+    if not isinstance(labels, Mapping) and numbered:
+        values = _as_list(labels)
+        first = values[:rows] if len(values) == rows + len(context) else values
+        rest = values[rows:] or [None] * len(context)
+        return align_labels(_objects(first), rows, embedding.names).tolist() + rest
+    sides: list[list[Any]] = []
+    for names in (embedding.names, context):
+        try:
+            sides.append(align_labels(labels, len(names), names).tolist())
+        except InputError:  # none of this side
+            sides.append([None] * len(names))
+    if all(label is None for label in sides[0] + sides[1]):
+        align_labels(labels, rows, embedding.names)  # says what is wrong
+    return sides[0] + sides[1]
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def all_names(embedding: Embedding) -> list[Hashable]:
+    """Return the names of the rows, then those of the context."""
+    names = embedding.names.to_list()
+    return names + embedding.context_names.to_list() if embedding.context_names is not None else names
+
+
+def label_column(name: str, values: Sequence[Any]) -> Column:
+    """Return labels as a column: numbers with decimals as numbers, everything else as groups."""
+    known = [v for v in values if not _is_none(v)]
+    if known and all(isinstance(v, float) for v in known) and any(v != int(v) for v in known):
+        return number_column(name, values)
+    codes: dict[Any, int] = {}
+    missing = [is_missing(v) for v in values]
+    for value, none in zip(values, missing):
+        if not none:
+            codes.setdefault(_plain(value), len(codes))
+    order = sorted(codes, key=natural_key)
+    rank = {value: i for i, value in enumerate(order)}
+    numbers = np.array([-1 if none else rank[_plain(v)] for v, none in zip(values, missing)], np.int64)
+    return Column(name, "category", numbers, tuple(shorten(str(value)) for value in order))
+
+
+def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
+    """Return numbers as a column; single precision where that keeps whole numbers whole."""
+    array = np.array([math.nan if _is_none(v) else float(v) for v in values], np.float64)
+    whole = array[np.isfinite(array)]
+    exact = len(whole) == 0 or np.abs(whole).max() < 2**24
+    return Column(name, "number", array.astype(np.float32 if exact else np.float64))
+
+
+def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
+    """Return the columns of a frame (pandas, polars, Arrow, mapping of columns), aligned with the items.
+
+    A pandas frame with names as index, or any frame with a column ``name``, is looked up by name;
+    otherwise it has one line a row.
+    """
+    columns = frame_columns(metadata)
+    index = getattr(metadata, "index", None)
+    keys = None
+    if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":
+        keys = index.tolist()
+    elif "name" in columns:
+        keys = _as_list(columns.pop("name"))
+    made = []
+    for name, values in columns.items():
+        entries = _as_list(values)
+        given = _objects(entries) if keys is None else dict(zip(keys, entries))
+        try:
+            aligned = labels_of(embedding, given)
+        except InputError as error:
+            raise InputError(f"metadata column {name!r}: {error}") from error
+        made.append(_column_of(shorten(str(name)), aligned))
+    return made
+
+
+def _as_list(values: Any) -> list[Any]:
+    for convert in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and polars, NumPy
+        if hasattr(values, convert):
+            return list(getattr(values, convert)())
+    return list(values)
+
+
+def _column_of(name: str, values: list[Any]) -> Column:
+    known = [v for v in values if not _is_none(v)]
+    if known and all(_is_number(v) for v in known):
+        return number_column(name, values)
+    texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
+    different = set(texts)
+    if len(different) > MAX_GROUPS or (len(different) > 40 and 2 * len(different) > len(texts)):
+        return Column(name, "text", texts)
+    return label_column(name, [text or None for text in texts])
+
+
+def _is_none(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and value == ""):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's, and 3.0 as 3."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def shorten(text: str) -> str:
+    """Cut a text that no page could show.
+
+    >>> len(shorten("x" * 10_000_000))
+    500
+    """
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

@@ -1,0 +1,256 @@
+"""All that a map shows, as arrays: gathered from an embedding, then packed into a page or handed on."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+GIVEN = "given coordinates"
+MAX_EDGES = 50_000  # drawn in a page; more is a grey blot and slow on a phone
+AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched unasked: half a minute
+AUTO_COMMUNITIES = 20_000  # items up to which communities are searched unasked: a few seconds
+AUTO_TSNE = 2000  # as in plot_map: seconds
+AUTO_UMAP = 100_000  # minutes; above it PCA
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Nearest items of the items ``start, start + 1, ...``: ids and cosines of shape (count, k)."""
+
+    kind: str  # "same" side or the "other" one
+    start: int
+    ids: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges between items by number; undirected ones once."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weight: NDArray[np.float64] | None
+    directed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What a map shows.
+
+    Attributes
+    ----------
+    names : list of str
+        One a point, as shown: a pair ``("ada", 3)`` is ``ada@3``.
+    coordinates : ndarray of shape (n, 2)
+    first_context : int
+        Number of the first point of the second side; n where there is one side.
+    sizes : ndarray of shape (n,) or None
+        What stands behind each point: a degree, a count.
+    columns : list of Column
+    neighbours : list of Neighbours
+    edges : Edges or None
+    times, items : ndarrays or None
+        Of temporal embeddings: the time of each point, and which item it is.
+    notes : list of str
+        What the map leaves out.
+    """
+
+    names: list[str]
+    coordinates: NDArray[np.floating]
+    first_context: int
+    title: str
+    subtitle: str
+    method: str
+    sizes: NDArray[np.floating] | None = None
+    sides: tuple[str, str] = ("rows", "context")
+    columns: list[Column] = field(default_factory=list)
+    neighbours: list[Neighbours] = field(default_factory=list)
+    edges: Edges | None = None
+    max_edges: int = MAX_EDGES
+    times: NDArray[np.floating] | None = None
+    items: NDArray[np.integer] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def shown_names(embedding: Embedding) -> tuple[list[str], int]:
+    """Return the names as text, long ones cut, and how many were cut."""
+    texts = [
+        "@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in all_names(embedding)
+    ]
+    long = sum(len(text) > MAX_TEXT for text in texts)
+    return ([shorten(text) for text in texts] if long else texts), long
+
+
+def both_sides(embedding: Embedding) -> Embedding:
+    """Return rows and context as one embedding with numbers for names, or the embedding itself."""
+    if embedding.context_vectors is None:
+        return embedding
+    return type(embedding)(np.vstack([embedding.vectors, embedding.context_vectors]), copy=False)
+
+
+def lay_out(
+    embedding: Embedding,
+    coordinates: Any,
+    method: str,
+    random_state: int | None,
+    options: dict[str, Any],
+) -> tuple[NDArray[np.floating], str]:
+    """Return coordinates of all points and the name of the method."""
+    both = both_sides(embedding)
+    if coordinates is not None:
+        Z = np.asarray(coordinates, dtype=np.float64)
+        if Z.shape != (len(both), 2):
+            raise InputError(f"coordinates have shape {Z.shape}; expected ({len(both)}, 2)")
+        if not np.isfinite(Z).all():
+            row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
+            raise InputError(f"coordinates hold NaN or infinite values (first: row {row})")
+        return Z, GIVEN
+    if method == "auto":
+        method = auto_method(len(both))
+    titles = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+    return both.project(method, random_state=random_state, **options), titles.get(method, method)
+
+
+def auto_method(n: int) -> str:
+    """Return how to lay out n items: UMAP where it is installed, else t-SNE for few and PCA for many."""
+    if 5 <= n <= AUTO_UMAP and n > 200 and find_spec("umap") is not None:
+        return "umap"
+    return "tsne" if n <= AUTO_TSNE else "pca"
+
+
+def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
+    """Return the k nearest items of each item, of its own side and, if there are two, of the other."""
+    if k < 1 or len(embedding) == 0:
+        return []
+    X, Y = embedding.vectors, embedding.context_vectors
+    n = len(X)
+    found = [_own_side(embedding, "rows", X, 0, k)]
+    if Y is not None and len(Y):
+        found.append(_own_side(embedding, "context", Y, n, k))
+        ids, cosines = embedding.nearest(X, k, among="context")
+        found.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
+        ids, cosines = embedding.nearest(Y, k, among="rows")
+        found.append(Neighbours("other", n, ids.astype(np.int64), cosines))
+    return [block for block in found if block.ids.shape[1]]
+
+
+def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: int) -> Neighbours:
+    """Search ``V`` in itself; an item is not its own neighbour."""
+    ids, cosines = embedding.nearest(V, k + 1, among=among)
+    own = ids == np.arange(len(V))[:, None]
+    own[~own.any(axis=1), -1] = True  # more than k others at the same place: the last goes instead
+    shape = (len(V), ids.shape[1] - 1)
+    return Neighbours("same", start, ids[~own].reshape(shape).astype(np.int64) + start,
+                      cosines[~own].reshape(shape))  # fmt: skip
+
+
+def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
+    """Return the time of each point and its item, or two Nones.
+
+    Times are given, or those of an embedding of contacts, whose names are (item, time).
+    """
+    names = all_names(embedding)
+    if times is not None:
+        values = np.asarray(times, dtype=np.float64).reshape(-1)
+        if len(values) != len(names) or not np.isfinite(values).all():
+            raise InputError(
+                f"times has {len(values):,} entries for {len(names):,} items; expected one finite number each"
+            )
+        return values, None
+    data = embedding.provenance.get("data")
+    if not isinstance(data, dict) or data.get("kind") != "temporal":
+        return None, None
+    if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
+        return None, None
+    try:
+        values = np.array([float(name[1]) for name in names])  # type: ignore[index]
+    except (TypeError, ValueError):
+        return None, None
+    items: dict[Any, int] = {}
+    codes = np.array([items.setdefault(name[0], len(items)) for name in names])  # type: ignore[index]
+    return values, codes
+
+
+def find_edges(embedding: Embedding, edges: Any) -> Edges:
+    """Return edges as pairs of point numbers, from a graph, an affinity, a matrix, pairs, or a file."""
+    from softvec.affinity import Affinity, as_affinity
+
+    if isinstance(edges, str | os.PathLike):
+        from softvec.affinity.files import read
+
+        affinity = read(edges)
+    else:
+        affinity = edges if isinstance(edges, Affinity) else as_affinity(edges)
+    matrix = affinity.matrix.tocoo()
+    n = len(embedding)
+    source = _points(affinity.rows, embedding.names, 0, "edges")
+    if affinity.symmetric:
+        target = source
+    else:
+        second = embedding.context_names if embedding.context_names is not None else embedding.names
+        target = _points(affinity.columns, second, n if second is embedding.context_names else 0, "edges")
+    i, j = source[matrix.coords[0]], target[matrix.coords[1]]
+    directed = bool(affinity.details.get("directed", False))
+    keep = (i >= 0) & (j >= 0)
+    if affinity.symmetric and not directed:
+        keep &= i <= j
+    unknown = int(((i < 0) | (j < 0)).sum())
+    if unknown:
+        warnings.warn(f"{unknown:,} entries of edges name items without a vector", stacklevel=4)
+    weighted = affinity.counts is not None and affinity.counts.dtype != bool
+    weight = matrix.data[keep].astype(np.float64) if weighted else None
+    return Edges(i[keep], j[keep], weight, directed)
+
+
+def _points(labels: Any, names: Any, offset: int, what: str) -> NDArray[np.int64]:
+    """Return the point number of each label, -1 where there is none."""
+    numbers = np.arange(len(labels), dtype=np.int64) + offset
+    if labels == names:
+        return numbers
+    found = np.array(
+        [names.index(label) + offset if label in names else -1 for label in labels], dtype=np.int64
+    )
+    if len(found) and (found < 0).all():
+        if len(labels) == len(names) and labels == type(labels).range(len(labels)):
+            return numbers  # a matrix without names: row i is item i
+        raise InputError(
+            f"{what}: none of the {len(labels):,} names is an item of the embedding "
+            f"(first: {labels[0]!r}; items are named as {names[0]!r})"
+        )
+    return found
+
+
+def strongest(edges: Edges, most: int, sizes: NDArray[np.floating] | None) -> NDArray[np.int64]:
+    """Return which edges to draw: all, or the heaviest, or those between the largest items."""
+    if len(edges.source) <= most:
+        return np.arange(len(edges.source))
+    if edges.weight is not None:
+        key = edges.weight
+    elif sizes is not None and len(sizes) > max(edges.source.max(), edges.target.max()):
+        key = np.minimum(sizes[edges.source], sizes[edges.target])
+    else:
+        key = np.zeros(len(edges.source))
+    return np.sort(np.argsort(-key, kind="stable")[:most])
+
+
+def check_sides(sides: Sequence[str]) -> tuple[str, str]:
+    """Return the names of the two sides."""
+    if isinstance(sides, str) or len(sides) != 2:
+        raise InputError(f"sides is {sides!r}; expected two names, such as ('customers', 'articles')")
+    return shorten(str(sides[0])), shorten(str(sides[1]))

@@ -1,0 +1,239 @@
+"""The interactive map of an embedding: one HTML file that needs no server and no network."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softvec.core.checks import counted
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+from softvec.map import content as gather
+from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
+from softvec.map.content import Content
+from softvec.map.page import render
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+_NOTEBOOK_LIMIT = 30_000_000  # characters: a notebook with more is slow to open
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Map:
+    """A map that shows itself in notebooks and saves itself as one file.
+
+    Attributes
+    ----------
+    content : Content
+        What is shown: names, coordinates, columns, neighbours, edges.
+    theme : {"auto", "light", "dark"}
+    height : int
+        Of the frame in a notebook, in pixels.
+    """
+
+    content: Content
+    theme: str = "auto"
+    height: int = 600
+
+    @cached_property
+    def html(self) -> str:
+        """The page as text."""
+        return render(self.content, self.theme)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map; the extension tells the format.
+
+        ``.html`` is the page. ``.parquet`` has name, x, y, neighbours and all columns, for embedding-atlas
+        or any reader of tables. ``.graphml`` and ``.gexf`` have the nodes with x, y and all columns, and the
+        edges that the map was given, for Cytoscape and Gephi.
+        """
+        from softvec.map import handoff
+
+        name = os.fspath(path)
+        if name != "-" and not name.lower().endswith((".html", ".htm")):
+            handoff.write(self.content, path)
+            return
+        with atomic_write(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        if len(self.html) > _NOTEBOOK_LIMIT:
+            size = f"{len(self.html) / 1e6:.0f} MB"
+            return (
+                f"<p>{html.escape(repr(self))}: {size}, too large for a notebook; use .save('map.html')</p>"
+            )
+        return (
+            f'<iframe srcdoc="{html.escape(self.html, quote=True)}" title="Map" loading="lazy" '
+            f'width="100%" height="{int(self.height)}" style="border:0;border-radius:8px" '
+            'sandbox="allow-scripts allow-downloads" allow="clipboard-write; fullscreen"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Map({len(self.content):,} points by {self.content.method})"
+
+
+def make_map(
+    embedding: Embedding,
+    labels: Any = None,
+    *,
+    metadata: Any = None,
+    edges: Any = None,
+    coordinates: Any = None,
+    method: str = "auto",
+    n_neighbors: int | None = None,
+    communities: bool | None = None,
+    times: Any = None,
+    sides: Sequence[str] = ("rows", "context"),
+    title: str | None = None,
+    theme: str = "auto",
+    max_edges: int = gather.MAX_EDGES,
+    random_state: int | None = 0,
+    **options: Any,
+) -> Map:
+    """Make an interactive map of an embedding.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    labels : sequence, mapping, pandas Series, or "clusters", optional
+        Colours. A sequence has one label a row; a mapping or a Series indexed by name is looked up.
+        ``"clusters"`` colours by groups found by :meth:`Embedding.cluster`. None and -1 are grey.
+    metadata : frame or mapping of columns, optional
+        Shown in tooltips; columns of numbers and of few texts also as colours. Looked up by name where a
+        pandas index or a column ``name`` holds names, otherwise one line a row.
+    edges : graph, Affinity, sparse matrix, pairs, or path, optional
+        Edges to draw on request. A page holds at most ``max_edges``, the heaviest.
+    coordinates : array of shape (n, 2), optional
+        A layout made before, instead of ``method``; context points after the rows.
+    method : {"auto", "pca", "tsne", "umap"}
+        "auto" is UMAP from 201 to 100,000 items where umap-learn is installed; otherwise t-SNE up to 2,000
+        and PCA above.
+    n_neighbors : int, optional
+        Nearest neighbours kept for each item; by default 10 up to 100,000 items, none above.
+    communities : bool, optional
+        Whether to find communities as a further colour; by default up to 20,000 items.
+    times : array of shape (n,), optional
+        A time for each item, for the slider. Embeddings of contacts have them in their names.
+    sides : two str
+        What rows and context are, such as ``("customers", "articles")``.
+    theme : {"auto", "light", "dark"}
+        "auto" follows the reader's system.
+    options
+        Passed on to the method of projection.
+
+    Returns
+    -------
+    Map
+
+    Examples
+    --------
+    >>> import numpy as np, softvec
+    >>> emb = softvec.Embedding(np.eye(4), ["ada", "bob", "cyd", "dan"])
+    >>> emb.map(["x", "x", "y", "y"], method="pca")
+    Map(4 points by PCA)
+    """
+    if theme not in ("auto", "light", "dark"):
+        raise InputError(f"theme is {theme!r}; expected 'auto', 'light' or 'dark'")
+    if len(embedding) == 0:
+        raise InputError("nothing to map: the embedding has no vectors")
+    side_names = gather.check_sides(sides)
+    names, cut = gather.shown_names(embedding)
+    moments, items = gather.find_times(embedding, times)
+    columns = _columns(embedding, labels, metadata, communities, moments, random_state)
+    graph = None if edges is None else gather.find_edges(embedding, edges)
+    Z, how = gather.lay_out(embedding, coordinates, method, random_state, options)
+    k, notes = _number_of_neighbours(n_neighbors, len(names))
+    if cut:
+        notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters cut.")
+    if graph is not None and len(graph.source) > max_edges:
+        notes.append(f"{max_edges:,} of {len(graph.source):,} edges drawn, the strongest.")
+    content = Content(
+        names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, how), how,
+        sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
+        neighbours=gather.find_neighbours(embedding, k), edges=graph, max_edges=max_edges,
+        times=moments, items=items, notes=notes,
+    )  # fmt: skip
+    return Map(content, theme)
+
+
+def _columns(
+    embedding: Embedding,
+    labels: Any,
+    metadata: Any,
+    communities: bool | None,
+    times: Any,
+    random_state: int | None,
+) -> list[Column]:
+    """Return the columns, the one that colours by default first."""
+    clusters = isinstance(labels, str) and labels == "clusters"
+    if isinstance(labels, str) and not clusters:
+        raise InputError(f"labels is {labels!r}; expected a list, a mapping or 'clusters'")
+    columns = []
+    if labels is not None and not clusters:
+        columns.append(label_column("label", labels_of(embedding, labels)))
+    both = gather.both_sides(embedding)
+    if communities is None:
+        communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
+    if communities and len(both) > 1:
+        found = label_column("community", both.cluster(random_state=random_state).tolist())
+        columns.append(replace(found, found=True))
+    if metadata is not None:
+        columns += metadata_columns(embedding, metadata)
+    if embedding.sizes is not None:
+        extra = np.full(len(both) - len(embedding), np.nan)
+        columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
+    if times is not None:
+        columns.append(number_column("time", times))
+    return _named_apart(columns)
+
+
+def _named_apart(columns: list[Column]) -> list[Column]:
+    """Give a column whose name is taken another: ``size (2)``."""
+    taken: set[str] = set()
+    made = []
+    for column in columns:
+        name, number = column.name, 2
+        while name in taken:
+            name = f"{column.name} ({number})"
+            number += 1
+        taken.add(name)
+        made.append(replace(column, name=name))
+    return made
+
+
+def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str]]:
+    if n_neighbors is not None:
+        if isinstance(n_neighbors, bool) or not hasattr(n_neighbors, "__index__") or n_neighbors < 0:
+            raise InputError(f"n_neighbors is {n_neighbors!r}; expected an integer of at least 0")
+        return int(n_neighbors), []
+    if n <= gather.AUTO_NEIGHBORS:
+        return 10, []
+    return 0, [f"No neighbours kept for more than {gather.AUTO_NEIGHBORS:,} items; pass n_neighbors=10."]
+
+
+def _sizes(embedding: Embedding, n: int) -> Any:
+    """Return the sizes of rows; context items, whose size is unknown, get the median."""
+    if embedding.sizes is None:
+        return None
+    extra = n - len(embedding)
+    return np.concatenate([embedding.sizes, np.full(extra, np.median(embedding.sizes))])
+
+
+def _title(embedding: Embedding, title: str | None) -> str:
+    if title is not None:
+        return shorten(str(title))
+    data = embedding.provenance.get("data")
+    source = data.get("source") if isinstance(data, dict) else None
+    return shorten(str(source)) if source else "Map of vectors"
+
+
+def _subtitle(embedding: Embedding, how: str) -> str:
+    layout = "" if how == gather.GIVEN else f", {how}"
+    return f"{embedding.n_components} dimensions{layout}"
