@@ -379,7 +379,7 @@ def test_sparse_factors_and_remainders():
         ([[0.5, np.inf]], {}, r"P\[0, 1\] is inf"),
         ([0.5, 0.1], {}, "shape"),
         ([["a"]], {}, "not a matrix of numbers"),
-        ([[1.0]], {"rank": 2}, "rank is 2; it is at most 1"),
+        ([[1.0]], {"rank": 2}, "rank is 2; expected an integer of at most 1"),
         ([[1.0]], {"rank": 1, "n_factors": 1}, "n_factors is 1"),
         ([[1.0]], {"top_k": 0}, "top_k is 0"),
         ([[1.0]], {"threshold": -1}, "threshold is -1"),

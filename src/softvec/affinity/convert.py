@@ -18,7 +18,7 @@ from softvec.core.checks import choice
 from softvec.core.errors import InputError, guess
 from softvec.names import Labels
 from softvec.operators import Operator
-from softvec.read import objects
+from softvec.read import frames, objects
 from softvec.read.edges import Edges
 from softvec.read.kinds import guess_kind
 
@@ -58,6 +58,7 @@ def from_object(
         raise InputError(f"{os.fspath(data)!r} is a path; read it with softvec.affinity.read")
     if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:
         data = data.reset_index(name=data.name or "weight")  # a Series of pairs, as groupby leaves it
+    data = frames.in_memory(data)
     kind = _guess(data, options) if kind is None else str(choice("kind", kind, KINDS))
     options = {**(defaults or {}).get(kind, {}), **options}
     check_options(kind, options)
@@ -86,12 +87,15 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
         if data.shape[0] == data.shape[1]:
             return "graph"
         return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
-    if objects.is_frame(data):
+    if frames.is_frame(data):
         return _guess_frame(data, options.get("columns"), options.get("weight"))
     if objects.is_anndata(data):
+        if options.get("key") is not None:
+            return "graph"
         graph = "connectivities" in (getattr(data, "obsp", None) or {})
         guess(
-            "the AnnData is read as the graph obsp['connectivities']; kind='features' takes X"
+            "the AnnData is read as the graph obsp['connectivities']; key= names another, kind='features' "
+            "takes X"
             if graph
             else "the AnnData is read as the features X; kind='bipartite' takes X as counts"
         )
@@ -105,14 +109,14 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
 
 def _guess_frame(frame: Any, columns: Any, weight: Any) -> str:
     if columns is None and weight is None:
-        if objects.square_kind(frame):
+        if frames.square_kind(frame):
             return "graph"
-        wide = objects.wide_frame(frame)
+        wide = frames.wide_frame(frame)
         if wide is not None:
             return wide
     if columns is not None and not isinstance(columns, Mapping) and len(columns) > 2:
         return "graph"
-    layout = objects.frame_layout(frame, columns, weight)
+    layout = frames.frame_layout(frame, columns, weight)
     kind, remarks = guess_kind(layout, "the frame")
     for text in remarks:
         guess(text)

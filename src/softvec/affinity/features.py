@@ -16,7 +16,8 @@ from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import checked_csr
-from softvec.read.objects import is_anndata, is_frame, matrix_of_frame
+from softvec.read.frames import in_memory, is_frame, matrix_of_frame
+from softvec.read.objects import is_anndata
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -101,6 +102,7 @@ def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
     """Return the numbers of a frame or an AnnData, and their names where none are given."""
     if is_anndata(features):
         return features.X, list(features.obs_names) if names is None else names
+    features = in_memory(features)
     if not is_frame(features):
         return features, names
     table = matrix_of_frame(features)

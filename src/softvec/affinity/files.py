@@ -13,11 +13,12 @@ from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_options, kind_of_options
-from softvec.core.checks import choice
+from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
-from softvec.read.contents import read_contents, read_feature_table, read_temporal_edges
+from softvec.read.contents import read_anndata, read_contents, read_feature_table, read_temporal_edges
 from softvec.read.detect import detect
 from softvec.read.edges import Edges
+from softvec.read.folders import text_files
 from softvec.read.objects import Graph
 from softvec.read.opened import TEXT_OPTIONS, Opened, TextOptions
 from softvec.read.streams import Source, open_source, text_blocks
@@ -32,7 +33,8 @@ def read(
     ----------
     where : path, "-" or binary file
         The format is found from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
-        are seen through. ``-`` is standard input. A directory is a corpus, one text file a document.
+        are seen through. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
+        corpus, one text file a document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         What the data is. Default: a matrix or a list of edges is a graph, a table with a time column is
         temporal, one with columns named like users and items is bipartite, a text of lines of words is a
@@ -53,17 +55,14 @@ def read(
     """
     if kind is not None:
         choice("kind", kind, KINDS)
-    if _is_folder(where):
+    if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
         if kind not in (None, "corpus"):
             raise InputError(
-                f"{where} is a directory, which is read as a corpus; give a file for {kind} data"
+                f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
+                f"corpus; give a file for {kind} data"
             )
         kind = "corpus"
     return _read(where, kind or kind_of_options(options), options, defaults or {})
-
-
-def _is_folder(where: Any) -> bool:
-    return isinstance(where, str | os.PathLike) and os.fspath(where) != "-" and Path(where).is_dir()
 
 
 def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
@@ -88,6 +87,9 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
     if kind == "corpus":
         return read_corpus(where, **{**defaults.get(kind, {}), **options})
     opened = detect(where, TextOptions.of(options), kind=kind, format=options.get("format"))
+    if opened.format == "h5ad":
+        options.pop("format", None)
+        return from_object(read_anndata(opened), kind=kind, defaults=defaults, **options)
     kind = opened.kind
     options = {**defaults.get(kind, {}), **options}
     if kind == "corpus":
@@ -201,7 +203,8 @@ def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", 
     Parameters
     ----------
     where : path, "-" or binary file
-        One document a line; or a directory, each of whose files is one document.
+        One document a line; or a directory or a pattern such as ``"texts/*.txt"``, of which each file is
+        one document. Hidden files are left out.
     encoding : str, optional
         UTF-8 by default.
     pattern : str
@@ -233,10 +236,8 @@ def load_corpus(
 ) -> Corpus:
     """Read text into a :class:`~softvec.affinity.Corpus` in one pass; see :func:`read_corpus`."""
     corpus = Corpus(tokenizer=tokenizer, lowercase=lowercase)
-    if _is_folder(where):
-        files = sorted(path for path in Path(where).rglob(pattern) if path.is_file())
-        if not files:
-            raise InputError(f"{where} holds no files that match {pattern!r}")
+    files = text_files(where, pattern, "corpus")
+    if files is not None:
         corpus.add_blocks(_documents(files, encoding), n_jobs)
     else:
         blocks = text_blocks(open_source(where), encoding=encoding, whole_lines=False)

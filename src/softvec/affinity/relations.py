@@ -12,7 +12,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import from_edges, from_matrix
 from softvec.core.errors import InputError
-from softvec.read import objects
+from softvec.read import frames, objects
 from softvec.read.edges import Edges
 from softvec.read.opened import check_weighted
 
@@ -31,6 +31,7 @@ def random_walk(
     columns: Any = None,
     weight: Any = None,
     negative: str = "error",
+    key: str | None = None,
 ) -> Affinity:
     """Build P from a graph: the mean of the powers 1..length of its random walk ``D^-1 A``.
 
@@ -60,6 +61,8 @@ def random_walk(
         The attribute of edges, or the column of a frame, that holds the weights; ``"weight"`` by default.
     negative : {"error", "drop", "abs"}
         Negative weights in a list of edges.
+    key : str, optional
+        Which graph in ``obsp`` of an AnnData; ``"connectivities"`` by default.
 
     Examples
     --------
@@ -73,6 +76,10 @@ def random_walk(
            [0.5 , 0.25, 0.25]])
     """
     check_weighted(weighted)
+    if key is not None:
+        if not objects.is_anndata(graph):
+            raise InputError(f"key is {key!r}, but {type(graph).__name__} is no AnnData; leave it out")
+        graph = objects.from_anndata(graph, key)
     source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
     common: dict[str, Any] = {
         "weighted": weighted, "self_loops": self_loops, "isolated": isolated, "length": length,
@@ -180,10 +187,11 @@ def bipartite(
         "kind": "bipartite",
     }
     check_weighted(weighted)
+    data = frames.in_memory(data)
     if objects.is_anndata(data):
         data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
-    elif objects.is_frame(data) and columns is None and weight is None and objects.wide_frame(data):
-        data = objects.matrix_of_frame(data)
+    elif frames.is_frame(data) and columns is None and weight is None and frames.wide_frame(data):
+        data = frames.matrix_of_frame(data)
     if isinstance(data, Affinity | objects.Graph) or (_is_matrix(data) and not is_edge_array(data)):
         source = _graph_source(data, None, True, negative)
         assert isinstance(source, objects.Graph)
@@ -210,6 +218,7 @@ def _graph_source(
     data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
 ) -> Edges | objects.Graph:
     """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
+    data = frames.in_memory(data)
     if isinstance(data, objects.Graph | Edges):
         return data
     if isinstance(data, Affinity):
@@ -221,13 +230,13 @@ def _graph_source(
         return objects.from_networkx(data, weight, told)
     if objects.is_igraph(data):
         return objects.from_igraph(data, weight, told)
-    if objects.is_frame(data):
-        square = objects.square_frame(data) if columns is None and weight is None else None
+    if frames.is_frame(data):
+        square = frames.square_frame(data) if columns is None and weight is None else None
         return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
     if weight is not None:
         raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
     if objects.is_anndata(data):
-        return _anndata_graph(data)
+        return objects.from_anndata(data)
     if objects.is_torch_geometric(data):
         return objects.from_torch_geometric(data)
     if _is_matrix(data) and not is_edge_array(data):
@@ -235,26 +244,18 @@ def _graph_source(
     return _edge_source(data, None, columns, two_sided, negative)
 
 
-def _anndata_graph(data: Any) -> objects.Graph:
-    known = getattr(data, "obsp", None) or {}
-    if "connectivities" not in known:
-        raise InputError(
-            "the AnnData has no obsp['connectivities']; run scanpy.pp.neighbors, or kind='features'"
-        )
-    return objects.Graph(known["connectivities"], list(data.obs_names))
-
-
 def _edge_source(
     data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
     told: bool = False,
 ) -> Edges:  # fmt: skip
+    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
     options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
-    if objects.is_frame(data):
+    if frames.is_frame(data):
         if weights is not None:
-            data = {**objects.frame_columns(data), "weight": weights}
-        return objects.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
+            data = {**frames.frame_columns(data), "weight": weights}
+        return frames.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
     if weight is not None:
         raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
     if isinstance(data, np.ndarray):
@@ -270,10 +271,11 @@ def temporal_edges(
     data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
 ) -> Edges:
     """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
+    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
-    if objects.is_frame(data):
-        return objects.edges_of_frame(
+    if frames.is_frame(data):
+        return frames.edges_of_frame(
             data, columns=columns, weight=weight, negative=negative, timed=True, told=told
         )
     if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":

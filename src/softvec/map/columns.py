@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.names.align import align_labels, is_missing
 from softvec.plotting.map import natural_key
-from softvec.read.objects import frame_columns
+from softvec.read.frames import frame_columns
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding

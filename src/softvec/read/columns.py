@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
@@ -65,16 +66,24 @@ def to_arrow(column: Any) -> Any:
 
 
 def add_table(
-    builder: EdgeBuilder, table: Mapping[str, Any], first_row: int = 0, where: str = "the table"
+    builder: EdgeBuilder,
+    table: Mapping[str, Any],
+    where: str = "the table",
+    place: Callable[[int], str] | None = None,
+    first_row: int = 0,
 ) -> None:
-    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder."""
+    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder.
+
+    Messages call the table ``where``, and row ``k`` of it ``place(k)``.
+    """
+    place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
     for role, column in columns.items():
-        _refuse_nulls(column, role, first_row, where)
+        _refuse_nulls(column, role, place)
     weights = times = None
     if "weight" in columns:
         weights = numbers(columns["weight"], "weight", where)
-        check_weights(weights, builder.negative, lambda row: f"{where}, row {first_row + row}")
+        check_weights(weights, builder.negative, place)
     if "time" in columns:
         times = numbers(columns["time"], "time", where)
     source, target = columns["source"], columns["target"]
@@ -82,13 +91,13 @@ def add_table(
     builder.add([_block(side, builder.blocks_of(s)) for s, side in enumerate(sides)], weights, times)
 
 
-def _refuse_nulls(column: Any, role: str, first_row: int, where: str) -> None:
+def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
     nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
     if nulls:
         valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
         row = int(np.argmin(np.asarray(valid)))
         raise InputError(
-            f"{where}, row {first_row + row}: the {role} is missing ({nulls:,} such rows); fill or drop them"
+            f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill or drop them"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from softvec.core.errors import InputError, guess
+from softvec.core.untrusted import reading
 from softvec.read import matrices, tables
 from softvec.read.detect import ARROW
 from softvec.read.edgelist import read_edges
@@ -48,6 +49,20 @@ def _is_matrix(opened: Opened) -> bool:
     return square is not None or (
         opened.kind == "bipartite" and wide_kind(opened.text.table.layout) is not None
     )
+
+
+def read_anndata(opened: Opened) -> Any:
+    """Read an .h5ad file by the library anndata."""
+    if opened.source.path is None or opened.source.compression is not None:
+        raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
+    try:
+        import anndata  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise InputError(
+            f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
+        ) from None
+    with reading(opened.name, "AnnData file"):
+        return anndata.read_h5ad(opened.source.path)
 
 
 def read_temporal_edges(opened: Opened) -> Edges:

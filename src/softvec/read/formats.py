@@ -14,7 +14,7 @@ from softvec.read.lines import Table
 from softvec.read.roles import names_two_kinds
 from softvec.read.streams import Source
 
-FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml")
+FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs")
 
 
@@ -34,12 +34,18 @@ def find_format(source: Source, format: str | None = None) -> str:
         b"FEA1": "arrow",
         b"\xff\xff\xff\xff": "arrow",
         b"MATLAB 5.0": "mat",
-        b"\x89HDF": "mat",
         b"%%MatrixMarket": "mtx",
     }
     for start, marked in magic.items():
         if head.startswith(start):
             return marked
+    if head.startswith(b"\x89HDF") and source.suffix != ".mat":
+        if source.suffix == ".h5ad":
+            return "h5ad"
+        raise InputError(
+            f"{source.name} is an HDF5 file; softvec reads .h5ad (AnnData) alone of these; load it and pass "
+            "the matrix or the graph"
+        )
     if source.suffix == ".mat":
         return "mat"  # version 4 has no mark
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")

@@ -12,6 +12,7 @@ import numpy as np
 
 from softvec.core.errors import InputError, guess
 from softvec.core.untrusted import check_expanded, reading
+from softvec.read import lines
 from softvec.read.columns import add_table, describe
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.lines import Table
@@ -97,28 +98,47 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
     texts = {table.roles["source"], table.roles["target"]}
     if "weight" in table.roles and not table.plain:
         texts.add(table.roles["weight"])
-    row = 2 if table.header is not None else 1
+    row = 0
     for batch in csv_batches(source, table, options.encoding, texts):
         columns = {role: batch.column(at) for role, at in table.roles.items()}
         if "weight" in columns and not table.plain:
             columns["weight"] = _plain_numbers(columns["weight"], table.decimal)
-        for role in ("source", "target"):
+        for role in [role for role, at in table.roles.items() if at in texts]:
             empty = pc.equal(columns[role], "")
             if pc.any(empty).as_py():
-                at = row + pc.index(empty, True).as_py()
-                raise InputError(f"{source.name}, row {at}: the {role} is missing")
+                at = _line_of(source, table, options, row + pc.index(empty, True).as_py())
+                raise InputError(f"{source.name}, line {at}: the {role} is missing")
         whole = _integers(columns) if integers else None
         if integers and whole is None:
             if options.ids == "integer":
                 raise InputError(f"{source.name}: not all ids are integers, though ids='integer'")
             integers = False
         columns |= whole or {}
-        add_table(builder, columns, row, source.name)
+        first = row
+
+        def place(at: int, first: int = first) -> str:
+            return f"{source.name}, line {_line_of(source, table, options, first + at)}"
+
+        add_table(builder, columns, source.name, place)
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
         raise InputError(f"{source.name} is empty: there are no edges in it")
     return edges
+
+
+def _line_of(source: Source, table: Table, options: TextOptions, row: int) -> int:
+    """Return the line on which a row of data starts; a quoted field may hold line ends."""
+    left = row + (table.header is not None)
+    quoted = False
+    for block, line in text_blocks(source, encoding=options.encoding):
+        for number, raw in enumerate(block.split(b"\n"), start=line):
+            if not quoted and lines.is_data(raw, table.comments):
+                if left == 0:
+                    return number
+                left -= 1
+            quoted ^= raw.count(b'"') % 2 == 1
+    return line
 
 
 def _integers(columns: dict[str, Any]) -> dict[str, Any] | None:
@@ -256,7 +276,7 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
             role: _names_as(batch.column(table.shown[at]), role, options.ids)
             for role, at in layout.roles.items()
         }
-        add_table(builder, columns, row, source.name)
+        add_table(builder, columns, source.name, first_row=row)
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
