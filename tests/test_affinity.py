@@ -248,7 +248,7 @@ def test_names_of_rows_and_of_ids(path):
     for names, message in ((["a"], "1 names for 2 rows"), (["a", "a"], "'a' stands at rows 0 and 1")):
         with pytest.raises(InputError, match=message):
             aff.random_walk(np.ones((2, 2)), names=names)
-    with pytest.raises(InputError, match="none for id 7"):
+    with pytest.raises(InputError, match="id 7 has no name"):
         aff.random_walk([(7, 1)], names="ab")
     with pytest.raises(InputError, match="already have names"):
         aff.random_walk([("u", "v")], names="ab")
@@ -264,7 +264,7 @@ def test_names_of_rows_and_of_ids(path):
         ([(1,)], {}, "of 1 entries"),
         (["ab"], {"kind": "graph"}, "item 0 is 'ab'"),
         ([([], 1)], {}, "not hashable"),
-        ([], {}, "no items"),
+        ([], {}, "nothing to embed: the data has no edges"),
         ([(1, 1)], {"duplicates": "twice"}, "duplicates is 'twice'"),
         ([(1, 2)], {"weighted": True}, "have no weights"),
         ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 edges are repeated"),
@@ -309,7 +309,7 @@ def test_bad_matrices(matrix, message):
 def test_shapes_and_labels_must_agree():
     with pytest.raises(InputError, match="2 row names"):
         aff.Affinity(as_operator(np.eye(3)), Labels.range(2), Labels.range(3), "graph", "")
-    with pytest.raises(InputError, match="operator only"):
+    with pytest.raises(InputError, match="known by its products only"):
         _ = aff.as_affinity(as_operator(np.eye(3))).matrix
 
 

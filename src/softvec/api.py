@@ -205,7 +205,7 @@ def embed_affinity(
 ) -> Embedding:
     """Fit an affinity; arguments as of :func:`embed`, and ``source`` and ``seconds`` for the record."""
     if affinity.operator.nnz == 0:
-        raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
+        raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
     repeats = integer("repeats", repeats)
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
     if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):

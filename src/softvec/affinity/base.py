@@ -101,7 +101,7 @@ class Affinity:
     def matrix(self) -> sparse.csr_array:
         """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
-            raise InputError(f"this {self.kind} affinity is an operator only; it has no sparse matrix")
+            raise InputError(f"this {self.kind} affinity is known by its products only; it has no matrix")
         kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
         values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
@@ -130,16 +130,12 @@ def name_rows(labels: Labels, names: Any) -> Labels:
     named = names if isinstance(names, Labels) else Labels(names)
     if isinstance(labels, Labels) and labels == Labels.range(len(labels)):
         if len(named) != len(labels):
-            raise InputError(
-                f"there are {len(named):,} names for {len(labels):,} rows; expected one for each"
-            )
+            raise InputError(f"{len(named):,} names for {len(labels):,} rows; expected one name for each row")
         return named
     ids = labels.to_numpy()
     if ids.dtype.kind not in "iu":
-        raise InputError(
-            f"names are given, but the items already have names (first: {labels[0]!r}); leave names out"
-        )
+        raise InputError(f"the items have names already (first: {labels[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
-        raise InputError(f"there are {len(named):,} names, numbered from 0, but none for id {bad}")
+        raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")
     return named.take(ids)

@@ -345,13 +345,13 @@ def _across(
     """Count the pairs that straddle two segments of one document."""
     left = before[np.flatnonzero(before < 0)[-1] + 1 :] if (before < 0).any() else before
     right = after[: np.argmax(after < 0)] if (after < 0).any() else after
-    found = [
+    pairs = [
         (a, b, weights[i + j])
         for i, a in enumerate(left[::-1].tolist())
         for j, b in enumerate(right.tolist())
         if i + j < len(weights) and (self_pairs or a != b)
     ]
-    rows, columns, values = (np.array(part) for part in zip(*found)) if found else ([], [], [])
+    rows, columns, values = (np.array(part) for part in zip(*pairs)) if pairs else ([], [], [])
     once = sparse.coo_array((values, (rows, columns)), shape=(n, n), dtype=np.float32)
     return (once + once.T).tocsr()
 
@@ -372,7 +372,7 @@ def _count_segment(
         tasks.append((lo, min(hi, n)))
         lo = hi
 
-    def one(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def count_range(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         room = int(ends[hi] - ends[lo])
         indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
         lengths = np.empty(hi - lo, np.int64)
@@ -383,7 +383,7 @@ def _count_segment(
         return indices[:size].copy(), values[:size].copy(), lengths
 
     with workers(n_jobs) as pool:
-        done = pool.map(one, tasks)
+        done = pool.map(count_range, tasks)
     lengths = np.concatenate([part[2] for part in done])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     wide = np.int32 if indptr[-1] < 2**31 else np.int64

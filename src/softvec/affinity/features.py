@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted
+from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import checked_csr
@@ -76,18 +76,13 @@ def neighbors(
     n = X.shape[0]
     if n_neighbors is None:
         n_neighbors = min(15, n - 1)
-    if (
-        isinstance(n_neighbors, bool)
-        or not isinstance(n_neighbors, int | np.integer)
-        or not 1 <= n_neighbors < n
-    ):
-        raise InputError(f"n_neighbors is {n_neighbors!r}; expected 1 to {n - 1} for {counted(n, 'row')}")
+    n_neighbors = integer("n_neighbors", n_neighbors, most=n - 1, of=f"there are {counted(n, 'row')}")
     installed = importlib.util.find_spec("pynndescent") is not None
     if method == "approximate" and not installed:
         raise InputError("method is 'approximate', which needs pynndescent: pip install pynndescent")
     approximate = method == "approximate" or (method == "auto" and n > _EXACT_UP_TO and installed)
     search = _approximate if approximate else _exact
-    indices, distances = search(X, int(n_neighbors), metric, random_state, n_jobs)
+    indices, distances = search(X, n_neighbors, metric, random_state, n_jobs)
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
     labels = name_rows(Labels.range(n), names)
@@ -165,8 +160,8 @@ def _graph(indices: NDArray[Any], distances: NDArray[Any], weights: str, mutual:
     else:
         values = np.ones(n * k, dtype=np.float32)
     indptr = np.arange(0, n * k + 1, k)
-    found = sparse.csr_array((values, indices.reshape(-1).astype(np.int64), indptr), shape=(n, n))
-    matrix = (found.minimum(found.T) if mutual else found.maximum(found.T)).tocsr()
+    nearest = sparse.csr_array((values, indices.reshape(-1).astype(np.int64), indptr), shape=(n, n))
+    matrix = (nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)).tocsr()
     matrix.eliminate_zeros()
     matrix.sort_indices()
     if weights == "uniform":

@@ -32,7 +32,7 @@ def read(
     Parameters
     ----------
     where : path, "-" or binary file
-        The format is found from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
+        The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
         are seen through. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
         corpus, one text file a document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
@@ -143,17 +143,17 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
     where : path, "-" or binary file
     kind : {"graph", "pairs", "bipartite", "dense"}
     format : str, optional
-        One of text, adjlist, mtx, npz, npy, mat, parquet, arrow, graphml, gml; found out by default, but for
-        adjlist, lines of a node and its neighbours.
+        One of text, adjlist, mtx, npz, npy, mat, parquet, arrow, graphml, gml, h5ad (default: detected,
+        except adjlist: lines of a node and its neighbours).
     delimiter, header, comment, encoding : optional
-        Layout of a text, found out by default: the character between columns, whether there is a header,
-        the characters that open comments (default ``#%``; None for none), the encoding (default UTF-8).
+        Layout of a text (default: detected): column separator, whether there is a header, the characters
+        that start a comment (default ``#%``; None for none), the encoding (default UTF-8).
     columns : sequence or mapping, optional
         (source, target[, weight]), names or positions from 0; or a mapping from role to column.
     weight : str or int, optional
         The column, or the attribute of a GraphML or GML file, that holds the weights.
     decimal : {".", ","}, optional
-        The decimal mark of the numbers of a text, found out by default.
+        Decimal mark of the numbers of a text (default: detected).
     ids : {"auto", "integer", "string"}
         Integers stay integers if all ids of a text are; ``"string"`` keeps them as text.
     names : sequence or path, optional

@@ -85,7 +85,7 @@ def assemble(
     choice("isolated", isolated, ISOLATED)
     choice("dangling", dangling, DANGLING)
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise InputError("there are no items: no edges are left to embed")
+        raise InputError("nothing to embed: the data has no edges (0 nodes, 0 edges)")
     one_sided = rows is columns
     if isolated == "drop":
         matrix, rows, columns, dropped = _drop_isolated(matrix, rows, columns)

@@ -78,7 +78,7 @@ def random_walk(
     check_weighted(weighted)
     if key is not None:
         if not objects.is_anndata(graph):
-            raise InputError(f"key is {key!r}, but {type(graph).__name__} is no AnnData; leave it out")
+            raise InputError(f"key is {key!r}, but {type(graph).__name__} is not an AnnData; leave it out")
         graph = objects.from_anndata(graph, key)
     source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
     common: dict[str, Any] = {

@@ -22,7 +22,7 @@ _NONE = np.empty((0, 2), np.int32)
 
 @dataclass(frozen=True)
 class Report:
-    """What was found while edges became a matrix."""
+    """What was met while edges became a matrix."""
 
     self_loops: int = 0
     duplicates: int = 0

@@ -228,9 +228,9 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     opens[list(table.comments)] = True
     room = text.count(b"\n") + 1
     if integers and table.n_fields == 2 and table.roles == {"source": 0, "target": 1}:
-        found = _parse_pairs(buf, opens, room, table)
-        if found is not None:
-            return _Parsed(found)
+        pairs = _parse_pairs(buf, opens, room, table)
+        if pairs is not None:
+            return _Parsed(pairs)
     order = [role for role in ("source", "target", "weight", "time") if role in table.roles]
     slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
     for slot, role in enumerate(order):

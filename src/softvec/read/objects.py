@@ -76,7 +76,7 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
         matrix = nx.to_scipy_sparse_array(graph, weight=used, dtype=float, format="csr")
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the networkx graph has an edge whose {used} is no number: {one_line(error)}"
+            f"the networkx graph has an edge whose {used} is not a number: {one_line(error)}"
         ) from error
     return Graph(matrix, list(graph.nodes), graph.is_directed())
 
@@ -91,7 +91,7 @@ def from_igraph(graph: Any, weight: Any = None, told: bool = False) -> Graph:
     try:
         values = np.ones(len(pairs)) if used is None else np.array(graph.es[used], dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the igraph graph has an edge whose {used} is no number: {error}") from error
+        raise InputError(f"the igraph graph has an edge whose {used} is not a number: {error}") from error
     i, j = pairs.T
     if not graph.is_directed():
         mirror = i != j
@@ -137,7 +137,7 @@ def from_torch_geometric(data: Any) -> Graph:
         raise InputError(f"edge_index names the nodes {index.min()} to {index.max()}, but num_nodes is {n}")
     weight = getattr(data, "edge_weight", None)
     if weight is None and getattr(data, "edge_attr", None) is not None:
-        guess("no weights are used: edge_attr is none; set edge_weight")
+        guess("edge_attr is not used as the weight; set edge_weight if it is one")
     values = np.ones(index.shape[1]) if weight is None else _numpy(weight).reshape(-1).astype(float)
     matrix = sparse.coo_array((values, (index[0], index[1])), shape=(n, n)).tocsr()
     return Graph(matrix)
@@ -202,7 +202,9 @@ def edges_of_rows(
         if extra is not None:
             values = extra[done : done + len(items)]
             if len(values) != len(items):
-                raise InputError(f"there are {len(extra):,} weights for at least {done + len(items):,} pairs")
+                raise InputError(
+                    f"{len(extra):,} weights for {done + len(items):,} pairs or more; expected one for each"
+                )
         if values is not None:
             start = done
             check_weights(values, negative, lambda row: f"item {start + row}")  # noqa: B023 - used at once
@@ -213,7 +215,7 @@ def edges_of_rows(
             builder.add([[(_py(r[left]), _py(r[right])) for r in items]], values, times)
         done += len(items)
     if extra is not None and len(extra) != done:
-        raise InputError(f"there are {len(extra):,} weights for {done:,} pairs")
+        raise InputError(f"{len(extra):,} weights for {done:,} pairs; expected one for each")
     return builder.finish()
 
 

@@ -259,7 +259,7 @@ def text_encoding(head: bytes, encoding: str | None) -> str:
         try:
             return codecs.lookup(encoding).name
         except LookupError:
-            raise InputError(f"encoding is {encoding!r}, which Python does not know") from None
+            raise InputError.of("encoding", encoding, "an encoding such as 'latin-1'") from None
     return next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
 
 

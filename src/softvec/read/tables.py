@@ -77,10 +77,10 @@ def csv_batches(source: Source, table: Table, encoding: str | None, text: set[in
 
 def _explain(message: str, source: Source, encoding: str | None) -> str:
     """Say where and what: Arrow counts rows, so the line is found by its text."""
-    found = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
-    if not found:
+    ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
+    if not ragged:
         return ": " + message.replace("\n", " ")
-    expected, got, text = found.groups()
+    expected, got, text = ragged.groups()
     wanted = text.split("\n")[0].rstrip("\r").encode()
     for block, line in text_blocks(source, encoding=encoding):
         for number, raw in enumerate(block.split(b"\n"), start=line):
