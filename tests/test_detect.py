@@ -15,7 +15,9 @@ from softvec.affinity import read
 from softvec.cli import run
 from softvec.core.errors import InputError
 from softvec.read import edgelist
+from softvec.read.columns import add_table
 from softvec.read.detect import detect
+from softvec.read.edges import EdgeBuilder
 from softvec.read.opened import TextOptions
 from softvec.read.streams import text_blocks
 
@@ -137,3 +139,17 @@ def test_a_pipe_is_read_once(tmp_path):
 def test_a_pipe_of_compressed_data(tmp_path):
     text = gzip.compress(b"a b\nb c\n")
     assert softvec.affinity.read(io.BytesIO(text)).rows.to_list() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_integers_become_text_when_a_name_is_none(two_sided):
+    blocks = [([7, -2], [2**62, 7]), (["x", "7"], ["-2", "007"]), ([7], [0])]
+    builder = EdgeBuilder(two_sided)
+    for source, target in blocks:
+        add_table(builder, {"source": source, "target": target})
+    edges = builder.finish()
+    columns = [[str(name) for block in blocks for name in block[side]] for side in (0, 1)]
+    codes = edges.pairs()
+    assert [edges.rows[code] for code in codes[:, 0]] == columns[0]
+    assert [edges.columns[code] for code in codes[:, 1]] == columns[1]
+    assert edges.rows.to_list()[:2] == ["7", "-2" if two_sided else str(2**62)]
