@@ -162,3 +162,12 @@ def test_an_empty_weight_is_reported_at_its_line(text, line, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError, match=f"edges.csv, line {line}: the weight is missing"):
         read(path, columns=(0, 1, 2))
+
+
+def test_edges_are_no_dense_matrix(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    parquet.write_table(pa.table(TEXT), tmp_path / "edges.parquet")
+    with pytest.raises(InputError, match=r"edges.parquet holds edges, not a dense matrix"):
+        read(tmp_path / "edges.parquet", kind="dense")

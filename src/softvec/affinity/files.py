@@ -66,8 +66,7 @@ def read(
 
 
 def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
-    """Build an affinity from a file or an object: :func:`read` for paths, else
-    :func:`softvec.affinity.as_affinity`.
+    """Build an affinity from a file (see :func:`read`) or from an object.
 
     Examples
     --------
@@ -111,6 +110,8 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
         if isinstance(data, Graph):
             rest |= _given(options, "columns", "negative")
             kind, data = _checked_matrix(opened, data, rest)
+        elif kind == "dense":
+            raise InputError(f"{opened.name} holds edges, not a dense matrix")
     check_options(kind, rest, opened.kind)
     return KINDS[kind].build(data, **rest)
 
