@@ -250,7 +250,7 @@ def test_names_of_rows_and_of_ids(path):
             aff.random_walk(np.ones((2, 2)), names=names)
     with pytest.raises(InputError, match="id 7 has no name"):
         aff.random_walk([(7, 1)], names="ab")
-    with pytest.raises(InputError, match="already have names"):
+    with pytest.raises(InputError, match="have names already"):
         aff.random_walk([("u", "v")], names="ab")
 
 

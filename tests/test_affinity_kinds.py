@@ -100,7 +100,7 @@ def test_windows():
         ([(0, 1, 2)], {"n_windows": 2}, "the same time"),
         ([(0, 1, 2), (1, 1, 2)], {"n_windows": 3, "equal": "stamps"}, "only 2 time stamps"),
         ([(0, 1, 2), (10**12, 1, 2)], {"window": 1}, "50 million windows"),
-        ([(0, 1, 1)], {}, "between different nodes"),
+        ([(0, 1, 1)], {}, "two different nodes"),
         ([], {}, "no contacts"),
         ([("x", 1, 2)], {}, "its time is not a number"),
         ([(float("nan"), 1, 2)], {}, "not finite"),
@@ -278,7 +278,7 @@ def test_approximate_neighbors_agree_mostly():
         ([[1.0], [np.nan]], {}, "NaN or infinite values .first in row 1"),
         ([["a"], ["b"]], {}, "not numbers"),
         ([1.0, 2.0], {}, "shape"),
-        ([[1.0], [2.0]], {"n_neighbors": 2}, "expected 1 to 1"),
+        ([[1.0], [2.0]], {"n_neighbors": 2}, "expected an integer of at most 1"),
         ([[1.0], [2.0]], {"n_neighbors": 1, "metric": "crow"}, "metric is 'crow'"),
     ],
 )

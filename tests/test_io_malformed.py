@@ -46,8 +46,8 @@ GOOD = "".join(f"{i} {i + 1}\n" for i in range(30))
         ("missing.csv", "a,b\n,c\n", "line 2: the source is missing"),
         ("hole.csv", "a,b\nc,\n", "line 2: the target is missing"),
         ("quoted.csv", '"a","b"\n# x\n\n"c","d"\n"c","d","e"\n', "line 5: 3 columns where other"),
-        ("quotedhole.csv", '"a","b"\n"c",""\n', "row 2: the target is missing"),
-        ("quotednan.csv", '"a","b",1\n"c","d",nan\n', "row 2: the weight nan is not finite"),
+        ("quotedhole.csv", '"a","b"\n"c",""\n', "line 2: the target is missing"),
+        ("quotednan.csv", '"a","b",1\n"c","d",nan\n', "line 2: the weight nan is not finite"),
     ],
 )  # fmt: skip
 def test_one_clear_error(tmp_path, name, content, message, road):

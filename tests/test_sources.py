@@ -125,7 +125,7 @@ def test_a_graph_of_an_anndata_by_key(cells):
         assert not from_object(cells).directed
     with pytest.raises(InputError, match=r"no obsp\['far'\]; expected key= one of 'connectivities', 'nea"):
         from_object(cells, key="far")
-    with pytest.raises(InputError, match="key is 'far', but list is no AnnData"):
+    with pytest.raises(InputError, match="key is 'far', but list is not an AnnData"):
         random_walk([(0, 1)], key="far")
     cells.obsp = {}
     with pytest.raises(InputError, match="no graph in obsp; run scanpy"):

@@ -13,6 +13,7 @@ from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import Operator, Powers, Product, Sparse, Sum, checked_csr, row_normalize
+from softvec.read.objects import Graph
 
 Matrix = NDArray[np.float64]
 
@@ -75,6 +76,8 @@ def from_dense(
     >>> from_dense(P, top_k=2).summary
     '3 x 3 dense, 6 of 9 entries kept, relative error 0.176'
     """
+    if isinstance(P, Graph):
+        P, names = P.matrix, P.names if names is None else names
     dense = _check(P)
     n, m = dense.shape
     if rank is None and entries_per_row is not None:

@@ -17,7 +17,7 @@ from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import checked_csr
 from softvec.read.frames import in_memory, is_frame, matrix_of_frame
-from softvec.read.objects import is_anndata
+from softvec.read.objects import Graph, is_anndata
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -95,6 +95,8 @@ def neighbors(
 
 def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
     """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    if isinstance(features, Graph):
+        return features.matrix, features.names if names is None else names
     if is_anndata(features):
         return features.X, list(features.obs_names) if names is None else names
     features = in_memory(features)

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_options, kind_of_options
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
-from softvec.read.contents import read_anndata, read_contents, read_feature_table, read_temporal_edges
+from softvec.read.contents import read_anndata, read_temporal_edges
 from softvec.read.detect import detect
 from softvec.read.edges import Edges
 from softvec.read.folders import text_files
@@ -97,43 +95,27 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
     for key in ("names", "column_names"):
         if isinstance(rest.get(key), str | os.PathLike):
             rest[key] = read_names(rest[key])
-    if kind == "temporal":
-        data: Any = read_temporal_edges(opened)
-        rest |= _given(options, "weighted")
-    elif kind == "features":
-        data, names = read_feature_table(opened)
-        rest |= _given(options, "weighted", "columns", "negative", "n_jobs")
-        rest["names"] = names if rest.get("names") is None else rest["names"]
-    else:
-        data = read_contents(opened, rest.pop("variable", None))
-        rest |= _given(options, "weighted")
-        if isinstance(data, Graph):
-            rest |= _given(options, "columns", "negative")
-            kind, data = _checked_matrix(opened, data, rest)
-        elif kind == "dense":
-            raise InputError(f"{opened.name} holds edges, not a dense matrix")
+    data = KINDS[kind].read(opened, rest.pop("variable", None))
+    shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
+    if isinstance(data, Graph):
+        shared += ["columns", "negative"]
+        kind = _kind_of_matrix(opened, data, rest)
+    rest |= {name: options[name] for name in shared if name in options}
     check_options(kind, rest, opened.kind)
     return KINDS[kind].build(data, **rest)
 
 
-def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: options[name] for name in names if name in options}
-
-
-def _checked_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> tuple[str, Any]:
-    """Return the kind by which a matrix is built, and what its builder takes."""
-    kind, shape = opened.kind, data.matrix.shape
-    if kind == "pairs":
+def _kind_of_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> str:
+    """Return the kind by which a matrix is built: a rectangular one has two kinds of items."""
+    shape = data.matrix.shape
+    if opened.kind == "pairs":
         raise InputError(f"{opened.name} is a matrix, not a list of pairs; read it with kind='graph'")
-    if kind == "dense":
-        rest.setdefault("names", data.names)
-        return kind, np.asarray(data.matrix.toarray() if hasattr(data.matrix, "toarray") else data.matrix)
-    if kind != "graph" or shape[0] == shape[1]:
-        return kind, data
-    for key in ("directed", "self_loops", "length"):  # a rectangular matrix has two sides
+    if opened.kind != "graph" or shape[0] == shape[1]:
+        return opened.kind
+    for key in ("directed", "self_loops", "length"):
         if rest.pop(key, None) not in (None, "drop", 1):
             raise InputError(f"{opened.name} is a matrix of shape {shape}; it takes no {key}")
-    return "bipartite", data
+    return "bipartite"
 
 
 def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:

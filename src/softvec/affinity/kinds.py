@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from softvec.affinity.base import Affinity
@@ -14,6 +15,9 @@ from softvec.affinity.features import neighbors
 from softvec.affinity.relations import bipartite, pairs, random_walk
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.errors import InputError, did_you_mean
+from softvec.read.edges import Edges
+from softvec.read.objects import Graph
+from softvec.read.opened import Opened
 
 Defaults = Mapping[str, Mapping[str, Any]]  # by kind, options that are used unless they are given
 
@@ -30,11 +34,19 @@ class Kind:
         What such data is, in a few words.
     guess : str
         Which data is taken for this kind where the user does not name one; empty for none.
+    reader : str
+        The function of :mod:`softvec.read.contents` that reads such data from an opened file, loaded when
+        first used; empty for text, which is streamed.
     """
 
     build: Callable[..., Affinity]
     accepts: str
     guess: str = ""
+    reader: str = "read_contents"
+
+    def read(self, opened: Opened, variable: str | None = None) -> Edges | Graph:
+        """Read what the builder takes."""
+        return getattr(import_module("softvec.read.contents"), self.reader)(opened, variable)
 
     @property
     def options(self) -> list[str]:
@@ -48,10 +60,12 @@ KINDS: Mapping[str, Kind] = {
     "bipartite": Kind(
         bipartite, "two kinds of items", "a rectangular matrix of counts, columns named like users and items"
     ),
-    "temporal": Kind(supra_adjacency, "contacts in time (t i j)", "a table with a time column"),
-    "corpus": Kind(cooccurrence, "text", "lines of words, a folder of texts, a list of texts"),
-    "features": Kind(neighbors, "rows of numbers", "a rectangular table of decimals"),
-    "dense": Kind(from_dense, "a dense non-negative matrix P, itself sparsified or factorised"),
+    "temporal": Kind(
+        supra_adjacency, "contacts in time (t i j)", "a table with a time column", "read_temporal_edges"
+    ),
+    "corpus": Kind(cooccurrence, "text", "lines of words, a folder of texts, a list of texts", ""),
+    "features": Kind(neighbors, "rows of numbers", "a rectangular table of decimals", "read_features"),
+    "dense": Kind(from_dense, "a dense non-negative matrix P", "", "read_dense"),
 }
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip

@@ -65,7 +65,7 @@ def read_anndata(opened: Opened) -> Any:
         return anndata.read_h5ad(opened.source.path)
 
 
-def read_temporal_edges(opened: Opened) -> Edges:
+def read_temporal_edges(opened: Opened, variable: str | None = None) -> Edges:
     """Read edges with times."""
     if opened.format == "text":
         return read_edges(opened)
@@ -78,13 +78,21 @@ def read_temporal_edges(opened: Opened) -> Edges:
     return edges
 
 
-def read_feature_table(opened: Opened) -> tuple[Any, Any]:
-    """Return the numbers of a file of feature vectors, and the names of its rows or None."""
-    if opened.format == "npy":
-        return matrices.read_npy(opened.source), None
+def read_features(opened: Opened, variable: str | None = None) -> Graph:
+    """Read the numbers of a file of feature vectors, with the names of its rows where it has them."""
+    if opened.format == "text":
+        return matrices.read_text(opened)
     if opened.format in ARROW:
-        return tables.numeric_columns(opened.source, opened.format)
-    data = matrices.read_text(opened) if opened.format == "text" else read_contents(opened)
+        return Graph(*tables.numeric_columns(opened.source, opened.format))
+    data = read_contents(opened, variable)
     if isinstance(data, Edges):
         raise InputError(f"{opened.name} holds edges, not feature vectors; read it with kind='graph'")
-    return data.matrix, data.names
+    return data
+
+
+def read_dense(opened: Opened, variable: str | None = None) -> Graph:
+    """Read a dense matrix."""
+    data = read_contents(opened, variable)
+    if isinstance(data, Edges):
+        raise InputError(f"{opened.name} holds edges, not a dense matrix")
+    return data
