@@ -165,17 +165,18 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
 
     Times are given, or those of an embedding of contacts, whose names are (item, time).
     """
-    names = all_names(embedding)
     if times is not None:
+        n = len(embedding) + len(embedding.context_names or ())
         values = np.asarray(times, dtype=np.float64).reshape(-1)
-        if len(values) != len(names) or not np.isfinite(values).all():
+        if len(values) != n or not np.isfinite(values).all():
             raise InputError(
-                f"times has {len(values):,} entries for {len(names):,} items; expected one finite number each"
+                f"times has {len(values):,} entries for {n:,} items; expected one finite number each"
             )
         return values, None
     data = embedding.provenance.get("data")
     if not isinstance(data, dict) or data.get("kind") != "temporal":
         return None, None
+    names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
         return None, None
     try:

@@ -96,7 +96,7 @@ def _load(file: Path) -> Any:
 
 def _from_array(array: Any, names: Labels, path: Any) -> Groups:
     n = len(names)
-    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUSO":
         raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     try:
         aligned = align_labels(array, n, names, from_file=True)
