@@ -10,7 +10,7 @@ from typing import Any
 from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
-from softvec.affinity.kinds import KINDS, Defaults, check_options, kind_of_options
+from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.read.contents import read_anndata, read_temporal_edges
@@ -52,7 +52,7 @@ def read(
     <Affinity from graph: 3 nodes, 2 edges, undirected, unweighted>
     """
     if kind is not None:
-        choice("kind", kind, KINDS)
+        check_kind(kind)
     if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
         if kind not in (None, "corpus"):
             raise InputError(
