@@ -25,7 +25,7 @@ from softvec.read.kinds import guess_kind
 def from_object(
     data: Any, *, kind: str | None = None, defaults: Defaults | None = None, **options: Any
 ) -> Affinity:
-    """Build an affinity from whatever data is.
+    """Build an affinity from an object of any kind.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def read(
     ----------
     where : path, "-" or binary file
         The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
-        are seen through. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
+        are decompressed. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
         corpus, one text file a document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         What the data is. Default: a matrix or a list of edges is a graph, a table with a time column is
@@ -181,7 +181,7 @@ def read_contacts(where: Any, **options: Any) -> Edges:
 
 
 def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", **options: Any) -> Affinity:
-    """Read text and count which words stand near each other.
+    """Read text and count which words occur near each other.
 
     Parameters
     ----------
