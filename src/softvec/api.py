@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 import warnings
@@ -15,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec._version import __version__
-from softvec.affinity import BUILDERS, Affinity
+from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
+from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, did_you_mean
@@ -34,7 +34,7 @@ from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
-from softvec.operators import Operator, Powers, Sparse, row_normalize
+from softvec.operators import Operator, Powers
 
 # What the same options are called elsewhere.
 _MEANT = {
@@ -160,16 +160,16 @@ def to_affinity(
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
         hint = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
-        if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
+        if hint and not takes(name):
             raise InputError(f"there is no option {name!r}{hint}")
+    own = "subsample" in options or options.get("length", 1) != 1
+    defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
     if isinstance(data, str | os.PathLike):
         from softvec.affinity import read
 
-        affinity = read(data, kind=kind, **options)
+        affinity = read(data, kind=kind, defaults=defaults, **options)
     else:
-        affinity = from_object(data, kind=kind, **options)
-    if affinity.kind == "corpus" and "subsample" not in options and not isinstance(data, Affinity):
-        affinity = _subsampled(affinity)
+        affinity = from_object(data, kind=kind, defaults=defaults, **options)
     plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
     if walk_length is None and plain:
         walk_length = recipe_of(affinity.kind).walk_length
@@ -184,24 +184,6 @@ def to_affinity(
     operator = Powers(affinity.operator, check_length(walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
-
-
-def _subsampled(affinity: Affinity) -> Affinity:
-    """Let words above the frequency of the recipe count less as context, by sqrt(limit / frequency).
-
-    The same as the option ``subsample`` of :func:`softvec.affinity.cooccurrence`: there the weights of rows
-    cancel in the normalisation, so those of columns are all there is to it.
-    """
-    if affinity.counts is None or affinity.parameters.get("length", 1) != 1:
-        return affinity
-    limit = recipe_of(affinity.kind).subsample
-    if limit is None:
-        return affinity
-    share = affinity.sizes / affinity.sizes.sum()
-    weight = np.minimum(1.0, np.sqrt(limit / share))
-    dangling = str(affinity.parameters.get("dangling", "zero"))
-    operator = row_normalize(Sparse(affinity.counts, col_scale=weight), dangling)
-    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": limit})
 
 
 def check_length(length: Any) -> int:
@@ -230,7 +212,7 @@ def embed_affinity(
 ) -> Embedding:
     """Fit an affinity; arguments as of :func:`embed`, and ``source`` and ``seconds`` for the record."""
     if affinity.operator.nnz == 0:
-        raise InputError(f"there is nothing to embed: no item relates to another in {affinity.summary}")
+        raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
     repeats = integer("repeats", repeats)
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
     if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
@@ -418,7 +400,7 @@ def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, f
     reason = ""
     if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
         reason = f"it is for graphs, and this is {affinity.kind} data"
-    elif affinity.details.get("directed", False) or fit.get("symmetric", True) is False:
+    elif affinity.directed or fit.get("symmetric", True) is False:
         reason = "it is for undirected graphs with one set of vectors"
     elif given or old is not None:
         reason = f"it has settings of its own; leave out {', '.join(given) or 'init'}"
@@ -443,7 +425,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
     """Return the shrinkage to apply: the user's, or the default of this kind of data."""
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
     if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
-        measured = known and not affinity.details.get("directed", False)
+        measured = known and not affinity.directed
         return recipe_of(affinity.kind).shrinkage if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")

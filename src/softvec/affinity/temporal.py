@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble, check_weighted
-from softvec.core.checks import choice, counted
+from softvec.affinity.graphs import assemble
+from softvec.core.checks import choice, counted, number
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.read.edges import Edges
+from softvec.read.opened import check_weighted
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def aggregate(
         Keep (i, j) and (j, i) apart.
     """
     if not len(edges):
-        raise InputError("there are no contacts")
+        raise InputError("nothing to embed: the data has no contacts")
     if edges.times is None:
         raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
@@ -99,8 +100,7 @@ def _windows(
         raise InputError(f"window is {window} and n_windows is {n_windows}; give one of them")
     origin = times.min()
     if window is not None:
-        if not isinstance(window, int | float | np.number) or not window > 0:
-            raise InputError(f"window is {window!r}; it must be a positive length of time")
+        number("window", window, above=0)
         span = float(times.max() - origin)
         if span / window > 5e7:
             raise InputError(f"window is {window}, but the times span {span:g}: more than 50 million windows")
@@ -112,7 +112,7 @@ def _windows(
         return of_stamp.astype(np.int64), stamps.tolist()
     whole = isinstance(n_windows, int | float | np.number) and not isinstance(n_windows, bool)
     if not whole or n_windows != n_windows // 1 or n_windows < 1:
-        raise InputError(f"n_windows is {n_windows!r}; expected a positive integer")
+        raise InputError.of("n_windows", n_windows, "a positive integer")
     n_windows = int(n_windows)
     if equal == "stamps":
         if n_windows > len(stamps):
@@ -121,7 +121,7 @@ def _windows(
         return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
     span = stamps[-1] - origin
     if span == 0:
-        raise InputError("all contacts have the same time: they cannot be cut into equal windows")
+        raise InputError("all contacts have the same time: there is nothing to cut into windows")
     steps = np.arange(n_windows)
     if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so that the last one has a window too
         index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)
@@ -174,8 +174,8 @@ def supra_adjacency(
     Returns
     -------
     Affinity
-        Named by (node, time at which the window starts), in order of time. ``details["contacts"]`` has
-        the aggregated contacts.
+        Named by (node, time at which the window starts), in order of time; ``contacts`` has the
+        aggregated contacts.
 
     Examples
     --------
@@ -185,11 +185,10 @@ def supra_adjacency(
     >>> int(P.matrix.nnz)  # a0 -> a2, b1; b0 -> b1, a2; b1 -> c2; c1 -> c2
     6
     """
-    if not self_weight >= 0 or not np.isfinite(self_weight):
-        raise InputError(f"self_weight is {self_weight}; it must be finite and >= 0")
+    number("self_weight", self_weight, 0)
     remarks: list[str] = []
     if not isinstance(contacts, Contacts):
-        from softvec.affinity.convert import temporal_edges
+        from softvec.affinity.relations import temporal_edges
 
         check_weighted(weighted)
         edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
@@ -198,7 +197,7 @@ def supra_adjacency(
             edges = Edges(edges.codes, edges.rows, edges.columns, None, edges.times, edges.notes)
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
     if not len(contacts.time):
-        raise InputError("there are no contacts between different nodes")
+        raise InputError("nothing to embed: no contact joins two different nodes")
     matrix, labels = _supra_matrix(contacts, float(self_weight), directed)
     notes = [
         f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
@@ -212,10 +211,7 @@ def supra_adjacency(
     )  # fmt: skip
     parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}
     summary = made.summary.replace(" nodes,", " active (node, time) pairs,", 1)
-    return Affinity(
-        made.operator, labels, labels, "temporal", summary, matrix, {**made.parameters, **parameters},
-        {**made.details, "contacts": contacts},
-    )  # fmt: skip
+    return replace(made, summary=summary, parameters={**made.parameters, **parameters}, contacts=contacts)
 
 
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Labels]:

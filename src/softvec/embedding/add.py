@@ -238,7 +238,7 @@ def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
     unused = matrix[np.flatnonzero(rows >= 0)]
     idle = int(np.isin(unused.indices, np.flatnonzero(known >= 0)).sum())
     if idle:
-        pairs = idle // 2 if affinity.symmetric and not affinity.details.get("directed", False) else idle
+        pairs = idle // 2 if affinity.symmetric and not affinity.directed else idle
         warnings.warn(
             f"{counted(pairs, 'edge')} between items of the embedding not used; to fit them too: "
             "softvec.embed(graph, init=emb)",
