@@ -101,7 +101,10 @@ def mistake(folder, capsys):
         (["embed", "e.txt", "--set", "self_loop=keep"], "did you mean 'self_loops'?"),
         (["embed", "e.txt", "--set", "beta=abc"], "beta is 'abc'; expected a number"),
         (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
-        (["embed", "c.txt", "--kind", "temporal", "--set", "window=x"], "window is 'x'; it must be"),
+        (
+            ["embed", "c.txt", "--kind", "temporal", "--set", "window=x"],
+            "window is 'x'; expected a length of time",
+        ),
         (["embed", "f.npy", "--set", "n_neighbors=x"], "n_neighbors is 'x'; expected 1 to"),
         (["embed", "latin.txt"], "such as --set encoding=latin-1"),
         (["embed", "negative.txt"], "pass --set negative=drop"),
