@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,50 +17,50 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import BUILDERS, Affinity
 from softvec.affinity.convert import from_object
-from softvec.core.checks import integer
+from softvec.affinity.options import DataOptions, Kind
+from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, did_you_mean
 from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
+from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
-from softvec.fit import Fit, Settings, prepared
+from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
+from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.refine import ROUNDS, can_refine, refine
-from softvec.operators import Powers, Sparse, row_normalize
+from softvec.fit.options import FitOptions
+from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
+from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
+from softvec.fit.run import seed_of
+from softvec.operators import Operator, Powers, Sparse, row_normalize
 
-# The defaults of embed, in one place. What is not named here is the default of `Settings`.
-N_COMPONENTS = 128
-WALK_LENGTH = {"graph": 3, "pairs": 1, "temporal": 1, "corpus": 1, "features": 3}  # by kind of data
-# Text, measured on word-similarity sets (benchmarks/words.py): frequent words count less as context, and a
-# word's weight in the softmax grows with its count as in word2vec's negative sampling.
-SUBSAMPLE = 1e-5
-BASE_MEASURE = {"corpus": 0.75}
-# Graphs: the scores of 20 epochs are those of 30 (benchmarks/defaults.py).
-FIT_DEFAULTS: dict[str, dict[str, Any]] = {
-    "corpus": {"regularization": 0.0, "beta": 12.0},
-    "graph": {"n_epochs": 20},
+# What the same options are called elsewhere.
+_MEANT = {
+    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
+    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
+    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
 }
-# Graphs: half of the mean number of neighbours, within these bounds (benchmarks/defaults.py). Few neighbours
-# say little about an item, and a sharp softmax would learn their accidents.
-GRAPH_BETA = (3.0, 6.0)
-# Of an item with few neighbours little is known, and its vector is short (benchmarks/shrinkage.py).
-SHRINKAGE = {"graph": 0.5}
-# A fit that goes on from an Embedding, where it is not done by rounds (softvec.fit.refine).
+# A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
-FIT_OPTIONS = (
-    "n_epochs", "beta", "learning_rate", "gradient", "n_clusters", "init", "regularization", "symmetric",
-    "constraint", "normalizer", "dtype", "tol", "base_measure", "shrinkage",
-    "checkpoint", "checkpoint_every",
-)  # fmt: skip
+FIT_OPTIONS = tuple(FitOptions.__annotations__)
+# What several views of a graph have their own of: an option among these asks for one fit.
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
+
+
+class EmbedOptions(FitOptions, DataOptions, total=False):
+    """All options of :func:`embed` that depend on the data, for editors and type checkers."""
 
 
 def embed(
     data: Any,
     n_components: int | None = None,
     *,
-    kind: str | None = None,
+    kind: Kind | None = None,
     walk_length: int | None = None,
     random_state: int | None = None,
     repeats: int = 1,
@@ -67,7 +68,7 @@ def embed(
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
     check_memory: bool = True,
-    **options: Any,
+    **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Turn a graph, a table, a text, a matrix or a file into named vectors.
 
@@ -103,12 +104,15 @@ def embed(
         default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
-        of their neighbours. Most often two rounds suffice in place of all epochs; options that ask for
+        of their neighbours. Most often two epochs and one round suffice; options that ask for
         another fit (``n_epochs``, ``learning_rate``, ...) run epochs from there.
         ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
         for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
         neighbours short: of m of them, on average a, the length is sqrt(m / (m + s a)); 0.5 for undirected
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
+        ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
+        turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
+        nodes have 16 neighbours or more on average and no option asks for a single fit.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -125,10 +129,14 @@ def embed(
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
     started = time.perf_counter()
-    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    given: dict[str, Any] = dict(options)
+    fit = {name: given.pop(name) for name in FIT_OPTIONS if name in given}
     if isinstance(fit.get("init"), Embedding):
-        walk_length = walk_length_of(fit["init"], data, options) if walk_length is None else walk_length
-    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **options)
+        walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
+    own_walk = walk_length is not None or "length" in given or isinstance(data, Affinity)
+    if own_walk and fit.setdefault("view", "walk") == "fused":
+        raise InputError("view='fused' has walks of its own; leave out walk_length")
+    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
     ready = time.perf_counter()
     emb = embed_affinity(
         affinity,
@@ -151,7 +159,7 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        hint = did_you_mean(name, FIT_OPTIONS, 0.8)
+        hint = f"; did you mean {_MEANT[name]!r}?" if name in _MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
@@ -164,7 +172,7 @@ def to_affinity(
         affinity = _subsampled(affinity)
     plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
     if walk_length is None and plain:
-        walk_length = WALK_LENGTH.get(affinity.kind)
+        walk_length = recipe_of(affinity.kind).walk_length
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
     if not affinity.symmetric:
@@ -179,18 +187,21 @@ def to_affinity(
 
 
 def _subsampled(affinity: Affinity) -> Affinity:
-    """Let words above the frequency SUBSAMPLE count less as context, by sqrt(SUBSAMPLE / frequency).
+    """Let words above the frequency of the recipe count less as context, by sqrt(limit / frequency).
 
     The same as the option ``subsample`` of :func:`softvec.affinity.cooccurrence`: there the weights of rows
     cancel in the normalisation, so those of columns are all there is to it.
     """
     if affinity.counts is None or affinity.parameters.get("length", 1) != 1:
         return affinity
+    limit = recipe_of(affinity.kind).subsample
+    if limit is None:
+        return affinity
     share = affinity.sizes / affinity.sizes.sum()
-    weight = np.minimum(1.0, np.sqrt(SUBSAMPLE / share))
+    weight = np.minimum(1.0, np.sqrt(limit / share))
     dangling = str(affinity.parameters.get("dangling", "zero"))
     operator = row_normalize(Sparse(affinity.counts, col_scale=weight), dangling)
-    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": SUBSAMPLE})
+    return replace(affinity, operator=operator, parameters={**affinity.parameters, "subsample": limit})
 
 
 def check_length(length: Any) -> int:
@@ -249,17 +260,28 @@ class _Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
+        self.turned_to = None
+        if old is not None and recorded(old, "parameters").get("view") == "fused":
+            n_components = _same_components(n_components, old)
+            warnings.warn(
+                "init has several views, which are fitted anew and then aligned with it; view='walk' goes on "
+                "from the vectors",
+                stacklevel=4,
+            )
+            self.turned_to, self.old, old = old, None, None
         if old is not None:
             n_components = _same_components(n_components, old)
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
             fit = {**_UPDATE, **continued(old), **fit}
-        fit = {"symmetric": affinity.symmetric, **_fit_defaults(affinity), **fit}
+        self.view = _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit)
+        fit.pop("view", None)
+        fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity.kind, affinity.counts), **fit}
         self.n_components = N_COMPONENTS if n_components is None else n_components
-        self.power = fit.pop("base_measure", BASE_MEASURE.get(affinity.kind, 0.0))
+        self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
         if check:
-            refuse_if_too_big(affinity, self.n_components, fit)
+            refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
     def run(self, seed: int | None) -> Embedding:
@@ -267,17 +289,20 @@ class _Job:
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
+        if self.view == "fused":
+            emb = self._fused(options, started)
+            return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
         operator = prepared(affinity.operator, options.normalize)
+        settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
         if old is not None and self.quick and can_refine(options):
-            with workers(options.n_jobs) as pool:
-                X = refine(operator, options.init, options.beta, pool, item_weight=self.item_weight)
-            options, rounds = replace(options, init=X, n_epochs=0), ROUNDS
-        found = run(operator, options, item_weight=self.item_weight, warm=old is not None, stacklevel=5)
+            found, rounds = self._refined(operator, options, settings), 1
+        else:
+            found = run(operator, options, **settings)
         if self.shrinkage:
-            _shorten(found.state.X, affinity, self.shrinkage)
+            found.state.X *= self._lengths().astype(found.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
-        parameters |= {"shrinkage": self.shrinkage} | ({"rounds": rounds} if rounds else {})
+        parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
         emb = Embedding(
             found.state.X,
             affinity.rows,
@@ -290,12 +315,71 @@ class _Job:
                 "parameters": parameters,
                 "history": {key: values.tolist() for key, values in found.history.items()},
                 "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
+                "softmax": self._softmax(found.state.X, found.state.Y, found.seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
             extras=_extras(found, found.state.Y is not None),
             copy=False,
         )
         return emb if old is None else emb.align(old)
+
+    def _fused(self, settings: Settings, started: float) -> Embedding:
+        """Fit several views of a graph and fuse them."""
+        affinity = self.affinity
+        seed, A = seed_of(settings.random_state), affinity.counts
+        assert A is not None
+        X, fits = views.fit_views(A, settings, seed, self._lengths(), stacklevel=5)
+        parameters = {
+            "n_components": settings.n_components,
+            "view": "fused",
+            "views": [asdict(view) for view in views.FUSED],
+            "shrinkage": self.shrinkage,
+            "base_measure": 0.0,
+            "constraint": "none",
+            "random_state": settings.random_state,
+            "seed": seed,
+        }
+        history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
+        history["epoch"] = np.arange(len(history["epoch"]))
+        return Embedding(
+            X,
+            affinity.rows,
+            sizes=affinity.sizes,
+            provenance={
+                "softvec": __version__,
+                "data": self.data(),
+                "parameters": parameters,
+                "history": {key: values.tolist() for key, values in history.items()},
+                "diagnosis": None,
+                "softmax": self._softmax(X, None, seed),
+                "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
+            },
+            extras={"neighbours_to_vector": views.neighbours_to_vector(A, X)},
+            copy=False,
+        )
+
+    def _lengths(self) -> NDArray[np.float64]:
+        """Return the lengths that the numbers of neighbours ask for."""
+        counts = self.affinity.counts
+        assert counts is not None
+        return length_of(np.diff(counts.indptr), self.shrinkage, mean_neighbours(counts))
+
+    def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
+        """Return the two numbers that turn vectors of a graph into probabilities of a step of its walk."""
+        affinity = self.affinity
+        if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
+            return None
+        result = calibrate(X, affinity.counts, affinity.sizes, seed)
+        return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
+
+    def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
+        """Fit what changed a little: a few epochs, and all rows solved for at once."""
+        begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
+        with workers(options.n_jobs) as pool:
+            X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
+        found = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
+        found.state.history.extend(begun.state.history)
+        return found
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
@@ -309,7 +393,7 @@ class _Job:
             **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
         }
         if self.shrinkage and affinity.counts is not None:
-            data["mean_neighbours"] = _mean_neighbours(affinity.counts)
+            data["mean_neighbours"] = mean_neighbours(affinity.counts)
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -323,25 +407,35 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
     return old.n_components
 
 
-def _fit_defaults(affinity: Affinity) -> dict[str, Any]:
-    """Return the options of this kind of data that differ from `Settings`."""
-    found = FIT_DEFAULTS.get(affinity.kind, {})
-    if affinity.kind != "graph" or affinity.counts is None:
-        return found
-    beta = _mean_neighbours(affinity.counts) / 2
-    return {**found, "beta": round(min(max(beta, GRAPH_BETA[0]), GRAPH_BETA[1]), 2)}
+def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]) -> str:
+    """Return "walk" for one fit, "fused" for several views of a graph.
+
+    An option that only a single fit has asks for the walk; so does a sparse graph, or a directed one.
+    """
+    view = choice("view", fit.get("view", "auto"), VIEWS)
+    given = [name for name in _ONE_FIT if name in fit]
+    reason = ""
+    if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
+        reason = f"it is for graphs, and this is {affinity.kind} data"
+    elif affinity.details.get("directed", False) or fit.get("symmetric", True) is False:
+        reason = "it is for undirected graphs with one set of vectors"
+    elif given or old is not None:
+        reason = f"it has settings of its own; leave out {', '.join(given) or 'init'}"
+    elif n_components < 8:
+        reason = "it needs at least 8 dimensions"
+    if view == "fused" and reason:
+        raise InputError(f"view='fused' cannot be used here: {reason}")
+    dense = not reason and mean_neighbours(affinity.counts) >= DENSE  # type: ignore[arg-type]
+    return "fused" if view == "fused" or (view == "auto" and dense) else "walk"
 
 
-def n_epochs(affinity: Affinity, fit: dict[str, Any]) -> int:
+def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
     """Return how many epochs a fit with these options takes."""
+    old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
+    if _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit) == "fused":
+        return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    return int({"n_epochs": Settings.n_epochs, **_fit_defaults(affinity), **update, **fit}["n_epochs"])
-
-
-def _mean_neighbours(counts: Any) -> float:
-    """Return the mean number of entries in a row, of the rows that have any."""
-    neighbours = np.diff(counts.indptr)
-    return float(neighbours[neighbours > 0].mean())
+    return int({**fit_defaults(affinity.kind, affinity.counts), **update, **fit}["n_epochs"])
 
 
 def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:
@@ -349,7 +443,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
     if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
         measured = known and not affinity.details.get("directed", False)
-        return SHRINKAGE.get(affinity.kind, 0.0) if measured else 0.0
+        return recipe_of(affinity.kind).shrinkage if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:
@@ -357,14 +451,6 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
             "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
         )
     return float(shrinkage)
-
-
-def _shorten(X: NDArray[Any], affinity: Affinity, shrinkage: float) -> None:
-    """Scale unit vectors in place to the lengths that their numbers of neighbours ask for."""
-    counts = affinity.counts
-    assert counts is not None
-    lengths = length_of(np.diff(counts.indptr), shrinkage, _mean_neighbours(counts))
-    X *= lengths.astype(X.dtype)[:, None]
 
 
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:

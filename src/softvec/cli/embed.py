@@ -350,7 +350,7 @@ def _report(emb: Embedding, target: str, settings: Settings) -> None:
         return
     loss = f", loss {losses[-1]:.4f}" if losses else ""
     rounds = record["parameters"].get("rounds")
-    work = f"{len(losses)} epochs" if rounds is None else f"{rounds} rounds from --init"
+    work = f"{len(losses)} epochs" + ("" if rounds is None else " and a round")
     second = f" + {result['context_vectors']:,} context" if result["context_vectors"] else ""
     say(
         settings,

@@ -15,6 +15,7 @@ from softvec.core.checks import choice, counted, number
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
 from softvec.embedding.relations import positions, recorded, relations, two_kinds
+from softvec.fit.views import degree_coordinates
 from softvec.names import Labels
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Model:
     constraint: str
     classes: NDArray[Any] | None
     weights: NDArray[Any] | None
+    linear: NDArray[np.float32] | None = None  # from the mean of the neighbours to the vector, (d, d)
 
 
 def add(
@@ -57,7 +59,11 @@ def add(
     new = _connected(new, len(model.columns), isolated)
     X = _fold(_subsampled(emb, new.edges), model, n_jobs)
     neighbours = np.diff(new.edges.indptr)
-    X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
+    if model.linear is None:
+        X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
+    else:
+        tail = degree_coordinates(np.asarray(new.edges.sum(axis=1)).reshape(-1), emb.sizes)
+        X[:, -tail.shape[1] :] = tail
     return _extended(emb, new, X)
 
 
@@ -74,10 +80,15 @@ def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArra
 def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
     fit = recorded(emb, "parameters")
+    constraint = str(fit.get("constraint", "sphere"))
+    if fit.get("view") == "fused":
+        linear = emb.extras.get("neighbours_to_vector")
+        if linear is None:
+            raise InputError("what new items need was not saved with these vectors; save a .svec")
+        return Model(emb.vectors, 1.0, constraint, None, None, linear)
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
         raise InputError("these vectors do not say with which beta they were fitted; pass beta=")
-    constraint = str(fit.get("constraint", "sphere"))
     columns = emb.vectors if emb.context_vectors is None else emb.context_vectors
     if constraint == "sphere":
         columns = columns * (emb if emb.context_vectors is None else emb.context)._scale[:, None]
@@ -88,6 +99,17 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
             "with extras=True"
         )
     return Model(columns, number("beta", beta, above=0), constraint, classes, item_weights(emb))
+
+
+def calibrated_model(emb: Embedding) -> Model:
+    """Return the softmax that was calibrated on the finished vectors, else the one that was fitted."""
+    softmax = recorded(emb, "softmax")
+    if not softmax or emb.sizes is None:
+        return fitted_model(emb)
+    weights = base_measure(emb.sizes, softmax["popularity"])
+    sign = -1.0 if softmax["beta"] < 0 else 1.0  # below 0 where unlike items are linked
+    columns = emb.vectors if sign > 0 else -emb.vectors
+    return Model(columns, max(sign * softmax["beta"], 1e-6), "none", None, weights / weights.mean())
 
 
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
@@ -285,6 +307,8 @@ def _solve(
     from softvec.fit import prepared
     from softvec.fit.fold_in import fold_in
 
+    if model.linear is not None:
+        return ((prepared(edges, True) @ columns) @ model.linear).astype(np.float32)
     with workers(n_jobs) as pool:
         return fold_in(
             prepared(edges, True),

@@ -53,6 +53,7 @@ EXTRAS = {
     "weights": ("columns", np.float64),
     "stable_neighbours": ("rows", np.float32),
     "stable_groups": ("rows", np.float32),
+    "neighbours_to_vector": ("square", np.float32),
 }
 
 
@@ -64,7 +65,10 @@ def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[s
             raise InputError(f"unknown extra array {name!r}; expected one of {', '.join(EXTRAS)}")
         side, dtype = EXTRAS[name]
         values = np.array(given, dtype=dtype)
-        if values.shape != ((n,) if side == "rows" else (m,)):
+        if side == "square":
+            if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).all():
+                raise InputError(f"{name} has shape {values.shape}; expected a square matrix of numbers")
+        elif values.shape != ((n,) if side == "rows" else (m,)):
             raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
         if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
             raise InputError("classes hold numbers that are no class; expected 0..k-1")

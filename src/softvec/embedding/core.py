@@ -377,8 +377,8 @@ class Embedding:
             Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and a
             negative number say that there is none. A matrix gives several labels to an item.
         C : float or "cv"
-            Inverse regularisation of the logistic regression; ``"cv"`` takes the likeliest in a
-            cross-validation.
+            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"`` takes
+            the most accurate in a cross-validation, which also calibrates the probabilities.
 
         Returns
         -------

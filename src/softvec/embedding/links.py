@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.checks import integer
 from softvec.core.threads import row_blocks, workers
-from softvec.embedding.add import Model, fitted_model
+from softvec.embedding.add import Model, calibrated_model
 from softvec.embedding.relations import known_pairs, positions, two_kinds
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def links(
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
     n = integer("n", n)
     among = "context" if emb.two_sided else "rows"
-    model = fitted_model(emb)
+    model = calibrated_model(emb)
     if exclude is None:
         warnings.warn("pairs that are known already are not left out; pass exclude=graph", stacklevel=3)
         known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)

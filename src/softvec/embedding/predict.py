@@ -110,11 +110,11 @@ def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = No
             "expected at least 3 items and 2 classes to learn from"
         )
     Y, classes = Y[:, used], [c for c, there in zip(classes, used) if there]
-    X = np.asarray(emb.vectors)
+    X = emb.vectors * emb._scale[:, None]  # directions: better for new items
     with workers(n_jobs):  # one BLAS thread: the same bits everywhere
-        strength, accuracy = _choose(X[known], Y[known], C, several)
+        strength, accuracy, scale = _choose(X[known], Y[known], C, several)
         weights = fit_one_vs_rest(X[known], Y[known], strength)
-        P = _probabilities(X[wanted], weights, several)
+        P = _probabilities(scale * decision(X[wanted], weights), several)
     best = np.argmax(P, axis=1) if len(wanted) else np.empty(0, np.int64)
     return Predictions(
         emb.names.take(wanted),
@@ -147,28 +147,39 @@ def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
     return Y, classes, False
 
 
-def _probabilities(X: Array, weights: Array, several: bool) -> Array:
+def _probabilities(scores: Array, several: bool) -> Array:
     """Return sigmoids of the scores; where an item has one label, divided by their sum."""
-    scores = decision(X, weights).astype(np.float64)
-    P = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
-    return P if several else P / P.sum(axis=1, keepdims=True)
+    P = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    return P if several else P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
 
 
-def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, float]:
-    """Return C, the best by likelihood in a cross-validation unless given, and its accuracy there."""
+def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, float, float]:
+    """Return C, the most accurate in a cross-validation unless given, its accuracy, and a scale of scores.
+
+    Scores of items that were not trained on, times the scale, have the likeliest probabilities.
+    """
     if isinstance(C, str) and C != "cv":
         raise InputError.of("C", C, "a number above 0 or 'cv'")
     grid = C_GRID if C == "cv" else (number("C", C, above=0),)
     order = np.random.default_rng(0).permutation(len(X))[:_SAMPLE]
     folds = np.arange(len(order)) * _FOLDS // len(order)
-    gain, right = np.zeros(len(grid)), np.zeros(len(grid))
+    scores, T = np.empty((len(grid), len(order), Y.shape[1])), Y[order]
     for fold in range(_FOLDS):
         train, test = order[folds != fold], order[folds == fold]
         for c, strength in enumerate(grid):
             weights = fit_one_vs_rest(X[train], Y[train], float(strength), tol=1e-3)
-            P = np.clip(_probabilities(X[test], weights, several), 1e-12, 1 - 1e-12)
-            T = Y[test]
-            gain[c] += np.log(P[T]).sum() + (np.log(1 - P[~T]).sum() if several else 0.0)
-            right[c] += T[np.arange(len(T)), np.argmax(P, axis=1)].sum()
-    best = int(np.argmax(gain))
-    return float(grid[best]), float(right[best] / len(order))
+            scores[c, folds == fold] = decision(X[test], weights)
+    right = np.take_along_axis(T[None], np.argmax(scores, axis=2)[:, :, None], axis=2).mean(axis=(1, 2))
+    best = int(np.argmax(right))
+    return float(grid[best]), float(right[best]), _scale(scores[best], T, several)
+
+
+def _scale(scores: Array, T: Array, several: bool) -> float:
+    """Return the factor of the scores that makes the known labels likeliest."""
+    from scipy.optimize import minimize_scalar
+
+    def loss(log_factor: float) -> float:
+        P = np.clip(_probabilities(np.exp(log_factor) * scores, several), 1e-12, 1 - 1e-12)
+        return -float(np.log(P[T]).sum() + (np.log(1 - P[~T]).sum() if several else 0.0))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5, 3), method="bounded").x))

@@ -16,7 +16,7 @@ from softvec.operators import Operator, Runtime, Sum
 Array = NDArray[Any]
 _BLOCK = 1024
 _STEPS = 30  # of Newton's method, at most; it takes two or three
-_CLOSE = 1e-4  # of the length 1
+_CLOSE = 1e-3  # to the length 1: what is left turns the vector by its square
 
 
 def fold_in(
@@ -130,7 +130,7 @@ def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Arr
             shift += np.maximum(step, 0)
         x = b / (a + shift)
         short = np.maximum(1 - np.einsum("ij,ij->i", x, x), 0)
-        fill = short > 10 * _CLOSE  # no pull along the first axis: what is missing goes there
+        fill = short > 4 * _CLOSE  # no pull along the first axis: what is missing goes there
         x[fill, 0] = np.copysign(np.sqrt(x[fill, 0] ** 2 + short[fill]), x[fill, 0])
         x = x @ axes.T
         return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), tiny)

@@ -9,6 +9,7 @@ import numpy as np
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
+from softvec.fit.recipes import FUSED
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
@@ -29,6 +30,7 @@ def estimate_memory(
     dtype: Any = "float32",
     normalizer: str = "mixture",
     checkpoint: bool = False,
+    n_views: int = 1,
 ) -> int:
     """Return about how many bytes a fit takes at its peak, the interpreter included.
 
@@ -53,6 +55,8 @@ def estimate_memory(
     normalizer : {"mixture", "exact"}
     checkpoint : bool
         Whether the run is saved on its way.
+    n_views : int
+        Fits that are fused in the end; each finished one is kept in half precision.
 
     Examples
     --------
@@ -71,6 +75,8 @@ def estimate_memory(
         small += 2 * min(rows, 50_000) * d * size + 24 * rows
     if normalizer == "exact":  # blocks of scores, and gradients of columns, before they are added up
         small += _EXACT_BYTES * size // 4 + 9 * (m or n) * d * size
+    if n_views > 1:
+        small += 2 * n_views * n * d
     if checkpoint:
         small += _WRITE_BYTES
     return _BASE_BYTES + int(_SLACK * (vectors + scratch + matrix + small))
@@ -94,6 +100,7 @@ def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) ->
         dtype=fit.get("dtype", "float32"),
         normalizer=fit.get("normalizer", "mixture"),
         checkpoint=fit.get("checkpoint") is not None,
+        n_views=len(FUSED) if fit.get("view") == "fused" else 1,
     )
     return max(0, total - operator.nbytes - _BASE_BYTES)
 

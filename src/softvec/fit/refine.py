@@ -1,8 +1,9 @@
-"""Vectors that are nearly right brought to their end: every row solved for at once, a few times over.
+"""Vectors that are nearly right brought to their end: every row solved for at once.
 
 With the others frozen, the best unit vector of a row is known in closed form (:mod:`softvec.fit.fold_in`).
-If the start is good, as after a few edges changed, moving all rows most of the way there takes two rounds in
-place of ten epochs. Going the whole way would swing to and fro on graphs of two alternating sides.
+If the start is good, as after a few edges changed, two epochs of the gradient and one such round reach about
+the loss of a new fit (benchmarks/additions.py). A round goes most of the way: going all of it would swap the
+sides of a graph of two alternating ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
 Array = NDArray[Any]
-ROUNDS = 2  # measured by benchmarks/additions.py
+EPOCHS, LEARNING_RATE = 2, 0.3  # before the round
 STEP = 0.85
 
 
@@ -41,21 +42,18 @@ def refine(
     pool: Workers,
     *,
     item_weight: Array | None = None,
-    rounds: int = ROUNDS,
     step: float = STEP,
 ) -> Array:
     """Return unit vectors moved towards the minimum of each row's loss; rows without affinities stay put."""
     idle = np.asarray(P.row_sums()) <= 0
-    for _ in range(rounds):
-        best = fold_in(P, X, None, beta, "sphere", pool, item_weight=item_weight)
+    best = fold_in(P, X, None, beta, "sphere", pool, item_weight=item_weight)
 
-        def move(lo: int, hi: int, X: Array = X, best: Array = best) -> None:
-            Z = best[lo:hi]
-            Z *= step
-            Z += (1 - step) * X[lo:hi]
-            Z[idle[lo:hi]] = X[lo:hi][idle[lo:hi]]
-            Z /= np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-12)[:, None]
+    def move(lo: int, hi: int) -> None:
+        Z = best[lo:hi]
+        Z *= step
+        Z += (1 - step) * X[lo:hi]
+        Z[idle[lo:hi]] = X[lo:hi][idle[lo:hi]]
+        Z /= np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-12)[:, None]
 
-        pool.map(move, row_blocks(len(X), 4096))
-        X = best
-    return X
+    pool.map(move, row_blocks(len(X), 4096))
+    return best

@@ -108,7 +108,7 @@ def fit(
     labels = None if labels is None else _check_labels(labels, P.shape[1])
     saved = _checkpoint(problem, settings, labels, warm)
     with workers(settings.n_jobs) as pool:
-        seed, found = _seed(settings.random_state), None if saved is None else saved.load()
+        seed, found = seed_of(settings.random_state), None if saved is None else saved.load()
         if found is not None:
             state, seed = found
         else:
@@ -154,7 +154,7 @@ def _checkpoint(problem: Problem, settings: Settings, labels: Array | None, warm
     return Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """Return a seed: of an integer always the same, of a generator its next."""
     if random_state is None or random_state is np.random:  # the state that np.random.seed sets
         return int(np.random.randint(2**31 - 1))  # noqa: NPY002

@@ -294,8 +294,14 @@ def joined(first: Store, second: Store) -> Store:
     if isinstance(first, Strings) and isinstance(second, Strings):
         offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
         return Strings(np.concatenate([first.data, second.data]), offsets)
+    if isinstance(first, Range | Integers) and isinstance(second, Range | Integers):
+        return integers(np.concatenate([_numbers(first), _numbers(second)]))
     both = [*first.to_list(0, len(first)), *second.to_list(0, len(second))]
     return store_of(both)
+
+
+def _numbers(store: Range | Integers) -> np.ndarray:
+    return np.arange(len(store)) if isinstance(store, Range) else store.values
 
 
 def store_of(names: Any) -> Store:

@@ -143,7 +143,8 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
     for key, array in extras.items():
         side, dtype = EXTRAS[key]
         length = len(vectors) if side == "rows" or context is None else len(context)
-        if array.shape != (length,) or array.dtype != np.dtype(dtype):
+        shape = (vectors.shape[1],) * 2 if side == "square" else (length,)
+        if array.shape != shape or array.dtype != np.dtype(dtype):
             raise InputError(f"{name} is damaged: its {key} are {array.dtype} of shape {array.shape}")
     stored = None
     if index and "index.npy" in members:

@@ -1,0 +1,59 @@
+"""The options of readers and builders with their types: what an editor offers for :func:`softvec.embed`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+Kind = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"]
+
+
+class DataOptions(TypedDict, total=False):
+    """Options of the builders of :mod:`softvec.affinity` and of the readers of files."""
+
+    # graphs, pairs, two-sided data
+    directed: bool | None
+    weighted: bool | None
+    weight: Any
+    weights: Any
+    self_loops: Literal["drop", "keep"]
+    duplicates: Literal["sum", "merge", "error"] | None
+    isolated: Literal["keep", "drop"]
+    negative: Literal["error", "drop", "abs"]
+    dangling: Literal["zero", "self", "error"]
+    length: int
+    names: Any
+    column_names: Any
+    columns: Any
+    # contacts in time, text
+    window: Any
+    n_windows: int | None
+    equal: Literal["time", "stamps"]
+    self_weight: float
+    min_count: int
+    max_vocab: int | None
+    weighting: str
+    subsample: float | None
+    tokenizer: str
+    lowercase: bool
+    # features, dense matrices
+    n_neighbors: int | None
+    metric: str
+    mutual: bool
+    method: str
+    normalize: bool
+    threshold: float | None
+    top_k: int | None
+    rank: int | None
+    n_factors: int
+    n_iter: int
+    entries_per_row: int | None
+    # files
+    format: str
+    delimiter: str
+    header: bool
+    comment: str | None
+    encoding: str
+    ids: Literal["auto", "integer", "string"]
+    decimal: str
+    variable: str
+    pattern: str

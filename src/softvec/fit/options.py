@@ -1,0 +1,28 @@
+"""The options of a fit as :func:`softvec.embed` takes them, with their types: what an editor offers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, TypedDict
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of a fit; :class:`softvec.EDRep` and :func:`softvec.embed` say what each means."""
+
+    n_epochs: int
+    beta: float
+    learning_rate: float
+    gradient: Literal["row", "paper", "full"]
+    n_clusters: int
+    init: Any  # "random", "power", an array or an Embedding
+    regularization: float
+    symmetric: bool
+    constraint: Literal["sphere", "ball"]
+    normalizer: Literal["mixture", "exact"]
+    dtype: Any
+    tol: float | None
+    base_measure: float
+    shrinkage: float
+    view: Literal["auto", "walk", "fused"]
+    checkpoint: str | os.PathLike[str]
+    checkpoint_every: int

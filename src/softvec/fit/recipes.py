@@ -1,0 +1,107 @@
+"""What each kind of data gets by default, in one place; what is not named here is the default of `Settings`.
+
+The reasons and the measurements are in docs/decisions.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.fit.settings import Settings
+
+N_COMPONENTS = Settings.n_components
+VIEWS = ("auto", "walk", "fused")
+# Mean number of neighbours from which a graph has several views. Below it, neighbourhoods are too small to
+# compare, and block models near the detection threshold lose their communities (benchmarks/views.py).
+DENSE = 16.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Defaults of a kind of data.
+
+    Attributes
+    ----------
+    walk_length : int or None
+        Steps of the random walk; None where there is no walk.
+    n_epochs, beta : optional
+        In place of those of `Settings`.
+    beta_range : tuple of float, optional
+        Half of the mean number of neighbours, within these bounds, is beta: few neighbours say little about
+        an item, and a sharp softmax would learn their accidents (benchmarks/defaults.py).
+    base_measure : float
+        Power of the size by which items weigh in the softmax.
+    shrinkage : float
+        The fewer neighbours, the shorter the vector (benchmarks/shrinkage.py).
+    subsample : float, optional
+        Frequency above which words count less as context (benchmarks/words.py).
+    """
+
+    walk_length: int | None = None
+    n_epochs: int = Settings.n_epochs
+    beta: float = Settings.beta
+    beta_range: tuple[float, float] | None = None
+    base_measure: float = 0.0
+    shrinkage: float = 0.0
+    subsample: float | None = None
+
+
+RECIPES = {
+    "graph": Recipe(walk_length=3, n_epochs=20, beta_range=(3.0, 6.0), shrinkage=0.5),
+    "pairs": Recipe(walk_length=1),
+    "temporal": Recipe(walk_length=1),
+    "corpus": Recipe(walk_length=1, beta=12.0, base_measure=0.75, subsample=1e-5),
+    "features": Recipe(walk_length=3),
+}
+
+
+def recipe_of(kind: str) -> Recipe:
+    """Return the defaults of a kind of data."""
+    return RECIPES.get(kind, Recipe())
+
+
+def fit_defaults(kind: str, counts: sparse.csr_array | None) -> dict[str, Any]:
+    """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
+    recipe = recipe_of(kind)
+    beta = recipe.beta
+    if recipe.beta_range is not None and counts is not None:
+        low, high = recipe.beta_range
+        beta = round(min(max(mean_neighbours(counts) / 2, low), high), 2)
+    return {"n_epochs": recipe.n_epochs, "beta": beta}
+
+
+def mean_neighbours(counts: sparse.csr_array) -> float:
+    """Return the mean number of entries in a row, of the rows that have any."""
+    neighbours = np.diff(counts.indptr)
+    return float(neighbours[neighbours > 0].mean())
+
+
+@dataclass(frozen=True)
+class View:
+    """One walk on a graph and how it is fitted.
+
+    ``steps`` is the mean of the first powers of the walk; ``two_steps`` exactly two of them, the node in the
+    middle weighted by its degree to the power ``-damping`` (1 is the plain walk).
+    """
+
+    name: str
+    steps: int = 1
+    two_steps: bool = False
+    damping: float = 1.0
+    beta: float = Settings.beta
+    n_epochs: int = 16
+    init: str = "random"
+
+
+# Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
+# two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
+# node stands beside.
+FUSED = (
+    View("walk", steps=2, n_epochs=16),
+    View("hubs", two_steps=True, damping=0.5, n_epochs=8),
+    View("pairs", two_steps=True, beta=12.0, n_epochs=8, init="power"),
+)

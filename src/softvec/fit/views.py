@@ -1,0 +1,153 @@
+"""Several walks on one graph, fitted apart and fused into vectors of the dimension asked for.
+
+Each view is a fit of unit vectors. Side by side, centred, and turned to their principal axes, they share the
+axes on which they agree. Two small coordinates tell the degree, which the length of a centred vector does
+not tell a linear classifier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.threads import Workers, row_blocks, workers
+from softvec.fit.recipes import FUSED, View
+from softvec.fit.run import Fit, fit, prepared
+from softvec.fit.settings import Callback, Settings
+from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
+
+Array = NDArray[Any]
+_BLOCK = 4096
+_DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
+_SEED_STEP = 1_000_003  # seeds of the views lie this far apart
+
+
+def n_epochs() -> int:
+    """Return the epochs of all views together."""
+    return sum(view.n_epochs for view in FUSED)
+
+
+def view_operator(A: sparse.csr_array, view: View) -> Operator:
+    """Return the walk of a view on an undirected graph, rows of sum 1."""
+    plain = Sparse(A, symmetric=True)
+    if not view.two_steps:
+        return Powers(row_normalize(plain), view.steps)
+    degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
+    weight = np.where(degree > 0, np.maximum(degree, 1e-300) ** -view.damping, 0.0)
+    return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
+
+
+def fit_views(
+    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, stacklevel: int = 2
+) -> tuple[Array, list[Fit]]:
+    """Fit the views of a graph and fuse them.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Symmetric adjacency matrix.
+    settings : Settings
+        Dimension, threads, callbacks, progress; what decides a view is the view's own.
+    seed : int
+    lengths : ndarray of shape (n,)
+        Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n, n_components), float32
+    fits : list of Fit
+        Without their vectors.
+    """
+    parts, fits, before = [], [], 0
+    for number, view in enumerate(FUSED):
+        chosen = replace(
+            settings,
+            beta=view.beta,
+            n_epochs=view.n_epochs,
+            init=view.init,
+            random_state=(seed + number * _SEED_STEP) % 2**32,
+            callbacks=_shifted(settings.callbacks, before),
+        )
+        result = fit(prepared(view_operator(A, view), True), chosen, stacklevel=stacklevel + 1)
+        half = result.state.X.astype(np.float16)  # a third of the digits, which the axes do not miss
+        result.state.X = half[:0]
+        parts.append(half)
+        fits.append(result)
+        before += view.n_epochs
+    with workers(settings.n_jobs) as pool:
+        tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
+        d = settings.n_components - tail.shape[1]
+        X = np.empty((A.shape[0], settings.n_components), np.float32)
+        _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
+        X[:, d:] = tail
+    return X, fits
+
+
+def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
+    """Return callbacks that count the epochs of the views before."""
+    if not callbacks:
+        return None
+    return [
+        lambda epoch, loss, X, call=callback: call(before + epoch, loss, X)  # type: ignore[misc]
+        for callback in callbacks
+    ]
+
+
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None:
+    """Write the coordinates of the views on their leading principal axes; the mean square length is 1."""
+
+    def side_by_side(lo: int, hi: int) -> Array:
+        return np.hstack([part[lo:hi].astype(np.float32) for part in parts]) * lengths[lo:hi, None]
+
+    n, d = out.shape
+    blocks = row_blocks(n, _BLOCK)
+    total = pool.fold(lambda lo, hi: side_by_side(lo, hi).sum(axis=0, dtype=np.float64), blocks, np.add)
+    mean = (total / n).astype(np.float32)
+
+    def gram(lo: int, hi: int) -> Array:
+        block = side_by_side(lo, hi) - mean
+        return (block.T @ block).astype(np.float64)
+
+    _, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
+    leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
+    leading *= np.where(
+        leading[np.abs(leading).argmax(axis=0), np.arange(d)] < 0, -1, 1
+    )  # signs of no chance
+
+    def project(lo: int, hi: int) -> float:
+        out[lo:hi] = (side_by_side(lo, hi) - mean) @ leading
+        return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
+
+    scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
+    pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
+
+
+def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
+    """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
+
+    Both are 0 for a regular graph.
+    """
+    known = np.log1p(degree if reference is None else reference)
+    wanted = np.log1p(degree)
+    mean, deviation = known.mean(), known.std()
+    if deviation < 1e-6:
+        return np.zeros((len(wanted), 2), np.float32)
+    known, wanted = (known - mean) / deviation, (wanted - mean) / deviation
+    skew = np.mean(known**3)  # of known**2 on known
+    spread = np.std(known**2 - skew * known)
+    second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
+    return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
+
+
+def neighbours_to_vector(A: sparse.csr_array, X: Array) -> Array:
+    """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
+    G = row_normalize(Sparse(A, symmetric=True)) @ X
+    filled = np.diff(A.indptr) > 0
+    G, Z = G[filled].astype(np.float64), X[filled].astype(np.float64)
+    gram = G.T @ G
+    ridge = 1e-3 * np.trace(gram) / len(gram)
+    return np.linalg.solve(gram + ridge * np.eye(len(gram)), G.T @ Z).astype(np.float32)

@@ -1,0 +1,48 @@
+"""Options are typed for editors, and names of other libraries are understood."""
+
+import inspect
+from typing import get_args
+
+import pytest
+
+import softvec
+from softvec import InputError
+from softvec.affinity import BUILDERS, KINDS
+from softvec.affinity.options import DataOptions, Kind
+from softvec.api import EmbedOptions, embed
+from softvec.fit import Options
+from softvec.fit.options import FitOptions
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "a")]
+
+
+def test_kinds_are_a_literal():
+    assert get_args(Kind) == KINDS
+
+
+def test_every_option_of_a_builder_or_reader_is_typed():
+    from softvec.affinity import files
+
+    own = set(inspect.signature(embed).parameters)
+    names = {name for build in BUILDERS.values() for name in list(inspect.signature(build).parameters)[1:]}
+    names |= set(files._TEXT) | {"format", "variable", "pattern"}
+    assert set(DataOptions.__annotations__) == names - own
+
+
+def test_every_option_of_a_fit_is_typed():
+    own = set(inspect.signature(embed).parameters) | {"normalize"}
+    fields = set(Options.__dataclass_fields__) | {"base_measure", "shrinkage"}
+    assert set(FitOptions.__annotations__) == fields - own
+    assert set(EmbedOptions.__annotations__) == set(FitOptions.__annotations__) | set(
+        DataOptions.__annotations__
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("dim", "n_components"), ("vector_size", "n_components"), ("seed", "random_state"),
+     ("epochs", "n_epochs"), ("lr", "learning_rate"), ("workers", "n_jobs")],
+)  # fmt: skip
+def test_names_of_other_libraries(wrong, right):
+    with pytest.raises(InputError, match=f"did you mean '{right}'"):
+        softvec.embed(EDGES, **{wrong: 4})

@@ -1,0 +1,159 @@
+"""Several views of a dense graph, fused; and the softmax that is calibrated on finished vectors."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import softvec
+from softvec.core.errors import InputError
+from softvec.fit.calibrate import calibrate
+from softvec.fit.recipes import FUSED
+from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
+
+pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
+
+
+def two_kinds(n=240, degree=24, seed=0):
+    """A graph whose edges join unlike nodes: even with odd numbers."""
+    rng = np.random.default_rng(seed)
+    A = np.zeros((n, n))
+    for i in range(0, n, 2):
+        A[i, rng.choice(np.arange(1, n, 2), degree, replace=False)] = 1
+    return sparse.csr_array(np.maximum(A, A.T))
+
+
+@pytest.mark.parametrize("view", FUSED, ids=lambda view: view.name)
+def test_the_walk_of_a_view_is_that_of_its_formula(view):
+    A = two_kinds(60, 6).toarray()
+    degree = A.sum(axis=1)
+    if view.two_steps:
+        expected = A @ np.diag(degree**-view.damping) @ A
+    else:
+        P = A / degree[:, None]
+        expected = sum(np.linalg.matrix_power(P, t) for t in range(1, view.steps + 1))
+    expected /= expected.sum(axis=1, keepdims=True)
+    operator = view_operator(sparse.csr_array(A), view)
+    np.testing.assert_allclose(operator @ np.eye(60), expected, atol=1e-6)
+
+
+def test_dense_graphs_are_fused_and_sparse_ones_are_not():
+    dense = softvec.embed(two_kinds(), 16, random_state=0)
+    assert dense.provenance["parameters"]["view"] == "fused"
+    assert dense.vectors.shape == (240, 16)
+    sparse_graph = softvec.embed(two_kinds(degree=4), 16, random_state=0)
+    assert sparse_graph.provenance["parameters"]["view"] == "walk"
+
+
+@pytest.mark.parametrize("options", [{"beta": 4.0}, {"walk_length": 1}, {"n_epochs": 3}, {"view": "walk"}])
+def test_an_option_of_a_single_fit_asks_for_the_walk(options):
+    emb = softvec.embed(two_kinds(), 16, random_state=0, **options)
+    assert emb.provenance["parameters"]["view"] == "walk"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta": 4.0}, "leave out beta"),
+        ({"walk_length": 1}, "leave out walk_length"),
+        ({"symmetric": False}, "undirected"),
+        ({"n_components": 4}, "8 dimensions"),
+    ],
+)
+def test_what_views_cannot_do_is_said(options, message):
+    with pytest.raises(InputError, match=message):
+        softvec.embed(two_kinds(), **{"n_components": 16, "view": "fused", **options})
+
+
+def test_fused_vectors_have_the_same_bits_for_any_number_of_threads():
+    A = two_kinds(3000, 20)
+    first, second = (softvec.embed(A, 16, random_state=3, n_jobs=jobs).vectors for jobs in (1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, softvec.embed(A, 16, random_state=4).vectors)
+
+
+def test_unlike_neighbours_are_told_apart():
+    """Nodes of one kind share their neighbours' kind: the two kinds separate although no edge joins likes."""
+    X = softvec.embed(two_kinds(), 16, random_state=0, view="fused").vectors
+    kinds = [X[kind::2].mean(axis=0) for kind in (0, 1)]
+    axis = kinds[0] - kinds[1]
+    assert ((X @ axis > (kinds[0] + kinds[1]) @ axis / 2) == (np.arange(240) % 2 == 0)).mean() > 0.99
+
+
+def test_degree_coordinates():
+    degree = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 3.0])
+    C = degree_coordinates(degree)
+    np.testing.assert_allclose(C.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(C.std(axis=0), 0.1, rtol=1e-5)
+    assert abs(C[:, 0] @ C[:, 1]) < 1e-6
+    assert np.all(np.diff(C[np.argsort(degree), 0]) > 0)
+    np.testing.assert_allclose(degree_coordinates(degree[2:4], degree), C[2:4], rtol=1e-5)
+    assert not degree_coordinates(np.full(5, 3.0)).any()
+
+
+def test_the_map_from_neighbours_is_least_squares():
+    A = two_kinds(80, 10)
+    X = np.random.default_rng(0).standard_normal((80, 5)).astype(np.float32)
+    M = neighbours_to_vector(A, X)
+    G = (A / A.sum(axis=1)[:, None]) @ X
+    best = np.linalg.lstsq(np.asarray(G), X, rcond=None)[0]
+    assert np.linalg.norm(M - best) < 0.1 * np.linalg.norm(best)
+
+
+def test_calibration_finds_the_numbers_that_made_the_rows():
+    """Rows drawn from a softmax with known numbers: b = 3, c = 1/2."""
+    rng = np.random.default_rng(1)
+    n = 400
+    X = rng.standard_normal((n, 4)).astype(np.float32) / 2
+    sizes = rng.integers(1, 50, n).astype(float)
+    logits = 3.0 * X @ X.T + 0.5 * np.log(sizes)
+    P = np.exp(logits - logits.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    result = calibrate(X, sparse.csr_array(P), sizes, 0)
+    assert abs(result.beta - 3.0) < 1e-3
+    assert abs(result.popularity - 0.5) < 1e-3
+    entropy = -np.mean(np.sum(P * np.log(P), axis=1))
+    assert abs(result.cross_entropy - entropy) < 0.1
+
+
+@pytest.mark.parametrize("A", [two_kinds(), two_kinds(degree=3)])
+def test_vectors_tell_more_than_popularity(A):
+    softmax = softvec.embed(A, 16, random_state=0).provenance["softmax"]
+    assert softmax["nats_gained"] > 0
+    assert softmax["cross_entropy"] < softmax["popularity_cross_entropy"]
+
+
+def test_vectors_without_meaning_gain_nothing():
+    X = np.random.default_rng(0).standard_normal((240, 8)).astype(np.float32)
+    A = two_kinds()
+    result = calibrate(X, A, A.sum(axis=1), 0)
+    assert 0 <= result.nats_gained < 0.1
+
+
+def test_new_items_of_fused_vectors_lie_with_their_kind():
+    emb = softvec.embed(two_kinds(), 16, random_state=0)
+    more = emb.add({"even": list(range(1, 60, 2)), "odd": list(range(0, 60, 2))})
+    kinds = [emb.vectors[kind::2].mean(axis=0) for kind in (0, 1)]
+    axis = kinds[0] - kinds[1]
+    middle = (kinds[0] + kinds[1]) @ axis / 2
+    assert more["even"] @ axis > middle > more["odd"] @ axis
+    np.testing.assert_array_equal(more.vectors[:240], emb.vectors)
+
+
+def test_links_are_probabilities_of_the_calibrated_softmax():
+    A = two_kinds()
+    emb = softvec.embed(A, 16, random_state=0)
+    best = emb.links(5, exclude=A)
+    assert all((link.a + link.b) % 2 == 1 for link in best)
+    softmax, sizes = emb.provenance["softmax"], emb.sizes
+    logits = softmax["beta"] * emb.vectors @ emb.vectors.T + softmax["popularity"] * np.log(sizes)
+    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    for link in best:
+        assert abs(link.probability - P[emb.names.index(link.a), emb.names.index(link.b)]) < 1e-4
+
+
+def test_fused_vectors_survive_a_file(tmp_path):
+    emb = softvec.embed(two_kinds(), 16, random_state=0)
+    emb.save(tmp_path / "a.svec")
+    again = softvec.Embedding.load(tmp_path / "a.svec")
+    new = {"new": [1, 3, 5]}
+    np.testing.assert_array_equal(again.add(new).vectors, emb.add(new).vectors)
