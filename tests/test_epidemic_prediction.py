@@ -14,14 +14,16 @@ from softvec.cli import run
 from softvec.core.dates import iso_texts
 from softvec.core.errors import GuessWarning, InputError
 from softvec.evaluate import predict_epidemic
+from softvec.evaluate.observations import match_observations
 from softvec.generators import sir
 
+N, T = 120, 30  # people, windows
 FIRST = np.datetime64("2024-03-01T09:00:00")
 NAMES = [(person, time) for person in ("ann", "bob", "cyd", "dan", "eve", "fay") for time in (0, 15, 30, 45)]
 SICK = np.array([person < "d" and time >= 30 for person, time in NAMES])
 
 
-def contacts(seed, n=120, groups=4, n_steps=30):
+def contacts(seed, n=N, groups=4, n_steps=T):
     """Return (t, i, j): mostly within groups, some people more active than others."""
     rng = np.random.default_rng(seed)
     share = rng.permutation(np.linspace(0.3, 1.7, n))
@@ -45,29 +47,34 @@ def outbreak(rows, seed):
 
 @pytest.fixture(scope="module")
 def simulated():
-    """Embeddings of contacts, each with the true states of four epidemics."""
+    """Embeddings of contacts, each with the true states of four epidemics, of shape (windows + 1, people)."""
     cases = []
     for seed in range(3):
         rows = contacts(seed)
         emb = softvec.embed(list(map(tuple, rows.tolist())), 16, kind="temporal", random_state=seed)
-        who, when = np.array(list(emb)).T
-        cases.append((emb, when, [outbreak(rows, e).states[when + 1, who] == 1 for e in range(4)]))
+        cases.append((emb, [outbreak(rows, e).states for e in range(4)]))
     return cases
 
 
-def runs(cases, share):
-    for emb, when, truths in cases:
-        for e, truth in enumerate(truths):
-            seen = np.random.default_rng(e).random(len(truth)) < share
-            yield when, truth, seen, predict_epidemic(emb, np.where(seen, truth, np.nan))
+def runs(cases, share, everyone=True):
+    """Yield windows, true states, which were observed, and the prediction, for random observations."""
+    for emb, truths in cases:
+        for e, states in enumerate(truths):
+            pairs = np.argwhere(np.random.default_rng(e).random((N, T)) < share)
+            seen = {(i, t): states[t + 1, i] == 1 for i, t in pairs.tolist() if everyone or (i, t) in emb}
+            yield outcome(predict_epidemic(emb, seen, everyone=everyone), states)
+
+
+def outcome(result, states):
+    when = np.array(result.times)
+    return when, states[when + 1, np.array(result.persons)] == 1, result.observed, result
 
 
 def test_hidden_states_are_predicted_better_than_by_the_prevalence_at_that_time(simulated):
     gains = []
     for when, truth, seen, result in runs(simulated, 0.1):
-        total = truth[seen].mean()
-        share = [truth[seen & (when == t)].mean() if (seen & (when == t)).any() else total for t in range(30)]
-        of_time = roc_auc_score(truth[~seen], np.array(share)[when[~seen]])
+        share = np.array([truth[seen & (when == t)].mean() for t in range(T)])
+        of_time = roc_auc_score(truth[~seen], share[when[~seen]])
         gains.append(roc_auc_score(truth[~seen], result.probability[~seen]) - of_time)
     assert min(gains) > 0
     assert np.mean(gains) > 0.05
@@ -76,25 +83,23 @@ def test_hidden_states_are_predicted_better_than_by_the_prevalence_at_that_time(
 def test_vectors_help_where_each_person_is_seen_once(simulated):
     """Without a second observation of a person only its vectors tell more than the time does."""
     within = []
-    for emb, when, truths in simulated:
-        order = np.random.default_rng(0).permutation(len(when))
-        who = np.array([name[0] for name in emb])
-        once = order[np.unique(who[order], return_index=True)[1]]
-        for truth in truths:
-            states = np.full(len(truth), np.nan)
-            states[once] = truth[once]
-            p = predict_epidemic(emb, states).probability
-            for t in range(30):
-                at = (when == t) & np.isnan(states)
+    for emb, truths in simulated:
+        tested = list(enumerate(np.random.default_rng(0).integers(0, T, N).tolist()))
+        for states in truths:
+            result = predict_epidemic(emb, {(i, t): states[t + 1, i] == 1 for i, t in tested})
+            when, truth, seen, _ = outcome(result, states)
+            for t in range(T):
+                at = (when == t) & ~seen
                 if 0 < truth[at].mean() < 1:
-                    within.append(roc_auc_score(truth[at], p[at]))
+                    within.append(roc_auc_score(truth[at], result.probability[at]))
     assert np.mean(within) > 0.53  # time alone: 0.5 within each window
 
 
+@pytest.mark.parametrize("everyone", [True, False])
 @pytest.mark.parametrize("share", [0.05, 0.2])
-def test_the_band_holds_the_true_curve_in_most_windows(simulated, share):
+def test_the_band_holds_the_true_curve_in_most_windows(simulated, share, everyone):
     covered = []
-    for when, truth, _, result in runs(simulated, share):
+    for when, truth, _, result in runs(simulated, share, everyone):
         infected = np.bincount(when, weights=truth)
         covered.append(np.mean((result.curve.low <= infected) & (infected <= result.curve.high)))
     assert np.mean(covered) > 0.85  # the band is one of 90%
@@ -109,6 +114,26 @@ def test_probabilities_are_calibrated(simulated):
         assert abs(truth[bin_].mean() - p[bin_].mean()) < 0.1
 
 
+def test_every_person_has_a_probability_in_every_window():
+    """Where a person has no contact, its vector lies between the one before and the one after."""
+    here = [k for k, (person, time) in enumerate(NAMES) if person != "ann" or time in (0, 45)]
+    emb = small([NAMES[k] for k in here], sick=SICK[here])
+    cells = match_observations(emb, SICK[here], True).cells
+    at = {(person, time): row for row, (person, time) in enumerate(zip(cells.persons, cells.times))}
+    assert sorted(at) == sorted(NAMES)
+    for k, name in enumerate(here):
+        np.testing.assert_array_equal(cells.vectors[at[NAMES[name]]], emb.vectors[k])
+    for time, sick in ((15, 1 / 3), (30, 2 / 3)):
+        np.testing.assert_allclose(cells.vectors[at["ann", time]], [sick, 1 - sick], rtol=1e-6)
+    assert [name for name, row in at.items() if not cells.active[row]] == [("ann", 15), ("ann", 30)]
+    seen = dict(zip(NAMES[::3], SICK[::3])) | {("ann", 30): True}
+    result = predict_epidemic(emb, seen)
+    assert len(result) == 24
+    assert result.observed[at["ann", 30]]
+    with pytest.warns(GuessWarning, match="1 of 9 observations not used"):
+        assert len(predict_epidemic(emb, seen, everyone=False)) == 22
+
+
 def small(names=NAMES, options=None, sick=SICK):
     vectors = np.stack([sick, ~sick], axis=1).astype(float)
     return Embedding(vectors, names, provenance={"data": {"kind": "temporal", "options": options or {}}})
@@ -116,7 +141,7 @@ def small(names=NAMES, options=None, sick=SICK):
 
 def test_observed_states_are_kept_and_nothing_is_missing():
     states = np.where(np.arange(24) % 3 == 0, SICK, np.nan)
-    result = predict_epidemic(small(), states)
+    result = predict_epidemic(small(), states, everyone=False)
     np.testing.assert_array_equal(result.probability[result.observed], SICK[::3])
     for values in (result.probability, *result.curve[1:]):
         assert np.isfinite(values).all()
@@ -124,7 +149,7 @@ def test_observed_states_are_kept_and_nothing_is_missing():
         assert (result.curve.low <= inside).all()
         assert (inside <= result.curve.high).all()
     frame = result.to_dataframe()
-    assert list(frame.columns) == ["person", "time", "probability", "observed"]
+    assert list(frame.columns) == ["person", "time", "probability", "observed", "active"]
     assert len(frame) == 24
     assert not frame.isna().any().any()
     assert set(result.scores) == {"prediction", "no_vectors", "time", "prevalence"}
@@ -154,7 +179,8 @@ def test_times_within_a_window_count_for_it():
     with pytest.raises(InputError, match=r"8 of 8 observations not used.*written as in the contacts"):
         predict_epidemic(small(), seen)
     result = predict_epidemic(small(options={"window": 15}), seen)
-    assert np.flatnonzero(result.observed).tolist() == list(range(0, 24, 3))
+    kept = {(pair.person, pair.time) for pair in result if pair.observed}
+    assert kept == set(NAMES[::3])
     late = {("ann", 60): 1, ("zoe", 0): 1, **seen}
     with pytest.warns(GuessWarning, match="2 of 10 observations not used"):
         predict_epidemic(small(options={"window": 15}), late)
@@ -248,12 +274,11 @@ def test_command(tmp_path, capsys, monkeypatch):
         "curve.png",
     ]
     assert run([*arguments, "--json"]) == 0
-    printed = capsys.readouterr()
-    assert "observations not used" in printed.err
-    summary = json.loads(printed.out)
+    summary = json.loads(capsys.readouterr().out)
     table = pd.read_csv("p.csv", parse_dates=["time"])
-    assert list(table.columns) == ["person", "time", "probability", "observed"]
-    assert len(table) == len(Embedding.load("c.svec")) == summary["pairs"]
+    assert list(table.columns) == ["person", "time", "probability", "observed", "active"]
+    assert len(table) == 40 * 12 == summary["pairs"]
+    assert table["active"].sum() == len(Embedding.load("c.svec"))
     assert not table.isna().any().any()
     assert table["probability"].between(0, 1).all()
     curve = pd.read_csv("curve.csv", parse_dates=["time"])

@@ -15,6 +15,7 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     load,
+    typed_here,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -37,9 +38,7 @@ def epidemic(
     ],
     output: Annotated[
         str,
-        typer.Option(
-            "-o", "--output", help="CSV of person, time, probability, observed; - is standard output."
-        ),
+        typer.Option("-o", "--output", help="CSV of person, time, probability; - is standard output."),
     ] = "-",
     curve: Annotated[
         str | None,
@@ -48,6 +47,9 @@ def epidemic(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Picture of the curve: .png, .pdf or .svg.")
     ] = None,
+    active_only: Annotated[
+        bool, typer.Option("--active-only", help="Only people with a contact in a window, also in the curve.")
+    ] = False,
     level: Annotated[float, typer.Option("--level", help="Probability of the band.")] = 0.9,
     seed: Seed = 0,
     threads: Threads = None,
@@ -63,6 +65,7 @@ def epidemic(
 
       softvec epidemic contacts.svec tests.csv -o probabilities.csv --plot curve.png
     """
+    from softvec.core.errors import InputError
     from softvec.evaluate import predict_epidemic
 
     settings = Settings(quiet, json)
@@ -71,9 +74,14 @@ def epidemic(
             check_target(target)
     emb = load(vectors, format, settings)
     with working(settings, "logistic regression"):
-        result = predict_epidemic(emb, observations, level=level, random_state=seed, n_jobs=threads)
-    rows = [(*pair[:2], f"{pair.probability:.6g}", int(pair.observed)) for pair in result]
-    keys = ("person", "time", "probability", "observed")
+        try:
+            result = predict_epidemic(
+                emb, observations, everyone=not active_only, level=level, random_state=seed, n_jobs=threads
+            )
+        except InputError as error:
+            raise InputError(typed_here(str(error))) from error
+    rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
+    keys = ("person", "time", "probability", "observed", "active")
     if output != "-":
         write_csv(output, keys, rows)
     shown = [(time, *(f"{value:.6g}" for value in numbers)) for time, *numbers in _curve(result)]

@@ -145,6 +145,7 @@ def check_target(target: str) -> None:
 
 _FLAGS = {
     "check_memory=False": "--force",
+    "everyone=False": "--active-only",
     "n_components of": "--dim of",
     "header=False": "--no-header",
     "header=True": "--header",

@@ -25,7 +25,7 @@ _BUMPS = 8  # Gaussian functions of the window number, which stand for time alon
 
 
 class Curve(NamedTuple):
-    """Number of infected people among those active, over time: ``times, expected, low, high``."""
+    """Number of infected people over time: ``times, expected, low, high``."""
 
     times: Array
     expected: Array
@@ -40,22 +40,25 @@ class PairProbability(NamedTuple):
     time: Any
     probability: float
     observed: bool
+    active: bool
 
 
 @dataclass(frozen=True, repr=False)
 class EpidemicPrediction:
-    """Result of :func:`predict_epidemic`; an iterable of (person, time, probability, observed).
+    """Result of :func:`predict_epidemic`; an iterable of :class:`PairProbability`.
 
     Attributes
     ----------
     persons, times : list of length D
-        Person and start of the window of each vector, in the order of the embedding.
+        Every person in every window (or only those active in it), in order of time.
     probability : ndarray of shape (D,)
         Probability of being infected; 0 or 1 where the state was observed.
     observed : ndarray of bool of shape (D,)
         Where the state was observed.
+    active : ndarray of bool of shape (D,)
+        Where the person had a contact in the window.
     curve : Curve
-        Expected number infected in each window, among the people active in it, with a band.
+        Expected number infected in each window, with a band.
     level : float
         Probability with which the band is to hold the true number in a window.
     scores : dict
@@ -68,6 +71,7 @@ class EpidemicPrediction:
     times: list[Any]
     probability: Array
     observed: NDArray[np.bool_]
+    active: NDArray[np.bool_]
     curve: Curve
     level: float
     scores: dict[str, dict[str, float]]
@@ -76,11 +80,11 @@ class EpidemicPrediction:
         return len(self.persons)
 
     def __iter__(self) -> Iterator[PairProbability]:
-        columns = (self.persons, self.times, self.probability.tolist(), self.observed.tolist())
-        return map(PairProbability, *columns)
+        columns = (self.probability.tolist(), self.observed.tolist(), self.active.tolist())
+        return map(PairProbability, self.persons, self.times, *columns)
 
     def to_dataframe(self) -> Any:
-        """Return a pandas frame with the columns person, time, probability, observed; dates as dates."""
+        """Return a pandas frame of person, time, probability, observed, active; dates as dates."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -89,8 +93,8 @@ class EpidemicPrediction:
 
         dates = to_dates(self.times)
         times = self.times if dates is None else dates
-        columns = {"time": times, "probability": self.probability, "observed": self.observed}
-        return pd.DataFrame({"person": pd.Series(self.persons), **columns})
+        columns = {"probability": self.probability, "observed": self.observed, "active": self.active}
+        return pd.DataFrame({"person": pd.Series(self.persons), "time": times, **columns})
 
     def plot(self, *, title: str | None = None, ax: Any = None) -> Any:
         """Draw the curve with its band; see :func:`softvec.plotting.plot_epidemic`."""
@@ -101,7 +105,7 @@ class EpidemicPrediction:
     def __repr__(self) -> str:
         peak = int(np.argmax(self.curve.expected))
         return (
-            f"<EpidemicPrediction for {counted(len(self), 'active (person, time) pair')} from "
+            f"<EpidemicPrediction for {counted(len(self), '(person, time) pair')} from "
             f"{counted(int(self.observed.sum()), 'observation')}: peak of {self.curve.expected[peak]:.1f} "
             f"infected at {self.curve.times[peak]}, AUC {self.scores['prediction']['auc']:.3f} "
             f"({self.scores['no_vectors']['auc']:.3f} without vectors, {self.scores['time']['auc']:.3f} from "
@@ -113,6 +117,7 @@ def predict_epidemic(
     emb: Embedding,
     observations: Any,
     *,
+    everyone: bool = True,
     level: float = 0.9,
     n_draws: int = 400,
     random_state: int | np.random.Generator | None = 0,
@@ -132,6 +137,10 @@ def predict_epidemic(
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
         value for each vector. A time (a number or a date, as in the contacts) counts for its window.
+    everyone : bool
+        Predict every person in every window with contacts. Where a person has none, the vector is
+        interpolated between those of the windows before and after. False: only people with a contact in
+        the window, also in the curve.
     level : float
         Probability of the band.
     n_draws : int
@@ -156,26 +165,27 @@ def predict_epidemic(
     >>> emb = Embedding(np.stack([sick, ~sick], axis=1), names)
     >>> seen = {name: state for name, state in zip(names[::3], sick[::3])}
     >>> result = predict_epidemic(emb, seen)
-    >>> result.curve.expected.round().tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 20.0, 20.0, 20.0, 20.0]
+    >>> len(result), result.curve.expected[[2, 8]].round().tolist()
+    (400, [0.0, 20.0])
     """
     level = number("level", level, above=0)
     if not level < 1:
         raise InputError.of("level", level, "a number between 0 and 1")
     n_draws = integer("n_draws", n_draws)
-    seen = match_observations(emb, observations)
+    seen = match_observations(emb, observations, everyone)
+    cells = seen.cells
     rng = np.random.default_rng(random_state)
     with workers(n_jobs):  # one BLAS thread: the same bits everywhere
-        F, scores = _select(_scaled(np.asarray(emb.vectors)), seen, rng)
+        F, scores = _select(_scaled(cells.vectors), seen, rng)
         probability, curve = _draw(F, seen, level, n_draws, rng)
     return EpidemicPrediction(
-        seen.persons, seen.times, probability, seen.observed, curve, float(level), scores
+        cells.persons, cells.times, probability, seen.observed, cells.active, curve, float(level), scores
     )
 
 
 def _bumps(seen: Observations) -> Array:
     """Return smooth functions of the window number, of shape (D, _BUMPS)."""
-    place = seen.window / max(len(seen.starts) - 1, 1)
+    place = seen.cells.window / max(len(seen.cells.starts) - 1, 1)
     centres = np.linspace(0, 1, _BUMPS)
     return _scaled(np.exp(-0.5 * ((place[:, None] - centres) * (_BUMPS - 1)) ** 2))
 
@@ -231,16 +241,15 @@ def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
     Each observation counts exp(-distance in windows / reach), for three reaches; a pair's own state counts
     nothing for itself. Shape (D, 3).
     """
-    reaches = np.geomspace(1.0, max(len(seen.starts) / 4, 1.0), 3)
-    numbers: dict[Any, int] = {}
-    person = np.array([numbers.setdefault(name, len(numbers)) for name in seen.persons])
+    person, window = seen.cells.person, seen.cells.window
+    reaches = np.geomspace(1.0, max(len(seen.cells.starts) / 4, 1.0), 3)
     value = np.zeros(len(person))
     value[rows] = surprise
     result = np.zeros((len(person), len(reaches)))
     order = np.argsort(person, kind="stable")
     for mine in np.split(order, np.flatnonzero(np.diff(person[order])) + 1):
         known = mine[seen.observed[mine]]
-        apart = np.abs(seen.window[mine][:, None] - seen.window[known])  # (pairs of the person, observed)
+        apart = np.abs(window[mine][:, None] - window[known])  # (pairs of the person, observed)
         for r, reach in enumerate(reaches):
             result[mine, r] = np.where(apart > 0, np.exp(-apart / reach), 0.0) @ value[known]
     return _scaled(result)
@@ -316,7 +325,7 @@ def _draw(
 
     rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
     hidden = np.flatnonzero(~seen.observed)
-    window, T = seen.window[hidden], len(seen.starts)
+    window, T = seen.cells.window[hidden], len(seen.cells.starts)
     weights, factor = _fit(F[rows], y)
     draws = weights + solve_triangular(factor, rng.standard_normal((len(weights), n_draws))).T
     G = _with_ones(F[hidden])
@@ -326,9 +335,11 @@ def _draw(
         p = _sigmoid(G @ w)
         mean += p / n_draws
         counts[k] = np.bincount(window, weights=rng.random(len(p)) < p, minlength=T)
-    known = np.bincount(seen.window[rows], weights=y, minlength=T)
+    known = np.bincount(seen.cells.window[rows], weights=y, minlength=T)
     probability = seen.state.astype(np.float64)
     probability[hidden] = mean
     expected = known + np.bincount(window, weights=mean, minlength=T)
     low, high = known + np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return probability, Curve(seen.starts, expected, np.minimum(low, expected), np.maximum(high, expected))
+    return probability, Curve(
+        seen.cells.starts, expected, np.minimum(low, expected), np.maximum(high, expected)
+    )

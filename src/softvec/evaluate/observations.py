@@ -27,55 +27,109 @@ _ROLES = {  # titles of the columns, in small letters
     "state": ("state", "infected", "status", "result", "positive", "test"),
 }
 _MISSING = ("", "na", "nan", "none", "null")
+_LARGEST = 500_000_000  # numbers in the vectors of every person in every window: 4 GB
 _WORDS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
-class Observations:
-    """Pairs of an embedding with what is known of them.
+class Cells:
+    """People in windows: those of an embedding, or every person in every window.
 
     Attributes
     ----------
     persons, times : list of length D
-    window : ndarray of shape (D,)
-        Number of the window of each pair, in order of time.
+    person, window : ndarray of shape (D,)
+        Numbers of the person and of the window, in order of time.
     starts : ndarray
         Start of each window; dates as datetime64.
-    observed, state : ndarray of bool of shape (D,)
-        Whether the state is known, and whether it is "infected".
+    vectors : ndarray of shape (D, d)
+    active : ndarray of bool of shape (D,)
+        Whether the person had a contact in the window; elsewhere the vector lies between the person's last
+        and next, in proportion to the windows in between.
     """
 
     persons: list[Any]
     times: list[Any]
+    person: NDArray[np.int64]
     window: NDArray[np.int64]
     starts: Array
+    vectors: Array
+    active: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Cells, whether their state is known, and whether it is "infected"."""
+
+    cells: Cells
     observed: NDArray[np.bool_]
     state: NDArray[np.bool_]
 
 
-def match_observations(emb: Embedding, observations: Any) -> Observations:
-    """Return the pairs of ``emb`` with the observed states; see :func:`softvec.evaluate.predict_epidemic`."""
+def match_observations(emb: Embedding, observations: Any, everyone: bool) -> Observations:
+    """Return the cells of ``emb`` with the observed states; see :func:`softvec.evaluate.predict_epidemic`."""
     persons, times = _pairs(emb)
     windows = _Windows.of(emb, times)
-    own = windows.moments(times)
-    starts, window = np.unique(own, return_inverse=True)
-    if windows.dated:
-        starts = shortest(starts.astype("datetime64[us]"))
-    observed, state = np.zeros((2, len(persons)), dtype=bool)
-    if _one_each(observations, len(persons)):
+    moments = windows.moments(times)
+    first, window = np.unique(moments, return_inverse=True)
+    numbers: dict[Any, int] = {}
+    person = np.array([numbers.setdefault(name, len(numbers)) for name in persons], dtype=np.int64)
+    starts = shortest(first.astype("datetime64[us]")) if windows.dated else first
+    cells = Cells(persons, times, person, window, starts, np.asarray(emb.vectors), np.ones(len(person), bool))
+    named = list(np.array(times, dtype=object)[np.unique(window, return_index=True)[1]])
+    if everyone:
+        cells = _every_cell(cells, list(numbers), named)
+    observed, state = np.zeros((2, len(cells.person)), dtype=bool)
+    if _one_each(observations, len(emb)):
+        rows = np.searchsorted(_keys(cells), window * len(numbers) + person) if everyone else slice(None)
         known, values = known_states(observations)
-        observed[:], state[:] = known, known & values
+        observed[rows], state[rows] = known, known & values
     else:
-        rows, infected = _matched(persons, windows.find(own), windows, _triples(observations))
+        slot = np.searchsorted(windows.starts, first)  # of each window with contacts, among all
+        rows, infected = _matched(cells, Labels(list(numbers)), windows, slot, _triples(observations))
         observed[rows], state[rows] = True, infected
     n_infected = int(state.sum())
     n_healthy = int(observed.sum()) - n_infected
     if min(n_infected, n_healthy) < 2:
         raise InputError(
-            f"{counted(n_infected, 'observation')} of infected and {n_healthy:,} of other states match a "
-            "vector; at least 2 of each are needed"
+            f"{counted(n_infected, 'observation')} of infected and {n_healthy:,} of other states are usable; "
+            "at least 2 of each are needed"
         )
-    return Observations(persons, times, window, starts, observed, state)
+    return Observations(cells, observed, state)
+
+
+def _keys(cells: Cells) -> Array:
+    """Return one number for each cell, rising with its window, then its person."""
+    keys: Array = cells.window * (cells.person.max() + 1) + cells.person
+    return keys
+
+
+def _every_cell(cells: Cells, people: list[Any], starts: list[Any]) -> Cells:
+    """Return the cells of every person in every window, in order of time."""
+    n, T = len(people), len(starts)
+    if n * T * cells.vectors.shape[1] > _LARGEST:
+        raise InputError(
+            f"{n:,} people in {T:,} windows are {n * T:,} vectors, too many for memory; pass everyone=False "
+            "for people with a contact in a window only, or embed with a longer window"
+        )
+    key = cells.person * T + cells.window  # rows by person, then window
+    order = np.argsort(key)
+    key = key[order]
+    person, window = np.tile(np.arange(n), T), np.repeat(np.arange(T), n)
+    wanted = person * T + window
+    last = np.searchsorted(key, wanted, side="right") - 1
+    following = np.minimum(last + 1, len(key) - 1)
+    has_last = (last >= 0) & (key[last] // T == person)
+    has_next = key[following] // T == person
+    last = np.where(has_last, last, following)
+    following = np.where(has_next, following, last)
+    gap = key[following] - key[last]
+    share = np.divide(wanted - key[last], gap, out=np.zeros(n * T), where=gap > 0)[:, None]
+    X = cells.vectors[order]
+    vectors = (1 - share) * X[last] + share * X[following]
+    times = [starts[w] for w in window.tolist()]
+    named = [people[i] for i in person.tolist()]
+    return Cells(named, times, person, window, cells.starts, vectors, key[last] == wanted)
 
 
 def _pairs(emb: Embedding) -> tuple[list[Any], list[Any]]:
@@ -224,15 +278,19 @@ def _state(text: str, path: Any, number: int) -> float | None:
 
 
 def _matched(
-    persons: list[Any], slots: Array, windows: _Windows, triples: tuple[list[Any], list[Any], list[Any]]
+    cells: Cells,
+    people: Labels,
+    windows: _Windows,
+    slot: Array,
+    triples: tuple[list[Any], list[Any], list[Any]],
 ) -> tuple[Array, Array]:
-    """Return the rows of the observations and their states; say how many have no vector."""
+    """Return the rows of the observations and their states; say how many have none."""
     who, when, states = triples
     if not who:
         raise InputError("there are no observations; expected rows of person, time and state")
     known, infected = known_states(states)
-    people = Labels(list(dict.fromkeys(persons)))
-    row_of_pair = {pair: row for row, pair in enumerate(zip(map(people.index, persons), slots.tolist()))}
+    pairs = zip(cells.person.tolist(), slot[cells.window].tolist())
+    row_of_pair = {pair: row for row, pair in enumerate(pairs)}
     at = np.flatnonzero(known)
     moments = windows.moments([when[k] for k in at.tolist()])
     keys = zip((row_of(people, who[k]) for k in at.tolist()), windows.find(moments).tolist())
@@ -241,14 +299,14 @@ def _matched(
     if missing:
         k = int(at[np.argmin(rows)])
         text = (
-            f"{missing:,} of {counted(len(rows), 'observation')} not used: no contact of this person at this "
-            f"time (first: {who[k]!r}, {str(when[k])!r})"
+            f"{missing:,} of {counted(len(rows), 'observation')} not used: there are no contacts of this "
+            f"person, or at this time (first: {who[k]!r}, {str(when[k])!r})"
         )
         if missing == len(rows):
             raise InputError(f"{text}; check that persons and times are written as in the contacts")
         guess(text)
     used = rows >= 0
-    return _latest(rows[used], moments[used], infected[at][used], persons)
+    return _latest(rows[used], moments[used], infected[at][used], cells.persons)
 
 
 def _latest(rows: Array, moments: Array, infected: Array, persons: list[Any]) -> tuple[Array, Array]:

@@ -73,7 +73,7 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         band = f"{result.level:.0%} band"
         axes.fill_between(times, low, high, color=PALETTE[0], alpha=0.25, linewidth=0, label=band)
         axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
-        axes.set(ylabel="infected, of those active", ylim=(0, None))
+        axes.set(ylabel="infected people", ylim=(0, None))
         if times.dtype.kind == "M":
             locator = axes.xaxis.get_major_locator()
             axes.xaxis.set_major_formatter(_dates_module().ConciseDateFormatter(locator))
