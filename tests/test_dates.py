@@ -97,3 +97,36 @@ def test_a_person_across_dates_also_from_a_file(tmp_path):
         assert times.astype(str).tolist() == QUARTERS[1:]
         np.testing.assert_array_equal(vectors[0], each["c", QUARTERS[1]])
     assert emb.provenance["data"]["options"]["window"] == "15min"
+
+
+def test_the_map_has_the_times_of_dated_contacts():
+    from softvec.map.content import find_times
+
+    names = [("a", QUARTERS[0]), ("b", QUARTERS[0]), ("a", QUARTERS[2])]
+    emb = softvec.Embedding(np.eye(3), names, provenance={"data": {"kind": "temporal"}})
+    times, persons = find_times(emb, None)
+    assert np.diff(times).tolist() == [0, 45 * 60]
+    assert persons.tolist() == [0, 1, 0]
+
+
+def test_dates_and_numbers_do_not_mix():
+    from softvec.read.edges import EdgeBuilder
+
+    builder = EdgeBuilder()
+    builder.add([[("a", "b")]], None, np.array(["2024-03-01"], dtype="M8[us]"))
+    with pytest.raises(InputError, match="dates in some rows and numbers in others"):
+        builder.add([[("a", "b")]], None, np.array([3]))
+
+
+def test_command_takes_durations(tmp_path, capsys, monkeypatch):
+    from softvec.cli import run
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(ROWS, columns=["time", "person_a", "person_b"]).to_csv("c.csv", index=False)
+    arguments = ["embed", "c.csv", "-k", "temporal", "-d", "2", "-q", "--set", "normalizer=exact", "--window"]
+    assert run([*arguments, "15min"]) == 0
+    assert softvec.Embedding.load("c.svec").names[0] == ("a", QUARTERS[0])
+    assert run(["neighbors", "c.svec", f"a@{QUARTERS[0]}", "--json"]) == 0
+    assert f"@{QUARTERS[1]}" in capsys.readouterr().out
+    assert run([*arguments, "15m"]) == 2
+    assert "--window is '15m'; expected a length of time such as 30s, 15min" in capsys.readouterr().err

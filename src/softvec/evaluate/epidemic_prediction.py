@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)  # prior variances of the log odds, tried in a cross-validation
 _FOLDS = 5
+_SHRINKAGE = 0.5  # weight of "as the time tells" in the mean of a person's other observed states
 _BUMPS = 8  # Gaussian functions of the window number, which stand for time alone
 
 
@@ -238,8 +239,8 @@ def _best(
 def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
     """Return, for each pair, how far the same person's other observed states differ from what time tells.
 
-    Each observation counts exp(-distance in windows / reach), for three reaches; a pair's own state counts
-    nothing for itself. Shape (D, 3).
+    A mean in which each observation weighs exp(-distance in windows / reach), for three reaches; a pair's
+    own state counts nothing for itself. Shape (D, 3).
     """
     person, window = seen.cells.person, seen.cells.window
     reaches = np.geomspace(1.0, max(len(seen.cells.starts) / 4, 1.0), 3)
@@ -251,7 +252,8 @@ def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
         known = mine[seen.observed[mine]]
         apart = np.abs(window[mine][:, None] - window[known])  # (pairs of the person, observed)
         for r, reach in enumerate(reaches):
-            result[mine, r] = np.where(apart > 0, np.exp(-apart / reach), 0.0) @ value[known]
+            share = np.where(apart > 0, np.exp(-apart / reach), 0.0)
+            result[mine, r] = share @ value[known] / (share.sum(axis=1) + _SHRINKAGE)
     return _scaled(result)
 
 
