@@ -27,6 +27,8 @@ from benchmarks import common, evaluation, groups, search  # noqa: E402
     ],
 )
 def test_table_of_the_documentation_is_that_of_the_results(page, name, result, table):
+    if not (common.RESULTS / result).exists():
+        pytest.skip(f"{result} is not recorded")
     text = (ROOT / "docs" / page).read_text()
     shown = text.split(f"<!-- {name}:begin -->")[1].split(f"<!-- {name}:end -->")[0].strip()
     assert shown == table(common.read_json(common.RESULTS / result)).strip()

@@ -149,6 +149,22 @@ def test_lasso_counts_lists_and_saves(open_map, made):
         assert view.app("app.chosen.length") == 0
 
 
+def test_copy_puts_the_selection_and_the_link_on_the_clipboard(open_map, made):
+    with open_map(made, permissions=["clipboard-read", "clipboard-write"]) as view:
+        view.app("app.update({ area: [-9, -9, 70000, -9, 70000, 70000, -9, 70000] })")
+        view.page.locator("#copy-names").click()
+        view.page.wait_for_function("() => document.querySelector('#toast').textContent.startsWith('Copied')")
+        assert view.page.locator("#toast").inner_text() == "Copied 90 items as CSV"
+        rows = view.page.evaluate("navigator.clipboard.readText()").splitlines()
+        assert rows[0] == "name,label,community,score,town,size"
+        assert rows[3].split(",")[:2] == ["'=1+2", "top"]
+        view.page.locator("#link").click()
+        view.page.wait_for_function("() => document.querySelector('#toast').textContent.startsWith('Link')")
+        link = view.page.evaluate("navigator.clipboard.readText()")
+        assert link.startswith(view.path.as_uri() + "#")
+        assert "a=" in link
+
+
 def test_box_selects_exactly_what_lies_in_it(open_map, made):
     with open_map(made) as view:
         view.settle()

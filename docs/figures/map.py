@@ -45,7 +45,7 @@ def photograph(page: Map, target: Path) -> None:
         window.locator("#list button").first.click()
         window.locator("#search").press("Escape")
         window.evaluate("async () => { const app = await softvecMap; app.show([app.state.focus], 1.9); }")
-        window.locator("#points").focus()
+        window.locator("#search").evaluate("(search) => search.blur()")
         window.wait_for_timeout(1500)
         window.screenshot(path=target)
         browser.close()

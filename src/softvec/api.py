@@ -20,7 +20,7 @@ from softvec.affinity.convert import from_object
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, did_you_mean
-from softvec.core.threads import workers
+from softvec.core.threads import one_blas_thread, workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
@@ -30,7 +30,7 @@ from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.options import FitOptions
+from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
@@ -159,7 +159,7 @@ def to_affinity(
 ) -> Affinity:
     """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
     for name in options:
-        hint = f"; did you mean {_MEANT[name]!r}?" if name in _MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
+        hint = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not any(name in inspect.signature(build).parameters for build in BUILDERS.values()):
             raise InputError(f"there is no option {name!r}{hint}")
     if isinstance(data, str | os.PathLike):
@@ -354,7 +354,7 @@ class _Job:
                 "softmax": self._softmax(X, None, seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
-            extras={"neighbours_to_vector": views.neighbours_to_vector(A, X)},
+            extras={"neighbours_to_vector": views.neighbours_to_vector(A, X, settings.n_jobs)},
             copy=False,
         )
 
@@ -369,7 +369,8 @@ class _Job:
         affinity = self.affinity
         if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
             return None
-        result = calibrate(X, affinity.counts, affinity.sizes, seed)
+        with one_blas_thread():  # the same bits for any number of threads
+            result = calibrate(X, affinity.counts, affinity.sizes, seed)
         return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
     def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.cluster import KMeans
 
 from softvec.core.checks import integer, unit_rows
 from softvec.core.errors import InputError
+from softvec.embedding.groups import k_means
 from softvec.operators import checked_csr
 
 
@@ -97,8 +97,9 @@ def spectral_communities(
     if q == 1:
         labels[connected] = 0
     else:
-        kmeans = KMeans(q, n_init=n_init, random_state=random_state)
-        labels[connected] = kmeans.fit_predict(rows[connected])
+        labels[connected] = k_means(
+            rows[connected], q, n_init=n_init, random_state=random_state, batches=False
+        )
     return SpectralCommunities(labels, rows, zeta, q)
 
 

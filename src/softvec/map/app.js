@@ -38,7 +38,7 @@ class App {
       query: "",
       time: -1, // number of a time; -1 is all
       edges: Boolean(data.edges && data.edges.shown <= 2000),
-      names: !data.numbered,
+      names: true,
       theme: document.documentElement.dataset.start || "auto",
       mode: "pan",
     };
@@ -170,13 +170,13 @@ class App {
       .map((box) => [box.left, box.top, box.right, box.bottom]);
   }
 
-  // The names of groups at the middle of their points, for a view from afar.
+  // The names of groups where their points are densest, for a view from afar.
   groupCentres() {
     const { column, view } = this;
     const wanted =
       column?.kind === "category" && !column.found && column.groups.length <= COLOURED && this.data.n > 200;
     if (!wanted || view.zoom > 3 || this.state.focus >= 0 || this.hits || this.state.area) return [];
-    this.centres ??= medians(this.data, column, this.shown);
+    this.centres ??= groupPlaces(this.data, column, this.shown);
     return this.centres.map(({ group, x, y }) => ({
       text: visible(column.groups[group - 1], 30),
       colour: readable(this.scale.groupColour(group, this.theme), this.theme),
@@ -244,20 +244,29 @@ function bounds(data, ids) {
   return [left, bottom, right, top];
 }
 
-// Return the middle of each group: medians of at most 4,001 points.
-function medians(data, column, shown) {
-  const members = column.groups.map(() => []);
+// Return where each group is densest: the mean of its points in the fullest 3 x 3 cells of a coarse grid. A
+// mean or median of a group in two parts would lie between them.
+function groupPlaces(data, column, shown) {
+  const cells = column.groups.map(() => new Map()); // cell -> [count, sum of x, sum of y]
   for (let i = 0; i < data.n; i++) {
-    if (shown[i] === 1 && column.values[i]) members[column.values[i] - 1].push(i);
+    if (shown[i] !== 1 || !column.values[i]) continue;
+    const group = cells[column.values[i] - 1];
+    const cell = (data.x[i] >> 11) * 64 + (data.y[i] >> 11);
+    const sums = group.get(cell) ?? [0, 0, 0];
+    group.set(cell, [sums[0] + 1, sums[1] + data.x[i], sums[2] + data.y[i]]);
   }
-  const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-  return members
-    .map((ids, g) => ({ group: g + 1, ids: ids.filter((_, i) => i % Math.ceil(ids.length / 4001) === 0), size: ids.length }))
-    .filter(({ ids }) => ids.length > 2)
-    .sort((a, b) => b.size - a.size)
-    .map(({ group, ids }) => ({
-      group, x: middle(ids.map((i) => data.x[i])), y: middle(ids.map((i) => data.y[i])),
-    }));
+  const around = [-65, -64, -63, -1, 0, 1, 63, 64, 65];
+  const places = cells.flatMap((group, g) => {
+    let best = [0, 0, 0];
+    for (const cell of group.keys()) {
+      const near = around.map((step) => group.get(cell + step)).filter(Boolean);
+      const sums = [0, 1, 2].map((k) => near.reduce((sum, part) => sum + part[k], 0));
+      if (sums[0] > best[0]) best = sums;
+    }
+    const [count, x, y] = best;
+    return count > 2 ? [{ group: g + 1, count, x: x / count, y: y / count }] : [];
+  });
+  return places.sort((a, b) => b.count - a.count);
 }
 
 // Return the items whose name holds a text, accents and case aside: best matches first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
+from softvec.names import Labels
 from softvec.names.align import align_labels, is_missing
-from softvec.plotting.map import natural_key
+from softvec.plotting.colours import natural_key
 from softvec.read.objects import frame_columns
 
 if TYPE_CHECKING:
@@ -44,23 +47,30 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     """
     rows, context = len(embedding), embedding.context_names
     if context is None:
-        return align_labels(labels, rows, embedding.names).tolist()
+        return _side(labels, embedding.names)
     index = getattr(labels, "index", None)
     numbered = index is None or callable(index) or type(index).__name__ == "RangeIndex"
     if not isinstance(labels, Mapping) and numbered:
         values = _as_list(labels)
         first = values[:rows] if len(values) == rows + len(context) else values
         rest = values[rows:] or [None] * len(context)
-        return align_labels(_objects(first), rows, embedding.names).tolist() + rest
+        return _side(_objects(first), embedding.names) + rest
     sides: list[list[Any]] = []
     for names in (embedding.names, context):
         try:
-            sides.append(align_labels(labels, len(names), names).tolist())
+            sides.append(_side(labels, names))
         except InputError:  # none of this side
             sides.append([None] * len(names))
     if all(label is None for label in sides[0] + sides[1]):
-        align_labels(labels, rows, embedding.names)  # says what is wrong
+        _side(labels, embedding.names)  # says what is wrong
     return sides[0] + sides[1]
+
+
+def _side(labels: Any, names: Labels) -> list[Any]:
+    aligned = align_labels(labels, len(names), names)
+    if aligned.ndim != 1:
+        raise InputError(f"labels have shape {aligned.shape}; expected one for each item")
+    return aligned.tolist()
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -112,6 +122,8 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
         keys = index.tolist()
     elif "name" in columns:
         keys = _as_list(columns.pop("name"))
+    if keys is not None:
+        _check_keys(keys, embedding)
     made = []
     for name, values in columns.items():
         entries = _as_list(values)
@@ -122,6 +134,17 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
             raise InputError(f"metadata column {name!r}: {error}") from error
         made.append(_column_of(shorten(str(name)), aligned))
     return made
+
+
+def _check_keys(keys: list[Any], embedding: Embedding) -> None:
+    if len(set(keys)) < len(keys):
+        seen: set[Any] = set()
+        twice = next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise InputError(f"metadata has the name {twice!r} more than once; expected one line for each item")
+    known = set(map(str, all_names(embedding)))
+    lost = sum(str(key) not in known for key in keys)
+    if 0 < lost < len(keys):
+        warnings.warn(f"{counted(lost, 'line')} of metadata without a vector", stacklevel=5)
 
 
 def _as_list(values: Any) -> list[Any]:

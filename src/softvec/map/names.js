@@ -2,6 +2,7 @@
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 const GROUP_FONT = "600 14px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+const CLOSE = 6; // zoom from which names that are only the numbers of rows are written
 const TRIED = 6000; // names tried for one picture, at most
 
 class NamePlacer {
@@ -29,6 +30,7 @@ class NamePlacer {
     for (const id of app.pinned()) this.tryName(id, placed, true);
     if (!app.state.names) return placed;
     for (const group of app.groupCentres()) this.tryGroup(group, placed);
+    if (app.data.numbered && app.view.zoom < CLOSE) return placed;
     const groups = placed.length;
     const most = this.most();
     let tried = 0;

@@ -86,6 +86,18 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
     return _from_text(text_lines(file), names, path)
 
 
+def read_values(path: str | os.PathLike[str], names: Labels) -> list[Any] | None:
+    """Read numbers with decimals, one for each of ``names``, from an ``.npy`` file; None for other files."""
+    file = Path(path)
+    if file.suffix != ".npy" or not file.is_file():
+        return None
+    array = _load(file)
+    if array.ndim != 1 or array.dtype.kind != "f" or not (array != np.round(array))[np.isfinite(array)].any():
+        return None
+    values: list[Any] = align_labels(array, len(names), names, from_file=True).tolist()
+    return values
+
+
 def _load(file: Path) -> Any:
     with reading(str(file), "file of labels"), open(file, "rb") as stream:
         size = length_of(stream)
@@ -96,7 +108,7 @@ def _load(file: Path) -> Any:
 
 def _from_array(array: Any, names: Labels, path: Any) -> Groups:
     n = len(names)
-    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUSO":  # O: lines of a text
         raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     try:
         aligned = align_labels(array, n, names, from_file=True)
