@@ -103,7 +103,7 @@ def mistake(folder, capsys):
         (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
         (
             ["embed", "c.txt", "--kind", "temporal", "--set", "window=x"],
-            "window is 'x'; expected a number",
+            "window is 'x'; expected a length of time",
         ),
         (
             ["embed", "f.npy", "--set", "n_neighbors=x"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.dates import to_dates
 from softvec.core.errors import InputError
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 
@@ -166,8 +167,10 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
         return None, None
+    moments = [name[1] for name in names]  # type: ignore[index]
+    dates = to_dates(moments)
     try:
-        values = np.array([float(name[1]) for name in names])  # type: ignore[index]
+        values = dates.astype(np.int64) / 1e6 if dates is not None else np.array([float(t) for t in moments])
     except (TypeError, ValueError):
         return None, None
     items: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""The loss at each epoch, and histograms of similarities."""
+"""The loss at each epoch, histograms of similarities, and the curve of an epidemic."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.evaluate import EpidemicPrediction
 
 SIZE = (4.0, 2.8)  # inches
 
@@ -66,6 +67,41 @@ def _history(history: Any) -> tuple[list[float], list[float]]:
     if not known:
         raise InputError("there is no history of losses to draw: the embedding was not fitted by softvec")
     return [float(e) for e, _ in known], [float(v) for _, v in known]
+
+
+def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: Axes = None) -> Axes:
+    """Draw the expected number of infected people over time, with its band.
+
+    Parameters
+    ----------
+    result : EpidemicPrediction
+        Of :func:`softvec.evaluate.predict_epidemic`.
+    """
+    times, expected, low, high = result.curve
+    plt = pyplot()
+    axes = axes_of(ax, (5.0, 3.0))
+    with plt.rc_context(STYLE):
+        band = f"{result.level:.0%} band"
+        axes.fill_between(times, low, high, color=PALETTE[0], alpha=0.25, linewidth=0, label=band)
+        axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
+        axes.set(ylabel="infected people", ylim=(0, None))
+        if times.dtype.kind == "M":
+            locator = axes.xaxis.get_major_locator()
+            axes.xaxis.set_major_formatter(_dates_module().ConciseDateFormatter(locator))
+        else:
+            axes.set_xlabel("time")
+        axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="best")
+        if title:
+            axes.set_title(title)
+    return axes
+
+
+def _dates_module() -> Any:
+    import matplotlib.dates
+
+    return matplotlib.dates
 
 
 def plot_similarities(
