@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble, check_weighted
+from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError

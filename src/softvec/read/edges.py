@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
 from softvec.core.threads import Workers
 from softvec.names import Labels
 from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
