@@ -115,8 +115,9 @@ def _windows(
         )
     if window is None:
         return _some_windows(times, n_windows, equal)
-    if not isinstance(window, int | float | np.number) or not window > 0:
-        raise InputError(f"window is {window!r}; it must be a positive length of time")
+    if not isinstance(window, int | float | np.number):
+        raise InputError.of("window", window, "a number above 0")
+    number("window", window, above=0)
     return _equal_windows(times, times.min(), window, str(window))
 
 
