@@ -118,7 +118,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths(), stacklevel=5)
+        X, fits = views.fit_views(A, settings, seed, self._lengths())
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",

@@ -50,9 +50,7 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
     return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
 
 
-def fit_views(
-    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, stacklevel: int = 2
-) -> tuple[Array, list[Fit]]:
+def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array) -> tuple[Array, list[Fit]]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -82,7 +80,7 @@ def fit_views(
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, stacklevel=stacklevel + 1)
+        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False)
         half = result.state.X.astype(np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
