@@ -18,10 +18,14 @@ def convert(
     target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
     format: VectorFormat = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output; by default told by its extension.")
+        str | None, typer.Option("--to", help="Format of the output (default: by its extension).")
     ] = None,
     side: Annotated[
-        str | None, typer.Option("--side", help="Of a two-sided embedding: rows or context.")
+        str | None,
+        typer.Option(
+            "--side",
+            help="Of a two-sided embedding: rows or context (default: both, where the format holds both).",
+        ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
