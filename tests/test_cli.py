@@ -252,7 +252,8 @@ def test_convert_and_info(call, vectors, folder):
     assert call("convert", vectors, "-", "--to", "word2vec").startswith("40 8\n")
     known = json.loads(call("info", vectors, "--json"))
     assert known["vectors"] == 40
-    assert known["loss"] == 2.0
+    assert known["approximated_loss"] == 2.0
+    assert known["loss"] is None
     assert known["data"] == "40 nodes"
     assert "40 nodes" in call("info", vectors)
 

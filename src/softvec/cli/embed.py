@@ -11,7 +11,16 @@ import typer
 from softvec.cli import reading
 from softvec.cli.fitting import PANEL as FIT
 from softvec.cli.fitting import check_fit_options, with_fit_flags
-from softvec.cli.options import Json, Quiet, Seed, Threads, check_target, load, output_beside, parse_settings
+from softvec.cli.options import (
+    FreshSeed,
+    Json,
+    Quiet,
+    Threads,
+    check_target,
+    load,
+    output_beside,
+    parse_settings,
+)
 from softvec.cli.report import report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
 
@@ -84,7 +93,7 @@ def embed(
             min=1,
         ),
     ] = 1,
-    random_state: Seed = None,
+    random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
         str | None, typer.Option("--format", help="Format of the output (default: by its extension).")

@@ -88,21 +88,24 @@ def info(
 
 
 def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
+    from softvec.cli.report import mapping, measured_loss
+
     record = dict(emb.provenance)
-    history = record.get("history") or {}
-    losses = history.get("loss") if isinstance(history, dict) else None
-    data = record.get("data") if isinstance(record.get("data"), dict) else {}
+    data, history, view = (mapping(record.get(key)) for key in ("data", "history", "view"))
     return {
         "holds": "vectors",
         "vectors": len(emb),
         "dimensions": emb.n_components,
         "names": [str(emb.names[i]) for i in range(min(5, len(emb)))],
         "context_vectors": None if emb.context_vectors is None else len(emb.context_vectors),
-        "data": data.get("summary"),  # type: ignore[union-attr]
-        "source": data.get("source"),  # type: ignore[union-attr]
+        "data": data.get("summary"),
+        "source": data.get("source"),
+        "view": f"{view['chosen']} ({view['why']})" if {"chosen", "why"} <= set(view) else None,
+        "mean_neighbours": data.get("mean_neighbours"),
         "parameters": record.get("parameters"),
-        "epochs": len(losses) if losses else None,
-        "loss": losses[-1] if losses else None,
+        "epochs": len(history.get("loss") or []) or None,
+        **measured_loss(record),
+        "softmax": record.get("softmax"),
         "diagnosis": record.get("diagnosis"),
         "stability": record.get("stability"),
         "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,

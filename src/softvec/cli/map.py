@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.options import (
+    Json,
+    Quiet,
+    Seed,
+    VectorFormat,
+    Vectors,
+    check_target,
+    load,
+    output_beside,
+)
 from softvec.cli.terminal import Settings, print_json, say, working
 
 if TYPE_CHECKING:
@@ -55,7 +64,7 @@ def map(
     title: Annotated[str | None, typer.Option("--title", help="Title (default: the data's file).")] = None,
     theme: Annotated[str, typer.Option("--theme", help="Colours: auto, light or dark.")] = "auto",
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    seed: Seed = 0,
+    random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -82,7 +91,7 @@ def map(
     table = None if metadata is None else _read_table(metadata)
     write_map(
         emb, path, settings, labels=colours, metadata=table, edges=edges, method=method,
-        n_neighbors=n_neighbors, title=title, theme=theme, random_state=seed,
+        n_neighbors=n_neighbors, title=title, theme=theme, random_state=random_state,
     )  # fmt: skip
     if json and path != "-":  # standard output holds the page
         print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})

@@ -28,15 +28,16 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_silence_warnings, help="No output but results and errors.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+_MOST = 2**32 - 1  # what NumPy and scikit-learn both take
 Seed = Annotated[
+    int | None, typer.Option("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)
+]
+FreshSeed = Annotated[
     int | None,
     typer.Option(
-        "--seed",
-        help="Random seed: same seed, same result (default: a new one each time).",
-        min=0,
-        max=2**32 - 1,
+        "--seed", help="Random seed: same seed, same result (default: a new one).", min=0, max=_MOST
     ),
-]  # what NumPy and scikit-learn both take
+]
 Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads (default: all cores).", min=1)]
 Vectors = Annotated[
     str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")

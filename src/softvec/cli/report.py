@@ -42,8 +42,8 @@ def measured_loss(record: dict[str, Any]) -> dict[str, Any]:
     >>> measured_loss({"history": {"loss": [3.5, 2.5]}, "diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     {'loss': 2.75, 'loss_rows': 40, 'approximated_loss': 2.5}
     """
-    softmax, diagnosis = _mapping(record, "softmax"), _mapping(record, "diagnosis")
-    losses = _mapping(record, "history").get("loss") or [None]
+    softmax, diagnosis, history = (mapping(record.get(key)) for key in ("softmax", "diagnosis", "history"))
+    losses = history.get("loss") or [None]
     values: dict[str, Any] = {"loss": None, "loss_rows": None}
     if {"cross_entropy", "n_rows", "nats_gained"} <= set(softmax):
         values = {
@@ -79,8 +79,8 @@ def loss_line(record: dict[str, Any]) -> str:
     )
 
 
-def _mapping(record: dict[str, Any], key: str) -> dict[str, Any]:
-    value = record.get(key)
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a part of a record, or nothing where a file holds something else there."""
     return value if isinstance(value, dict) else {}
 
 
