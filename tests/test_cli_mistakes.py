@@ -103,7 +103,7 @@ def mistake(folder, capsys):
         (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
         (
             ["embed", "c.txt", "--kind", "temporal", "--set", "window=x"],
-            "window is 'x'; expected a number",
+            "window is 'x'; expected a length of time",
         ),
         (
             ["embed", "f.npy", "--set", "n_neighbors=x"],
@@ -118,6 +118,11 @@ def mistake(folder, capsys):
         (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
+        (["plot", "v.svec", "--size", "7by5"], "--size is '7by5'; expected width x height in inches"),
+        (["plot", "v.svec", "--size", "0x5"], "of 1 to 100 inches"),
+        (["plot", "v.svec", "--dpi", "5"], "--dpi"),
+        (["plot", "v.svec", "--kind", "loss", "--edges", "e.txt"], "--edges are drawn on a map"),
+        (["plot", "v.svec", "--edges", "nosuch.txt"], "nosuch.txt"),
         (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
         (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),

@@ -108,7 +108,7 @@ class Affinity:
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """How much stands behind each row: its word count, or its row sum before normalisation."""
+        """Size of each row: its word count, or its row sum before normalisation."""
         if self.frequency is not None:
             return np.asarray(self.frequency, dtype=np.float64)
         if self.counts is None:

@@ -11,10 +11,9 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.corpus import Corpus
-from softvec.affinity.kinds import KINDS, Defaults, check_options
+from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
 from softvec.affinity.relations import is_edge_array
 from softvec.affinity.temporal import Contacts
-from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option, guess
 from softvec.names import Labels
 from softvec.operators import Operator
@@ -26,7 +25,7 @@ from softvec.read.kinds import guess_kind
 def from_object(
     data: Any, *, kind: str | None = None, defaults: Defaults | None = None, **options: Any
 ) -> Affinity:
-    """Build an affinity from whatever data is.
+    """Build an affinity from an object of any kind.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def from_object(
     if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:
         data = data.reset_index(name=data.name or "weight")  # a Series of pairs, as groupby leaves it
     data = frames.in_memory(data)
-    kind = _guess(data, options) if kind is None else str(choice("kind", kind, KINDS))
+    kind = _guess(data, options) if kind is None else check_kind(kind)
     options = {**(defaults or {}).get(kind, {}), **options}
     check_options(kind, options)
     return KINDS[kind].build(data, **options)

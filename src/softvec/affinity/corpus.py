@@ -203,7 +203,7 @@ def cooccurrence(
     dangling: str = "zero",
     n_jobs: int | None = None,
 ) -> Affinity:
-    """Build P from text: how often words stand near each other.
+    """Build P from text: how often words occur near each other.
 
     Parameters
     ----------

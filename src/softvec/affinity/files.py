@@ -10,7 +10,7 @@ from typing import Any
 from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
-from softvec.affinity.kinds import KINDS, Defaults, check_options, kind_of_options
+from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError, Option
 from softvec.read.contents import read_anndata, read_temporal_edges
@@ -31,7 +31,7 @@ def read(
     ----------
     where : path, "-" or binary file
         The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
-        are seen through. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
+        are decompressed. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
         corpus, one text file a document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         What the data is. Default: a matrix or a list of edges is a graph, a table with a time column is
@@ -52,7 +52,7 @@ def read(
     <Affinity from graph: 3 nodes, 2 edges, undirected, unweighted>
     """
     if kind is not None:
-        choice("kind", kind, KINDS)
+        check_kind(kind)
     if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
         if kind not in (None, "corpus"):
             raise InputError(
@@ -183,7 +183,7 @@ def read_contacts(where: Any, **options: Any) -> Edges:
 
 
 def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", **options: Any) -> Affinity:
-    """Read text and count which words stand near each other.
+    """Read text and count which words occur near each other.
 
     Parameters
     ----------

@@ -32,8 +32,6 @@ class Kind:
         Makes an :class:`Affinity` of an object; its other parameters are the options of this kind.
     accepts : str
         What such data is, in a few words.
-    guess : str
-        Which data is taken for this kind where the user does not name one; empty for none.
     reader : str
         The function of :mod:`softvec.read.contents` that reads such data from an opened file, loaded when
         first used; empty for text, which is streamed.
@@ -41,7 +39,6 @@ class Kind:
 
     build: Callable[..., Affinity]
     accepts: str
-    guess: str = ""
     reader: str = "read_contents"
 
     def read(self, opened: Opened, variable: str | None = None) -> Edges | Graph:
@@ -55,20 +52,24 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "graph": Kind(random_walk, "nodes and edges", "a list of edges, a square matrix, a graph object"),
-    "pairs": Kind(pairs, "pairs in which a pair listed twice counts twice"),
-    "bipartite": Kind(
-        bipartite, "two kinds of items", "a rectangular matrix of counts, columns named like users and items"
-    ),
-    "temporal": Kind(
-        supra_adjacency, "contacts in time (t i j)", "a table with a time column", "read_temporal_edges"
-    ),
-    "corpus": Kind(cooccurrence, "text", "lines of words, a folder of texts, a list of texts", ""),
-    "features": Kind(neighbors, "rows of numbers", "a rectangular table of decimals", "read_features"),
-    "dense": Kind(from_dense, "a dense non-negative matrix P", "", "read_dense"),
+    "graph": Kind(random_walk, "nodes and edges"),
+    "pairs": Kind(pairs, "pairs that may repeat"),
+    "bipartite": Kind(bipartite, "two kinds of items"),
+    "temporal": Kind(supra_adjacency, "contacts in time", "read_temporal_edges"),
+    "corpus": Kind(cooccurrence, "text", ""),
+    "features": Kind(neighbors, "feature vectors", "read_features"),
+    "dense": Kind(from_dense, "a dense matrix of affinities", "read_dense"),
 }
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
+
+
+def check_kind(kind: str) -> str:
+    """Return ``kind`` if there is such a kind of data."""
+    if kind not in KINDS:
+        listed = ", ".join(f"{name} ({row.accepts})" for name, row in KINDS.items())
+        raise InputError.of("kind", kind, f"one of {listed}")
+    return kind
 
 
 def kind_of_options(options: Iterable[str]) -> str | None:

@@ -121,7 +121,7 @@ def embed(
 
       softvec embed sales.csv -k bipartite --columns user,item
 
-      softvec embed contacts.dat -k temporal --window 900
+      softvec embed contacts.csv -k temporal --window 15min
 
       softvec embed edges_of_today.txt --init edges.svec
 

@@ -105,7 +105,8 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
         "parameters": record.get("parameters"),
         "epochs": len(history.get("loss") or []) or None,
         **measured_loss(record),
-        "softmax": record.get("softmax"),
+        "softmax": {key: value for key, value in mapping(record.get("softmax")).items() if key != "weights"}
+        or None,  # weights: one for each coordinate
         "diagnosis": record.get("diagnosis"),
         "stability": record.get("stability"),
         "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,

@@ -13,7 +13,11 @@ from softvec.cli.terminal import note
 from softvec.core.errors import NAME_ONLY, AdviceWarning, InputError, Message, Option
 
 # Flags that set an option of the library to one value.
-_ONE_VALUE = {("symmetric", False): "--two-sided", ("check_memory", False): "--force"}
+_ONE_VALUE = {
+    ("symmetric", False): "--two-sided",
+    ("check_memory", False): "--force",
+    ("everyone", False): "--active-only",
+}
 
 
 class FlagCommand(TyperCommand):

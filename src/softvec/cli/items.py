@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from softvec.cli.options import (
     parse_settings,
     plain_name,
     resolve,
+    write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
@@ -158,7 +159,8 @@ def predict(
         predicted = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
     rows = [(plain_name(name), label, probability) for name, label, probability in predicted]
     if output != "-":
-        _write_csv(output, rows)
+        header = ("name", "label", "probability")
+        write_csv(output, header, ((name, label, f"{p:.6g}") for name, label, p in rows))
     if json:
         listed = [dict(zip(("name", "label", "probability"), row)) for row in rows] if output == "-" else []
         shown = {"items": listed} if output == "-" else {"output": output, "items": len(rows)}
@@ -174,14 +176,3 @@ def predict(
         f"{len(rows):,} labels of {classes} from {predicted.n_labelled:,} known ones; cross-validated "
         f"accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
     )
-
-
-def _write_csv(path: str, rows: list[tuple[Any, Any, float]]) -> None:
-    import csv
-
-    from softvec.core.files import atomic_write
-
-    with atomic_write(path, "w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("name", "label", "probability"))
-        writer.writerows((name, label, f"{p:.6g}") for name, label, p in rows)

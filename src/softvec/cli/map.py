@@ -54,7 +54,9 @@ def map(
         str | None,
         typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown (default: none)."),
     ] = None,
-    method: Annotated[str, typer.Option("--method", help="Layout: auto, pca, tsne or umap.")] = "auto",
+    method: Annotated[
+        str, typer.Option("--method", help="Layout: auto, pca, tsne, opentsne or umap.")
+    ] = "auto",
     n_neighbors: Annotated[
         int | None,
         typer.Option(

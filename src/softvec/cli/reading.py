@@ -86,11 +86,12 @@ InputFormat = Annotated[
     ),
 ]
 Window = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         "--window",
         rich_help_panel=PANEL,
-        help="Text: words on each side (default: 5). Contacts: length of a window (default: none).",
+        help="Text: words on each side (default: 5). Contacts: length of a window, e.g. 900, or 15min of "
+        "dates (default: none).",
     ),
 ]
 MinCount = Annotated[
@@ -125,7 +126,7 @@ def reading_options(
     weight: str | None,
     columns: str | None,
     delimiter: str | None,
-    window: float | None,
+    window: str | None,
     **others: Any,
 ) -> dict[str, Any]:
     """Return the options that were given, as the library takes them."""
@@ -139,11 +140,18 @@ def reading_options(
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _window(value: float | None) -> float | None:
+def _window(text: str | None) -> float | str | None:
+    """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
+    from softvec.core.dates import duration
     from softvec.core.errors import InputError
 
-    if value is None:
+    if text is None:
         return None
+    try:
+        value = float(text)
+    except ValueError:
+        duration("--window", text)
+        return text
     if not 0 < value < float("inf"):
         raise InputError(f"--window is {value:g}; expected a number above 0")
     return int(value) if value == int(value) else value

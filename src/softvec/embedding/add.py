@@ -109,9 +109,8 @@ def calibrated_model(emb: Embedding) -> Model:
     if not softmax or emb.sizes is None:
         return fitted_model(emb)
     weights = base_measure(emb.sizes, softmax["popularity"])
-    sign = -1.0 if softmax["beta"] < 0 else 1.0  # below 0 where unlike items are linked
-    columns = emb.vectors if sign > 0 else -emb.vectors
-    return Model(columns, max(sign * softmax["beta"], 1e-6), "none", None, weights / weights.mean())
+    columns = emb.vectors * np.asarray(softmax["weights"], np.float32)
+    return Model(columns, 1.0, "none", None, weights / weights.mean())
 
 
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted
-from softvec.core.errors import InputError, Option
+from softvec.core.dates import parse as parse_dates
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
@@ -102,18 +103,23 @@ def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
 
 
 def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
-    """Return an Arrow column as numbers; dates become seconds since 1970."""
+    """Return an Arrow column as numbers; times that are dates as datetime64[us], in UTC if zoned."""
     import pyarrow as pa
 
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        micro = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return micro // 1_000_000 if np.all(micro % 1_000_000 == 0) else micro / 1e6
+        if role != "time":
+            raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
+        if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
+            guess(f"{where}: the times have the zone {kind.tz}; they are used in UTC")
+        return column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False).astype("datetime64[us]")
     if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        stamps = _stamps(column)
+        stamps = parse_dates(column)
         if stamps is not None:
+            if stamps.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
+                guess(f"{where}: the times have zones; they are used in UTC")
             return numbers(stamps, role, where)
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
@@ -127,18 +133,6 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)
     return values if role == "time" else values.astype(np.float64, copy=False)
-
-
-def _stamps(column: Any) -> Any:
-    """Return texts in ISO's form as time stamps, or None where they are something else."""
-    import pyarrow as pa
-
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:

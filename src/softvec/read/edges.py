@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
+from softvec.core.errors import InputError
 from softvec.core.threads import Workers
 from softvec.names import Labels
 from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
@@ -85,6 +86,9 @@ class EdgeBuilder:
                 times = None if times is None else times[keep]
             self._weights.add(weights)
         if times is not None:
+            before = self._times.parts[-1].dtype.kind if self._times.parts else times.dtype.kind
+            if (before == "M") != (times.dtype.kind == "M"):
+                raise InputError("the times are dates in some rows and numbers in others; write all as dates")
             self._times.add(times)
         for names, side in zip(self._names, sides):
             names.add(side)

@@ -101,7 +101,7 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
 
 
 def has_quotes(text: bytes, delimiter: int) -> bool:
-    """Whether a field somewhere in a text starts with a quote."""
+    """Whether any field of a text starts with a quote."""
     if delimiter == 0 or b'"' not in text:
         return False
     return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None

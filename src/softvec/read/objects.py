@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.names import Labels
@@ -240,19 +241,21 @@ def _py(name: Any) -> Any:
 
 
 def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray:
+    dates = to_dates([row[at] for row in items]) if role == "time" else None
+    if dates is not None:
+        return dates
     try:
         values = np.array([row[at] for row in items])
         if values.dtype.kind in "iu" and role == "time":
             return values
-        if values.dtype.kind == "M":
-            return values.astype("datetime64[us]").astype(np.int64) / 1e6
         return np.array([float(row[at]) for row in items])
     except (TypeError, ValueError):
+        dated = " or a date such as 2024-03-01T09:00" if role == "time" else ""
         for k, row in enumerate(items):
             try:
                 float(row[at])
             except (TypeError, ValueError):
-                raise InputError(f"item {done + k} is {row!r}; its {role} is not a number") from None
+                raise InputError(f"item {done + k} is {row!r}; its {role} is not a number{dated}") from None
         raise
 
 

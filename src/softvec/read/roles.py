@@ -55,12 +55,12 @@ class Column:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing stands in it."""
+        """Whether it holds no values."""
         return not any(value is not None and value != "" for value in self.values)
 
     @property
     def running(self) -> bool:
-        """Whether it counts its rows, from 0 or 1."""
+        """Whether it numbers the rows, from 0 or 1."""
         values = list(self.values)
         return self.whole and len(values) > 2 and values in (_count(values, 0), _count(values, 1))
 
@@ -359,7 +359,7 @@ def _judge_weight(layout: Layout, at: int) -> None:
         )
     elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
         layout.guesses.append(
-            Message(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is none")
+            Message(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
         )
 
 

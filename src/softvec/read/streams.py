@@ -29,7 +29,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BO
 
 @dataclass(frozen=True)
 class Source:
-    """A named, re-readable sequence of bytes; compression is seen through.
+    """A named source of bytes that can be read again, decompressed on the way.
 
     Attributes
     ----------
