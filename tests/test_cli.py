@@ -435,4 +435,4 @@ def test_normalizer(call, vectors):
     lines = call("normalizer", vectors, "-m", "GaussianMixture", "--clusters", 2, "-q").splitlines()
     assert lines[0].split("\t")[0] == "Exact"
     assert len(lines) == 3
-    assert "there are" in call("normalizer", vectors, "-m", "Nope", code=2)
+    assert "expected one of GaussianMixture, " in call("normalizer", vectors, "-m", "Nope", code=2)

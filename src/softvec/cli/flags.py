@@ -10,7 +10,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from softvec.cli.terminal import note
-from softvec.core.errors import NAME_ONLY, AdviceWarning, InputError, Message, Option
+from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
 
 # Flags that set an option of the library to one value.
 _ONE_VALUE = {
@@ -56,7 +56,7 @@ def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
             return str(whole)
         if option.name in flags:
             return _own_flag(flags[option.name], option.value)
-        if "--set" not in known or option.value is NAME_ONLY:
+        if "--set" not in known or option.value is NameOnly:
             return str(option)
         return f"--set {option.name}={_typed(option.value)}"
 
@@ -65,7 +65,7 @@ def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
 
 def _own_flag(parameter: Any, value: Any) -> str:
     flag = next(text for text in parameter.opts if text.startswith("--"))
-    if value is NAME_ONLY or value is ... or value is True:
+    if value is NameOnly or value is ... or value is True:
         return str(flag)
     if value is False:
         return str(parameter.secondary_opts[0])

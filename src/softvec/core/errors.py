@@ -12,7 +12,10 @@ from typing import Any
 
 # control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
 CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-NAME_ONLY: Any = object()
+
+
+class NameOnly:
+    """Stands for no value in an :class:`Option` that is only named; a class, so that errors can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,10 @@ class Option:
     """
 
     name: str
-    value: Any = NAME_ONLY
+    value: Any = NameOnly
 
     def __str__(self) -> str:
-        if self.value is NAME_ONLY:
+        if self.value is NameOnly:
             return self.name
         return f"{self.name}=" if self.value is ... else f"{self.name}={self.value!r}"
 
