@@ -74,7 +74,7 @@ def mistake(folder, capsys):
         (["similarity", "v.svec", "ann"], "two by two"),
         (["similarity", "v.svec"], "no names"),
         (["similarity", "v.svec", "--pairs", "none.txt"], "none.txt"),
-        (["communities", "v.svec", "-k", "50"], "n_clusters is 50"),
+        (["communities", "v.svec", "-k", "50"], "--number is 50"),
         (["evaluate", "v.svec", "none.txt"], "none.txt: no such file"),
         (["evaluate", "v.svec", "empty.txt"], "is empty"),
         (["evaluate", "v.svec", "two.npy"], "2 labels for 3 vectors"),
@@ -126,6 +126,22 @@ def mistake(folder, capsys):
         (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
         (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),
+        (["embed", "negative.txt"], "or --set negative=abs"),
+        (["embed", "e.txt", "--beta", "-1"], "--beta is -1.0; expected a number above 0"),
+        (["embed", "e.txt", "--epochs", "-1"], "--epochs is -1; expected an integer of at least 0"),
+        (["embed", "e.txt", "--gradient", "nope"], "--gradient is 'nope'; expected one of row, paper, full"),
+        (["embed", "e.txt", "--view", "nope"], "--view is 'nope'; expected one of auto, walk, fused"),
+        (
+            ["embed", "e.txt", "--view", "fused", "-w", "2"],
+            "--view fused has walks of its own; leave out --walk",
+        ),
+        (["embed", "lines.txt"], "--input-format adjlist or --kind corpus"),
+        (
+            ["embed", "twice.txt", "--set", "duplicates=error"],
+            "--set duplicates=sum or --set duplicates=merge",
+        ),
+        (["embed", "comments.txt"], "--set comment=null reads them"),
+        (["add", "v.svec", "e.txt"], "pass --set beta=..."),
         (["demo", "-o", "e.txt"], "e.txt is a file"),
     ],
 )
@@ -140,6 +156,9 @@ def test_mistakes(mistake, folder, arguments, expected):
     (folder / "latin.txt").write_bytes("caf\xe9 b\nb c\n".encode("latin-1"))
     (folder / "negative.txt").write_text("a b 1\nb c -2\n")
     (folder / "loops.txt").write_text("a a\n")
+    (folder / "lines.txt").write_text("a b c\nb a c d\nc a\nd b\n")
+    (folder / "twice.txt").write_text("a b\na b\nb c\n")
+    (folder / "comments.txt").write_text("# a b\n")
     np.save("f.npy", np.linspace(-1, 1, 40).reshape(10, 4))
     (folder / "l.txt").write_text("ann x\nbob y\n")
     (folder / "other.txt").write_text("zoe x\nyan y\n")

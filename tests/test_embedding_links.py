@@ -125,7 +125,7 @@ def test_same_for_any_number_of_threads(graph, emb, monkeypatch):
 
 
 def test_what_is_said(emb):
-    with pytest.warns(UserWarning, match="exclude=graph"):
+    with pytest.warns(UserWarning, match="pass exclude="):
         assert len(emb.links(5)) == 5
     with pytest.raises(InputError, match="no known pair"):
         emb.links(5, exclude=[("x", "y")])

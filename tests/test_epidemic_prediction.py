@@ -238,7 +238,7 @@ def test_mistakes_are_said_with_their_remedy(observations, message):
 
 
 def test_other_vectors_are_refused():
-    with pytest.raises(InputError, match="kind='temporal'"):
+    with pytest.raises(InputError, match="as temporal data"):
         predict_epidemic(Embedding(np.eye(2), ["a", "b"]), [1, 0])
 
 

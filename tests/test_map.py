@@ -298,7 +298,7 @@ def test_neighbours_by_size(monkeypatch):
     monkeypatch.setattr(content, "AUTO_NEIGHBORS", 3)
     made = Embedding(np.eye(4)).map(coordinates=np.zeros((4, 2))).content
     assert made.neighbours == []
-    assert "n_neighbors=10" in made.notes[0]
+    assert "n_neighbors=10" in str(made.notes[0])
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from softvec.affinity.convert import from_object
 from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import integer
-from softvec.core.errors import InputError, did_you_mean
+from softvec.core.errors import InputError, Option, did_you_mean
 from softvec.embedding import Embedding
+from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
 from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import recipe_of
@@ -105,9 +106,8 @@ def embed(
     fit = {name: given.pop(name) for name in FIT_OPTIONS if name in given}
     if isinstance(fit.get("init"), Embedding):
         walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
-    own_walk = walk_length is not None or "length" in given or isinstance(data, Affinity)
-    if own_walk and fit.setdefault("view", "walk") == "fused":
-        raise InputError("view='fused' has walks of its own; leave out walk_length")
+    if walk_length is not None or "length" in given or isinstance(data, Affinity):
+        one_view_for_own_walk(fit)
     affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
     ready = time.perf_counter()
     emb = embed_affinity(
@@ -124,6 +124,14 @@ def embed(
         **fit,
     )
     return emb
+
+
+def one_view_for_own_walk(fit: dict[str, Any]) -> None:
+    """Ask for one fit where the walk is given: several views have walks of their own."""
+    view = fit.get("view", "auto")
+    if view == "fused":
+        raise InputError(Option("view", "fused"), " has walks of its own; leave out ", Option("walk_length"))
+    fit["view"] = "walk" if view == "auto" else view
 
 
 def to_affinity(
@@ -170,6 +178,7 @@ def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int |
     made = init.provenance.get("data") or {}
     length = (made.get("options") or {}).get("length")
     own = isinstance(data, Affinity) or "length" in options or init.two_sided
+    own = own or recorded(init, "parameters").get("view") == "fused"  # walks of its own, fitted anew
     return None if own or length is None else int(length)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.checks import choice
-from softvec.core.errors import InputError
+from softvec.core.errors import AdviceWarning, InputError, Option
 from softvec.core.threads import one_blas_thread, workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
@@ -53,20 +53,20 @@ class Job:
         self.turned_to = None
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
+            text = "init has several views, which are fitted anew and then aligned with it; "
             warnings.warn(
-                "init has several views, which are fitted anew and then aligned with it; view='walk' goes on "
-                "from the vectors",
-                stacklevel=4,
+                AdviceWarning(text, Option("view", "walk"), " goes on from the vectors"), stacklevel=4
             )
             self.turned_to, self.old, old = old, None, None
         if old is not None:
             n_components = _same_components(n_components, old)
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
             fit = {**_UPDATE, **continued(old), **fit}
-        self.view = _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit)
+        dimensions = N_COMPONENTS if n_components is None else n_components
+        self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit)
         fit.pop("view", None)
         fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity.kind, affinity.counts), **fit}
-        self.n_components = N_COMPONENTS if n_components is None else n_components
+        self.n_components = dimensions
         self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
@@ -103,6 +103,7 @@ class Job:
                 "softvec": __version__,
                 "data": self.data(),
                 "parameters": parameters,
+                "view": {"chosen": self.view, "why": self.view_reason},
                 "history": {key: values.tolist() for key, values in found.history.items()},
                 "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
                 "softmax": self._softmax(found.state.X, found.state.Y, found.seed),
@@ -139,6 +140,7 @@ class Job:
                 "softvec": __version__,
                 "data": self.data(),
                 "parameters": parameters,
+                "view": {"chosen": self.view, "why": self.view_reason},
                 "history": {key: values.tolist() for key, values in history.items()},
                 "diagnosis": None,
                 "softmax": self._softmax(X, None, seed),
@@ -200,8 +202,10 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
     return old.n_components
 
 
-def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]) -> str:
-    """Return "walk" for one fit, "fused" for several views of a graph.
+def _choose_view(
+    affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]
+) -> tuple[str, str]:
+    """Return "walk" for one fit or "fused" for several views of a graph, and why.
 
     An option that only a single fit has asks for the walk; so does a sparse graph, or a directed one.
     """
@@ -209,19 +213,22 @@ def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, f
     given = [name for name in _ONE_FIT if name in fit]
     reason = ""
     if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
-        reason = f"it is for graphs, and this is {affinity.kind} data"
+        reason = f"fused views are for graphs, and this is {affinity.kind} data"
     elif affinity.directed or fit.get("symmetric", True) is False:
-        reason = "it is for undirected graphs with one set of vectors"
+        reason = "fused views are for undirected graphs with one set of vectors"
     elif given or old is not None:
-        reason = f"it has settings of its own; leave out {', '.join(given) or 'init'}"
+        reason = f"fused views have settings of their own; leave out {', '.join(given) or 'init'}"
     elif n_components < 8:
-        reason = "it needs at least 8 dimensions"
+        reason = "fused views need at least 8 dimensions"
     elif not _even_weights(affinity.counts):
-        reason = "its weights differ by too many orders of magnitude"
+        reason = "fused views need weights that differ by fewer orders of magnitude"
     if view == "fused" and reason:
-        raise InputError(f"view='fused' cannot be used here: {reason}")
-    dense = not reason and mean_neighbours(affinity.counts) >= DENSE  # type: ignore[arg-type]
-    return "fused" if view == "fused" or (view == "auto" and dense) else "walk"
+        raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
+    if view != "auto" or reason:
+        return ("fused" if view == "fused" else "walk"), reason or "asked for"
+    mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
+    bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
+    return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"
 
 
 def _even_weights(counts: Any) -> bool:
@@ -234,7 +241,8 @@ def _even_weights(counts: Any) -> bool:
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
     """Return how many epochs a fit with these options takes."""
     old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
-    if _choose_view(affinity, N_COMPONENTS if n_components is None else n_components, old, fit) == "fused":
+    dimensions = N_COMPONENTS if n_components is None else n_components
+    if _choose_view(affinity, dimensions, old, fit)[0] == "fused":
         return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
     return int({**fit_defaults(affinity.kind, affinity.counts), **update, **fit}["n_epochs"])

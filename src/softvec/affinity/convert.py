@@ -14,7 +14,7 @@ from softvec.affinity.corpus import Corpus
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
 from softvec.affinity.relations import is_edge_array
 from softvec.affinity.temporal import Contacts
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.names import Labels
 from softvec.operators import Operator
 from softvec.read import frames, objects
@@ -92,12 +92,15 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
         if options.get("key") is not None:
             return "graph"
         graph = "connectivities" in (getattr(data, "obsp", None) or {})
-        guess(
-            "the AnnData is read as the graph obsp['connectivities']; key= names another, kind='features' "
-            "takes X"
-            if graph
-            else "the AnnData is read as the features X; kind='bipartite' takes X as counts"
-        )
+        if graph:
+            guess(
+                "the AnnData is read as the graph obsp['connectivities']; ",
+                Option("key", ...), " names another, ", Option("kind", "features"), " takes X",
+            )  # fmt: skip
+        else:
+            guess(
+                "the AnnData is read as the features X; ", Option("kind", "bipartite"), " takes X as counts"
+            )
         return "graph" if graph else "features"
     if isinstance(data, list | tuple) and data and isinstance(data[0], str):
         return "corpus"

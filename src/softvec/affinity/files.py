@@ -12,7 +12,7 @@ from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
 from softvec.core.checks import choice, counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.read.contents import read_anndata, read_temporal_edges
 from softvec.read.detect import detect
 from softvec.read.edges import Edges
@@ -109,7 +109,9 @@ def _kind_of_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> str:
     """Return the kind by which a matrix is built: a rectangular one has two kinds of items."""
     shape = data.matrix.shape
     if opened.kind == "pairs":
-        raise InputError(f"{opened.name} is a matrix, not a list of pairs; read it with kind='graph'")
+        raise InputError(
+            f"{opened.name} is a matrix, not a list of pairs; read it with ", Option("kind", "graph")
+        )
     if opened.kind != "graph" or shape[0] == shape[1]:
         return opened.kind
     for key in ("directed", "self_loops", "length"):

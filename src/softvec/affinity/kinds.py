@@ -14,7 +14,7 @@ from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
 from softvec.affinity.relations import bipartite, pairs, random_walk
 from softvec.affinity.temporal import supra_adjacency
-from softvec.core.errors import InputError, did_you_mean
+from softvec.core.errors import InputError, Message, Option, did_you_mean
 from softvec.read.edges import Edges
 from softvec.read.objects import Graph
 from softvec.read.opened import Opened
@@ -92,11 +92,12 @@ def check_options(kind: str, options: Iterable[str], data: str = "") -> None:
     unknown = [name for name in options if name not in known]
     if not unknown:
         return
-    hint = did_you_mean(unknown[0], known)
+    hint: Message = Message(did_you_mean(unknown[0], known))
     if elsewhere := takes(unknown[0]):
-        hint = f"; if this is {' or '.join(elsewhere)} data, say so with kind="
+        hint = Message(f"; if this is {' or '.join(elsewhere)} data, say so with ", Option("kind", ...))
     several = "s" * (len(unknown) > 1)
     raise InputError(
         f"unknown option{several} {', '.join(map(repr, unknown))} for {data or kind} data; expected one of "
-        f"{', '.join(known)}{hint}"
+        f"{', '.join(known)}",
+        hint,
     )

@@ -34,13 +34,10 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     from softvec.cli.app import app
-    from softvec.cli.options import typed_here
-    from softvec.cli.terminal import note
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(typed_here(str(message)))
         code = app(arguments, prog_name="softvec", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:  # how typer reports Ctrl-C

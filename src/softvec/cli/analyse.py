@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 
 def communities(
     vectors: Vectors,
-    number: Annotated[
-        int | None, typer.Option("-k", "--number", help="Number of communities (default: found).", min=1)
+    n_clusters: Annotated[
+        int | None, typer.Option("-k", "--number", help="Number of communities (default: detected).", min=1)
     ] = None,
     graph: Annotated[
-        str | None, typer.Option("--graph", help="Graph file, to report the modularity of the communities.")
+        str | None,
+        typer.Option("--graph", help="Graph file, for the modularity of the communities (default: none)."),
     ] = None,
     output: Annotated[
         str, typer.Option("-o", "--output", help="Lines of a name and its community; - is standard output.")
     ] = "-",
-    seed: Seed = 0,
+    random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -60,27 +61,27 @@ def communities(
     settings = Settings(quiet, json)
     check_target(output)
     emb = load(vectors, format, settings)
-    found = emb.cluster(number, random_state=seed, verbose=shows_progress(settings))
-    sizes = np.bincount(found[found >= 0]).tolist()
-    quality = {} if graph is None else {"modularity": _modularity(graph, emb, found, settings)}
+    groups = emb.cluster(n_clusters, random_state=random_state, verbose=shows_progress(settings))
+    sizes = np.bincount(groups[groups >= 0]).tolist()
+    quality = {} if graph is None else {"modularity": _modularity(graph, emb, groups, settings)}
     names = [plain_name(name) for name in emb]
     if output != "-":
         from softvec.core.files import atomic_write
 
         with atomic_write(output, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}\t{group}\n" for name, group in zip(names, found.tolist()))
+            file.writelines(f"{name}\t{group}\n" for name, group in zip(names, groups.tolist()))
     if json:
-        listed = {} if output != "-" else {"members": dict(zip(map(str, names), found.tolist()))}
+        listed = {} if output != "-" else {"members": dict(zip(map(str, names), groups.tolist()))}
         print_json({"communities": len(sizes), "sizes": sizes, **quality, "output": output, **listed})
         return
     if output == "-":
         sys.stdout.writelines(
-            f"{printable(str(name))}\t{group}\n" for name, group in zip(names, found.tolist())
+            f"{printable(str(name))}\t{group}\n" for name, group in zip(names, groups.tolist())
         )
     largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
-    groups = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
+    shown = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
     score = "".join(f", modularity {value:.4f}" for value in quality.values())
-    say(settings, groups + score + (f" -> {output}" if output != "-" else ""))
+    say(settings, shown + score + (f" -> {output}" if output != "-" else ""))
 
 
 def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> float:
@@ -114,13 +115,14 @@ def evaluate(
     vectors: Vectors,
     labels: Annotated[str, typer.Argument(help="Labels: text lines of name and label, .npy or .npz.")],
     ratio: Annotated[
-        list[float] | None, typer.Option("--ratio", help="Share of labelled items to train on.")
+        list[float] | None,
+        typer.Option("--ratio", help="Share of labelled items to train on (default: 0.5)."),
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
     c: Annotated[
         str, typer.Option("--C", help="Inverse regularisation; cv chooses it by cross-validation.")
     ] = "cv",
-    seed: Seed = 0,
+    random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -143,18 +145,25 @@ def evaluate(
     strength: float | str = c if c == "cv" else number_of("--C", c)
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
-            emb.vectors, target, ratios=tuple(ratio or (0.5,)), repeats=repeats, C=strength, random_state=seed
+            emb.vectors,
+            target,
+            ratios=tuple(ratio or (0.5,)),
+            repeats=repeats,
+            C=strength,
+            random_state=random_state,
         )
     rows: list[tuple[Any, ...]] = []
-    for share, one in scores.by_ratio.items():
-        for metric, value in one.mean.items():
-            rows.append((f"{metric.replace('_', ' ')}, {share:.0%} labelled", value, one.spread[metric]))
+    for share, score in scores.by_ratio.items():
+        for metric, value in score.mean.items():
+            rows.append((f"{metric.replace('_', ' ')}, {share:.0%} labelled", value, score.spread[metric]))
     result: dict[str, Any] = {"classification": scores.to_dict()}
     if not groups.multiple:
         with working(settings, "communities"):
-            found = tasks.communities(emb.vectors, groups.codes, random_state=seed)
-        result["communities"] = found.to_dict()
-        rows += [(f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()]
+            scored = tasks.communities(emb.vectors, groups.codes, random_state=random_state)
+        result["communities"] = scored.to_dict()
+        rows += [
+            (f"{metric}, k-means", value, scored.spread[metric]) for metric, value in scored.mean.items()
+        ]
     if json:
         print_json(result)
         return
@@ -168,31 +177,42 @@ def evaluate(
 def plot(
     vectors: Vectors,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg. Default: VECTORS.png.")
+        str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
     method: Annotated[
         str, typer.Option("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
     labels: Annotated[
-        str | None, typer.Option("--labels", help="File of labels or values for colours, or: clusters.")
+        str | None,
+        typer.Option("--labels", help="File of labels or values for colours, or: clusters (default: none)."),
     ] = None,
     values: Annotated[
         bool | None,
         typer.Option(
-            "--values/--groups", help="Labels are values with a colour bar, or groups.  [default: detected]"
+            "--values/--groups", help="Labels are values with a colour bar, or groups (default: detected)."
         ),
     ] = None,
     edges: Annotated[
-        str | None, typer.Option("--edges", metavar="FILE", help="Graph whose edges to draw as thin lines.")
+        str | None,
+        typer.Option(
+            "--edges", metavar="FILE", help="Graph whose edges to draw as thin lines (default: none)."
+        ),
     ] = None,
-    names: Annotated[int | None, typer.Option("--names", help="Names to write, at most.", min=0)] = None,
+    names: Annotated[
+        int | None, typer.Option("--names", help="Names to write, at most (default: as many as fit).", min=0)
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Draw only this many, the largest (or first).", min=1)
+        int | None, typer.Option("--limit", help="Items to draw, the largest or first (default: all).", min=1)
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the picture.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="Title of the picture (default: none).")
+    ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="WxH", help="Width and height in inches, such as 7x5.")
+        str | None,
+        typer.Option(
+            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: by the picture)."
+        ),
     ] = None,
     dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
     seed: Seed = 0,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from softvec.cli import analyse, demo, embed, epidemic, files, items, map, query, research
+from softvec.cli.flags import FlagCommand
 
 app = typer.Typer(
     name="softvec",
@@ -54,4 +55,4 @@ for _command, _panel in (
     (research.normalizer, "Research"),
     (research.paper, "Research"),
 ):
-    app.command(rich_help_panel=_panel)(_command)
+    app.command(cls=FlagCommand, rich_help_panel=_panel)(_command)

@@ -8,170 +8,100 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softvec.cli import reading
+from softvec.cli.fitting import PANEL as FIT
+from softvec.cli.fitting import check_fit_options, with_fit_flags
 from softvec.cli.options import (
+    FreshSeed,
     Json,
     Quiet,
-    Seed,
     Threads,
     check_target,
-    columns_of,
+    load,
     output_beside,
     parse_settings,
-    typed_here,
 )
-from softvec.cli.terminal import Settings, epoch_progress, gibibytes, print_json, say, seconds, working
+from softvec.cli.report import report
+from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
     from softvec.embedding import Embedding
 
-_DATA = "How to read the data"
-_FIT = "How to fit"
 
-
+@with_fit_flags
 def embed(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="File or folder of data, or - for standard input.")
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Vectors; the extension tells the format. Default: INPUT.svec."),
+        typer.Option("-o", "--output", help="Vectors; the extension is the format (default: INPUT.svec)."),
     ] = None,
     map_file: Annotated[
         str | None,
-        typer.Option("--map", metavar="FILE", help="Also write an interactive map: one .html file."),
+        typer.Option("--map", metavar="FILE", help="Interactive map, one .html file (default: none)."),
     ] = None,
-    dim: Annotated[
+    n_components: Annotated[
         int | None,
         typer.Option(
             "--dim", "--dimensions", "-d", help="Dimensions (default: 128, or those of --init).", min=1
         ),
     ] = None,
-    kind: Annotated[
+    kind: reading.Kind = None,
+    names: reading.Names = None,
+    directed: reading.Directed = None,
+    weighted: reading.Weighted = None,
+    weight: reading.Weight = None,
+    columns: reading.Columns = None,
+    delimiter: reading.Delimiter = None,
+    header: reading.Header = None,
+    format: reading.InputFormat = None,
+    window: reading.Window = None,
+    min_count: reading.MinCount = None,
+    walk_length: reading.WalkLength = None,
+    more: reading.More = None,
+    view: Annotated[
         str | None,
         typer.Option(
-            "--kind",
-            "-k",
-            rich_help_panel=_DATA,
-            help="graph, pairs, bipartite, temporal, corpus, features, dense; by default told from the file.",
+            "--view", rich_help_panel=FIT, help="Views of a graph: auto, walk or fused (default: auto)."
         ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option("--names", metavar="FILE", rich_help_panel=_DATA, help="Names of the rows, one a line."),
-    ] = None,
-    directed: Annotated[
-        bool | None,
-        typer.Option("--directed/--undirected", rich_help_panel=_DATA, help="Direction of edges."),
-    ] = None,
-    weighted: Annotated[
-        bool | None, typer.Option("--weighted/--unweighted", rich_help_panel=_DATA, help="Use the weights.")
-    ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            "--weight", metavar="COLUMN", rich_help_panel=_DATA, help="Column or attribute of the weights."
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", rich_help_panel=_DATA, help="Columns of a table, e.g. from,to,weight or 0,1."
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option("--delimiter", rich_help_panel=_DATA, help="Between columns; by default found."),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", rich_help_panel=_DATA, help="Whether line 1 is a header."),
-    ] = None,
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--input-format", rich_help_panel=_DATA, help="text, mtx, npz, npy, mat, parquet, graphml, ..."
-        ),
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "--window",
-            rich_help_panel=_DATA,
-            help="Text: words on each side. Contacts: length of a window, e.g. 900, or 15min of dates.",
-        ),
-    ] = None,
-    min_count: Annotated[
-        int | None, typer.Option("--min-count", rich_help_panel=_DATA, help="Text: leave out rarer words.")
-    ] = None,
-    walk_length: Annotated[
-        int | None,
-        typer.Option("--walk-length", "-w", rich_help_panel=_DATA, help="Steps of the random walk.", min=1),
-    ] = None,
-    more: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            rich_help_panel=_DATA,
-            help="Any other option of the reader or of the fit.",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            "--epochs",
-            rich_help_panel=_FIT,
-            help="Passes over the data; by default 20 for graphs, else 30.",
-            min=0,
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None, typer.Option("--beta", rich_help_panel=_FIT, help="Inverse temperature.")
-    ] = None,
-    learning_rate: Annotated[float | None, typer.Option("--learning-rate", rich_help_panel=_FIT)] = None,
-    gradient: Annotated[
-        str | None, typer.Option("--gradient", rich_help_panel=_FIT, help="row, paper or full.")
-    ] = None,
-    clusters: Annotated[
-        int | None, typer.Option("--clusters", rich_help_panel=_FIT, help="Classes of the normaliser.", min=1)
     ] = None,
     two_sided: Annotated[
-        bool, typer.Option("--two-sided", rich_help_panel=_FIT, help="Separate vectors for columns.")
+        bool,
+        typer.Option(
+            "--two-sided",
+            rich_help_panel=FIT,
+            help="Separate vectors for columns (default: where rows and columns are of two kinds).",
+        ),
     ] = False,
     init: Annotated[
         str | None,
         typer.Option(
             "--init",
             metavar="VECTORS",
-            rich_help_panel=_FIT,
-            help="Vectors of the same data before it changed a little: go on from them.",
+            rich_help_panel=FIT,
+            help="Vectors of the same data before it changed a little, to go on from (default: random).",
         ),
     ] = None,
     repeats: Annotated[
         int,
         typer.Option(
             "--repeats",
-            rich_help_panel=_FIT,
-            help="Fits from so many seeds: says how far neighbours and groups can be trusted.",
+            rich_help_panel=FIT,
+            help="Seeds to fit from: more than one measures how stable neighbours and groups are.",
             min=1,
         ),
     ] = 1,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            rich_help_panel=_FIT,
-            help="Save progress here every few epochs; the same command goes on from it. Removed at the end.",
-        ),
+    random_state: FreshSeed = None,
+    n_jobs: Threads = None,
+    output_format: Annotated[
+        str | None, typer.Option("--format", help="Format of the output (default: by its extension).")
     ] = None,
-    seed: Seed = None,
-    threads: Threads = None,
-    format: Annotated[str | None, typer.Option("--format", help="Format of the output.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Start even if memory looks too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
+    **fit: Any,
 ) -> None:
     """Turn a file of data into a file of vectors.
 
@@ -197,15 +127,46 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import FIT_OPTIONS
-    from softvec.core.errors import InputError
+    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of
     from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
+    written_as = format_of(target, output_format)  # a wrong extension is refused now, not after the fit
+    _check_targets(source, target, map_file, fit.get("checkpoint"))
+    options = _without_flags(parse_settings(more or []))
+    options |= reading.reading_options(
+        names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
+        delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
+    )  # fmt: skip
+    fit |= {"repeats": repeats} | ({"symmetric": False} if two_sided else {})
+    fit |= {} if view is None else {"view": view}
+    fit |= {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    check_fit_options(fit)
+    if init is not None:
+        fit["init"] = load(init, None, settings)
+        walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
+    if walk_length is not None or "length" in options:
+        one_view_for_own_walk(fit)
+    affinity, spent = _read(source, kind, walk_length, options, settings, force)
+    fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
+    emb = _fit(affinity, n_components, fit, spent, settings)
+    emb.save(target, written_as)
+    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
+        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
+    report(emb, target, settings)
+    if map_file is not None:
+        from softvec.cli.map import edges_for_map, write_map
+
+        write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
+
+
+def _check_targets(source: str, target: str, map_file: str | None, checkpoint: str | None) -> None:
+    """Refuse before the work what could not be written after it."""
+    from softvec.core.errors import InputError
+
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
-    written_as = format_of(target, format)  # a wrong extension is found now, not after the fit
     check_target(target)
     if map_file is not None:
         from softvec.cli.map import check_map_target
@@ -213,67 +174,16 @@ def embed(
         check_map_target(map_file)
     if checkpoint is not None:
         check_target(checkpoint)
-    options = parse_settings(more or [])
-    for name, flag in (("kind", "--kind"), ("walk_length", "--walk-length"), ("n_components", "--dim")):
+
+
+def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse in ``--set`` what has a flag and is no plain option of the reader or of the fit."""
+    from softvec.core.errors import InputError, Option
+
+    for name in ("kind", "walk_length", "n_components"):
         if name in options:
-            raise InputError(f"--set {name}=... has an option of its own: {flag}")
-    given = {
-        "names": names, "directed": directed, "weighted": weighted,
-        "weight": _position(weight), "columns": columns_of(columns),
-        "delimiter": _delimiter(delimiter), "header": header, "format": input_format,
-        "window": _window(window),
-        "min_count": min_count,
-    }  # fmt: skip
-    options |= {key: value for key, value in given.items() if value is not None}
-    fit: dict[str, Any] = {
-        "n_epochs": epochs, "beta": beta, "learning_rate": learning_rate, "gradient": gradient,
-        "n_clusters": clusters, "symmetric": False if two_sided else None,
-        "checkpoint": checkpoint, "repeats": repeats,
-    }  # fmt: skip
-    fit = {key: value for key, value in fit.items() if value is not None}
-    fit |= {key: options.pop(key) for key in FIT_OPTIONS if key in options}
-    if init is not None:
-        from softvec.api import walk_length_of
-        from softvec.cli.options import load
-
-        fit["init"] = load(init, None, settings)
-        if walk_length is None:
-            walk_length = walk_length_of(fit["init"], source, options)
-    affinity, spent = _read(source, kind, walk_length, options, settings, force)
-    emb = _fit(affinity, dim, fit, seed, threads, force, source, spent, settings)
-    emb.save(target, written_as)
-    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
-        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
-    _report(emb, target, settings)
-    if map_file is not None:
-        from softvec.cli.map import edges_for_map, write_map
-
-        write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
-
-
-def _window(text: str | None) -> float | str | None:
-    """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
-    from softvec.core.dates import duration
-    from softvec.core.errors import InputError
-
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        duration("--window", text)
-        return text
-    if not 0 < value < float("inf"):
-        raise InputError(f"--window is {value:g}; expected a number above 0")
-    return int(value) if value == int(value) else value
-
-
-def _position(text: str | None) -> str | int | None:
-    return int(text) if text is not None and text.isdigit() else text
-
-
-def _delimiter(text: str | None) -> str | None:
-    return {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(text or "", text)
+            raise InputError(f"--set {name}=... has an option of its own: ", Option(name))
+    return options
 
 
 def _read(
@@ -299,63 +209,24 @@ def _read(
             "(--force tries all the same)"
         )
     started = time.perf_counter()
-    try:
-        with working(settings, f"reading {source}"):
-            affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
-    except InputError as error:
-        raise InputError(typed_here(str(error))) from error
+    with working(settings, f"reading {source}"):
+        affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
     spent = time.perf_counter() - started
     say(settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
     return affinity, spent
 
 
 def _fit(
-    affinity: Affinity, dim: int | None, fit: dict[str, Any], seed: int | None, threads: int | None,
-    force: bool, source: str, spent: float, settings: Settings,
-) -> Embedding:  # fmt: skip
-    from softvec.api import embed_affinity, n_epochs
-    from softvec.core.errors import InputError
+    affinity: Affinity, n_components: int | None, fit: dict[str, Any], spent: float, settings: Settings
+) -> Embedding:
+    from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
 
-    try:
-        with epoch_progress(settings, n_epochs(affinity, fit) * fit["repeats"]) as callback:
-            return embed_affinity(
-                affinity, dim, random_state=seed, n_jobs=threads, check_memory=not force, source=source,
-                callbacks=[callback] if callback else None, seconds={"reading": spent}, **fit,
-            )  # fmt: skip
-    except InputError as error:
-        raise InputError(typed_here(str(error))) from error
-
-
-def _report(emb: Embedding, target: str, settings: Settings) -> None:
-    record = emb.provenance
-    losses = record["history"].get("loss", [])
-    time = record["seconds"]
-    result = {
-        "output": target,
-        "vectors": len(emb),
-        "dimensions": emb.n_components,
-        "context_vectors": len(emb.context_vectors) if emb.context_vectors is not None else 0,
-        "data": record["data"],
-        "epochs": len(losses),
-        "loss": losses[-1] if losses else None,
-        "log_z_error": (record["diagnosis"] or {}).get("log_z_error_median"),
-        "seconds": time,
-        "seed": record["parameters"]["seed"],
-    }
-    if "stability" in record:
-        result["stability"] = record["stability"]
-    if settings.json:
-        if target != "-":  # standard output holds the vectors
-            print_json(result)
-        return
-    loss = f", loss {losses[-1]:.4f}" if losses else ""
-    rounds = record["parameters"].get("rounds")
-    work = f"{len(losses)} epochs" + ("" if rounds is None else " and a round")
-    second = f" + {result['context_vectors']:,} context" if result["context_vectors"] else ""
-    say(
-        settings,
-        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: {work} in "
-        f"{seconds(time['fitting'])}{loss} -> {'standard output' if target == '-' else target}",
-    )
-    if "stability" in record:
-        say(settings, repr(emb.stability()).strip("<>"))
+    known = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
+    with epoch_progress(settings, n_epochs(affinity, known, n_components) * fit["repeats"]) as callback:
+        return embed_affinity(
+            affinity,
+            n_components,
+            callbacks=[callback] if callback else None,
+            seconds={"reading": spent},
+            **fit,
+        )

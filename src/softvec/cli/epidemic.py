@@ -15,7 +15,6 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     load,
-    typed_here,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -42,10 +41,17 @@ def epidemic(
     ] = "-",
     curve: Annotated[
         str | None,
-        typer.Option("--curve", metavar="FILE", help="CSV of the number infected over time, with its band."),
+        typer.Option(
+            "--curve",
+            metavar="FILE",
+            help="CSV of the number infected over time, with its band (default: none).",
+        ),
     ] = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Picture of the curve: .png, .pdf or .svg.")
+        str | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Picture of the curve: .png, .pdf or .svg (default: none)."
+        ),
     ] = None,
     active_only: Annotated[
         bool, typer.Option("--active-only", help="Only people with a contact in a window, also in the curve.")
@@ -65,7 +71,6 @@ def epidemic(
 
       softvec epidemic contacts.svec tests.csv -o probabilities.csv --plot curve.png
     """
-    from softvec.core.errors import InputError
     from softvec.evaluate import predict_epidemic
 
     settings = Settings(quiet, json)
@@ -74,12 +79,9 @@ def epidemic(
             check_target(target)
     emb = load(vectors, format, settings)
     with working(settings, "logistic regression"):
-        try:
-            result = predict_epidemic(
-                emb, observations, everyone=not active_only, level=level, random_state=seed, n_jobs=threads
-            )
-        except InputError as error:
-            raise InputError(typed_here(str(error))) from error
+        result = predict_epidemic(
+            emb, observations, everyone=not active_only, level=level, random_state=seed, n_jobs=threads
+        )
     rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
     keys = ("person", "time", "probability", "observed", "active")
     if output != "-":

@@ -18,10 +18,14 @@ def convert(
     target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
     format: VectorFormat = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output; by default told by its extension.")
+        str | None, typer.Option("--to", help="Format of the output (default: by its extension).")
     ] = None,
     side: Annotated[
-        str | None, typer.Option("--side", help="Of a two-sided embedding: rows or context.")
+        str | None,
+        typer.Option(
+            "--side",
+            help="Of a two-sided embedding: rows or context (default: both, where the format holds both).",
+        ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -84,21 +88,25 @@ def info(
 
 
 def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
+    from softvec.cli.report import mapping, measured_loss
+
     record = dict(emb.provenance)
-    history = record.get("history") or {}
-    losses = history.get("loss") if isinstance(history, dict) else None
-    data = record.get("data") if isinstance(record.get("data"), dict) else {}
+    data, history, view = (mapping(record.get(key)) for key in ("data", "history", "view"))
     return {
         "holds": "vectors",
         "vectors": len(emb),
         "dimensions": emb.n_components,
         "names": [str(emb.names[i]) for i in range(min(5, len(emb)))],
         "context_vectors": None if emb.context_vectors is None else len(emb.context_vectors),
-        "data": data.get("summary"),  # type: ignore[union-attr]
-        "source": data.get("source"),  # type: ignore[union-attr]
+        "data": data.get("summary"),
+        "source": data.get("source"),
+        "view": f"{view['chosen']} ({view['why']})" if {"chosen", "why"} <= set(view) else None,
+        "mean_neighbours": data.get("mean_neighbours"),
         "parameters": record.get("parameters"),
-        "epochs": len(losses) if losses else None,
-        "loss": losses[-1] if losses else None,
+        "epochs": len(history.get("loss") or []) or None,
+        **measured_loss(record),
+        "softmax": {key: value for key, value in mapping(record.get("softmax")).items() if key != "weights"}
+        or None,  # weights: one for each coordinate
         "diagnosis": record.get("diagnosis"),
         "stability": record.get("stability"),
         "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,

@@ -20,7 +20,6 @@ from softvec.cli.options import (
     parse_settings,
     plain_name,
     resolve,
-    typed_here,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -33,19 +32,22 @@ def add(
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Old and new vectors. Default: VECTORS_added.svec."),
+        typer.Option("-o", "--output", help="Old and new vectors (default: VECTORS_added.svec)."),
     ] = None,
     isolated: Annotated[
         str, typer.Option("--isolated", help="New items without an edge to a known one: error or drop.")
     ] = "error",
     columns: Annotated[
-        str | None, typer.Option("--columns", help="Columns of a table, e.g. from,to,weight or 0,1.")
+        str | None,
+        typer.Option("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected)."),
     ] = None,
     more: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the reader of edges."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Any other option of the reader of edges (default: none)."
+        ),
     ] = None,
-    threads: Threads = None,
+    n_jobs: Threads = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -71,11 +73,8 @@ def add(
     options = parse_settings(more or [])
     if columns is not None:
         options["columns"] = columns_of(columns)
-    try:
-        with working(settings, "adding items"):
-            grown = emb.add(edges, isolated=isolated, n_jobs=threads, **options)
-    except InputError as error:
-        raise InputError(typed_here(str(error))) from error
+    with working(settings, "adding items"):
+        grown = emb.add(edges, isolated=isolated, n_jobs=n_jobs, **options)
     grown.save(target, written_as)
     new = grown.provenance["additions"][-1]
     if json and target != "-":
@@ -88,16 +87,23 @@ def add(
 
 def links(
     vectors: Vectors,
-    graph: Annotated[
+    exclude: Annotated[
         str | None,
-        typer.Option("--graph", metavar="FILE", help="Known pairs, left out: the data that was embedded."),
+        typer.Option(
+            "--graph",
+            metavar="FILE",
+            help="Known pairs to leave out: the data that was embedded (default: none).",
+        ),
     ] = None,
-    number: Annotated[int, typer.Option("-n", "--number", help="Links to list.", min=1)] = 100,
-    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Only links of this item.")] = None,
+    n: Annotated[int, typer.Option("-n", "--number", help="Number of links.", min=1)] = 100,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="NAME", help="Links of this item alone (default: of all).")
+    ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", help="Columns of the graph, e.g. from,to or 0,1.")
+        str | None,
+        typer.Option("--columns", help="Columns of the graph, e.g. from,to or 0,1 (default: detected)."),
     ] = None,
-    threads: Threads = None,
+    n_jobs: Threads = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -110,18 +116,13 @@ def links(
 
       softvec links shop.svec --graph orders.csv --of ann --json
     """
-    from softvec.core.errors import InputError
-
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
     options = {} if columns is None else {"columns": columns_of(columns)}
     item = None if of is None else resolve(emb.names, of)
-    try:
-        with working(settings, "comparing pairs"):
-            found = emb.links(number, item=item, exclude=graph, n_jobs=threads, **options)
-    except InputError as error:
-        raise InputError(typed_here(str(error))) from error
-    rows = [(plain_name(a), plain_name(b), p, error, expected) for a, b, p, error, expected in found]
+    with working(settings, "comparing pairs"):
+        likeliest = emb.links(n, item=item, exclude=exclude, n_jobs=n_jobs, **options)
+    rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
     keys = ("a", "b", "probability", "error", "expected")
     if json:
         print_json([dict(zip(keys, row)) for row in rows])
@@ -155,21 +156,23 @@ def predict(
     check_target(output)
     emb = load(vectors, format, settings)
     with working(settings, "logistic regression"):
-        found = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
-    rows = [(plain_name(name), label, probability) for name, label, probability in found]
+        predicted = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
+    rows = [(plain_name(name), label, probability) for name, label, probability in predicted]
     if output != "-":
         header = ("name", "label", "probability")
         write_csv(output, header, ((name, label, f"{p:.6g}") for name, label, p in rows))
     if json:
         listed = [dict(zip(("name", "label", "probability"), row)) for row in rows] if output == "-" else []
         shown = {"items": listed} if output == "-" else {"output": output, "items": len(rows)}
-        print_json({"labelled": found.n_labelled, "accuracy": found.accuracy, "C": found.C, **shown})
+        print_json(
+            {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C, **shown}
+        )
         return
     if output == "-":
         print_table(("name", "label", "probability"), rows)
-    classes = counted(len(found.classes), "class", "classes")
+    classes = counted(len(predicted.classes), "class", "classes")
     say(
         settings,
-        f"{len(rows):,} labels of {classes} from {found.n_labelled:,} known ones; cross-validated accuracy "
-        f"{found.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
+        f"{len(rows):,} labels of {classes} from {predicted.n_labelled:,} known ones; cross-validated "
+        f"accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
     )

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.options import (
+    Json,
+    Quiet,
+    Seed,
+    VectorFormat,
+    Vectors,
+    check_target,
+    load,
+    output_beside,
+)
 from softvec.cli.terminal import Settings, print_json, say, working
 
 if TYPE_CHECKING:
@@ -24,32 +33,40 @@ def map(
         typer.Option(
             "-o",
             "--output",
-            help="Page (.html), or a hand-off: .parquet, .graphml, .gexf. Default: VECTORS.html.",
+            help="Page (.html), or a hand-off: .parquet, .graphml, .gexf (default: VECTORS.html).",
         ),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="FILE", help="File of labels for colours, or: clusters.")
+        str | None,
+        typer.Option(
+            "--labels", metavar="FILE", help="File of labels for colours, or: clusters (default: none)."
+        ),
     ] = None,
     metadata: Annotated[
         str | None,
         typer.Option(
-            "--metadata", metavar="FILE", help="Table with a column name: .csv, .tsv, .parquet or .feather."
+            "--metadata",
+            metavar="FILE",
+            help="Table with a column name: .csv, .tsv, .parquet or .feather (default: none).",
         ),
     ] = None,
     edges: Annotated[
-        str | None, typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown.")
+        str | None,
+        typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown (default: none)."),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", help="Layout: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
-    neighbors: Annotated[
+    n_neighbors: Annotated[
         int | None,
-        typer.Option("--neighbors", help="Neighbours kept for each item (10; 0 above 100,000).", min=0),
+        typer.Option(
+            "--neighbors", help="Neighbours kept for each item (default: 10; 0 above 100,000 items).", min=0
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Title (default: the data's file).")] = None,
-    theme: Annotated[str, typer.Option("--theme", help="auto, light or dark.")] = "auto",
+    theme: Annotated[str, typer.Option("--theme", help="Colours: auto, light or dark.")] = "auto",
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    seed: Seed = 0,
+    random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -76,7 +93,7 @@ def map(
     table = None if metadata is None else _read_table(metadata)
     write_map(
         emb, path, settings, labels=colours, metadata=table, edges=edges, method=method,
-        n_neighbors=neighbors, title=title, theme=theme, random_state=seed,
+        n_neighbors=n_neighbors, title=title, theme=theme, random_state=random_state,
     )  # fmt: skip
     if json and path != "-":  # standard output holds the page
         print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
@@ -105,11 +122,14 @@ def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
 
 def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
     """Make a map and write it."""
+    from softvec.core.errors import Message
+
     with working(settings, "drawing the map"):
         made = emb.map(**options)
         made.save(path)
-    for line in made.content.notes:
-        say(settings, line.replace("pass n_neighbors=10", "give --neighbors 10"))
+    for text in made.content.notes:
+        flagged = Message(text).render(lambda option: f"--neighbors {option.value} to softvec map")
+        say(settings, flagged)
     say(settings, f"map -> {'standard output' if path == '-' else path}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import warnings
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -18,27 +17,34 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-def _hush(quiet: bool) -> bool:
-    """Let no warning through, if asked to be quiet, until the command ends."""
+def _silence_warnings(quiet: bool) -> bool:
+    """Ignore warnings until the command ends, if asked to be quiet."""
     if quiet:
         warnings.simplefilter("ignore")
     return quiet
 
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_hush, help="Print nothing but results and errors.")
+    bool, typer.Option("--quiet", "-q", callback=_silence_warnings, help="No output but results and errors.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+_MOST = 2**32 - 1  # what NumPy and scikit-learn both take
 Seed = Annotated[
-    int | None, typer.Option("--seed", help="Same seed, same result.", min=0, max=2**32 - 1)
-]  # what NumPy and scikit-learn both take
-Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads; by default all cores.", min=1)]
+    int | None, typer.Option("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)
+]
+FreshSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", help="Random seed: same seed, same result (default: a new one).", min=0, max=_MOST
+    ),
+]
+Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads (default: all cores).", min=1)]
 Vectors = Annotated[
     str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
 VectorFormat = Annotated[
     str | None,
-    typer.Option("--format", help="Format of the vector file, where neither name nor content tell it."),
+    typer.Option("--format", help="Format of the vector file (default: detected)."),
 ]
 
 
@@ -107,16 +113,16 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """
     from softvec.core.errors import InputError
 
-    found = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise InputError(f"--set {pair} is not of the form name=value")
         try:
-            found[name.strip().replace("-", "_")] = json.loads(value)
+            values[name.strip().replace("-", "_")] = json.loads(value)
         except ValueError:
-            found[name.strip().replace("-", "_")] = value
-    return found
+            values[name.strip().replace("-", "_")] = value
+    return values
 
 
 def columns_of(text: str | None) -> list[Any] | None:
@@ -141,38 +147,6 @@ def check_target(target: str) -> None:
     special = os.path.exists(target) and not os.path.isfile(target)  # a device or a pipe
     if not os.access(target if special else folder, os.W_OK):
         raise InputError(f"cannot write {target}: no permission to write in {folder}")
-
-
-_FLAGS = {
-    "check_memory=False": "--force",
-    "everyone=False": "--active-only",
-    "n_components of": "--dim of",
-    "header=False": "--no-header",
-    "header=True": "--header",
-    "with columns=": "with --columns",
-    "with kind=": "with --kind",
-    "weighted=False": "--unweighted",
-    "weight=,": "--weight,",
-    "comment=None": "--set comment=null",
-}
-_OWN_FLAGS = {"kind": "--kind", "format": "--input-format", "weight": "--weight"}
-
-
-def typed_here(text: str) -> str:
-    """Say the remedies in an error as one types them on the command line.
-
-    >>> typed_here("weights are negative; pass negative='drop', or name the columns with columns=")
-    'weights are negative; pass --set negative=drop, or name the columns with --columns'
-    """
-    for written, typed in _FLAGS.items():
-        text = text.replace(written, typed)
-    text = re.sub(r"\b(weight|columns|kind)=(?=[ .;,)]|$)", r"--\1", text)
-
-    def flag(found: re.Match[str]) -> str:
-        name, value = found[1], found[3]
-        return f"{_OWN_FLAGS[name]} {value}" if name in _OWN_FLAGS else f"--set {name}={value}"
-
-    return re.sub(r"""\b([a-z_]+)=(["'])([\w.,-]+)\2""", flag, text)
 
 
 def output_beside(source: str, extension: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
 def neighbors(
     vectors: Vectors,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names; - reads them from standard input.")
+        list[str] | None,
+        typer.Argument(help="Names; - for a list on standard input, where unknown names are left out."),
     ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="Neighbours of each name.", min=1)] = 10,
     minus: Annotated[
-        list[str] | None, typer.Option("--minus", help="Subtract this name; the others are added up.")
+        list[str] | None,
+        typer.Option("--minus", help="Name to subtract; the others are added up (default: none)."),
     ] = None,
     plus: Annotated[bool, typer.Option("--sum", help="One search for the sum of all names.")] = False,
     context: Annotated[
@@ -31,7 +35,7 @@ def neighbors(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Show the nearest names of names.
+    """List the nearest neighbours of items.
 
     [dim]Examples:[/dim]
 
@@ -41,11 +45,10 @@ def neighbors(
 
       softvec neighbors shop.svec ann --context --json
     """
-    from softvec.core.errors import InputError
-
     if vectors == "-" and names == ["-"]:
         raise InputError("standard input holds the vectors; give the names as arguments")
-    if names == ["-"]:
+    listed = names == ["-"]
+    if listed:
         names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
     if not names:
         raise InputError("no names given; try: softvec neighbors VECTORS NAME")
@@ -57,8 +60,9 @@ def neighbors(
         title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
         answers = {title: emb.most_similar(keys, without, n, among=among)}
     else:
-        found = emb.most_similar_batch(keys, n, among=among)
-        answers = {str(key): answer for key, answer in zip(keys, found)}
+        keys = _known(emb, keys) if listed else keys
+        nearest = emb.most_similar_batch(keys, n, among=among)
+        answers = {str(key): answer for key, answer in zip(keys, nearest)}
     if "index" in emb.__dict__ and not quiet:
         note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
     if not quiet:
@@ -69,20 +73,37 @@ def neighbors(
         return
     for key, answer in answers.items():
         table: list[tuple[Any, ...]] = [(plain_name(name), score) for name, score in answer]
-        if len(answers) > 1 and not sys.stdout.isatty():
+        if (len(answers) > 1 or listed) and not sys.stdout.isatty():
             table = [(key, *row) for row in table]
         print_table(("name", "cosine"), table, title=key)
+
+
+def _known(emb: Embedding, keys: list[Any]) -> list[Any]:
+    """Return the names of a list that have vectors; each other one is said, and all unknown is an error."""
+    known, reasons = [], []
+    for key in keys:
+        try:
+            emb.names.index(key)
+        except InputError as error:
+            reasons.append(error)
+        else:
+            known.append(key)
+    if not known:
+        raise reasons[0]
+    for reason in reasons:
+        warnings.warn(f"left out: {reason}", stacklevel=2)
+    return known
 
 
 def _say_stability(emb: Embedding, keys: list[Any]) -> None:
     """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
     if not isinstance(emb.provenance.get("stability"), dict):
         return
-    found = emb.stability()
-    shares = {key: float(found.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
+    stability = emb.stability()
+    shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
     known = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
     if known:
-        least = f"of {found.n_neighbors} nearest, the same from seed to seed ({found.repeats} seeds)"
+        least = f"of {stability.n_neighbors} nearest, the same from seed to seed ({stability.repeats} seeds)"
         note(f"{least}: {', '.join(known)}")
 
 
@@ -91,7 +112,11 @@ def similarity(
     names: Annotated[list[str] | None, typer.Argument(help="Names, two by two.")] = None,
     pairs: Annotated[
         str | None,
-        typer.Option("--pairs", metavar="FILE", help="Lines of two names and a score: rank correlation."),
+        typer.Option(
+            "--pairs",
+            metavar="FILE",
+            help="Lines of two names and a score, for a rank correlation (default: none).",
+        ),
     ] = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -105,8 +130,6 @@ def similarity(
 
       softvec similarity words.svec --pairs EN-WS-353-SIM.txt
     """
-    from softvec.core.errors import InputError
-
     settings = Settings(quiet, json)
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
@@ -124,11 +147,11 @@ def similarity(
     if pairs is not None:
         from softvec.evaluate import word_similarity
 
-        found = word_similarity(emb, pairs)
-        result["correlation"] = found.to_dict()
+        correlation = word_similarity(emb, pairs)
+        result["correlation"] = correlation.to_dict()
         if not json:
-            known, total = found.settings["n_known"], found.settings["n_pairs"]
+            known, total = correlation.settings["n_known"], correlation.settings["n_pairs"]
             say(settings, f"{known:,} of {total:,} pairs have both names")
-            print_table(("measure", "value"), list(found.mean.items()), title=pairs)
+            print_table(("measure", "value"), list(correlation.mean.items()), title=pairs)
     if json:
         print_json(result)

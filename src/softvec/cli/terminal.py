@@ -107,7 +107,7 @@ def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[[int, fl
         TextColumn("[bold]epoch"),
         MofNCompleteColumn(),
         BarColumn(bar_width=32),
-        TextColumn("loss [bold]{task.fields[loss]}"),
+        TextColumn("approximated loss [bold]{task.fields[loss]}"),
         TimeRemainingColumn(compact=True),
         console=screen,
         transient=True,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from softvec.core.errors import InputError
+
+if TYPE_CHECKING:  # the command line reads the settings of a fit before it needs NumPy
+    from numpy.typing import NDArray
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
@@ -65,6 +65,8 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     """Return the rows divided by their norms; a zero row stays zero."""
+    import numpy as np
+
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms > 0, norms, 1)
 
@@ -74,9 +76,12 @@ def plain_json(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain_json({1: np.float32(0.5), "a": (np.arange(2), float("nan"))})
     {'1': 0.5, 'a': [[0, 1], None]}
     """
+    import numpy as np
+
     if isinstance(value, np.generic | np.ndarray):
         return plain_json(value.tolist())
     if isinstance(value, Mapping):

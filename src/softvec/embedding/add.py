@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.checks import choice, counted, number
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.core.threads import workers
 from softvec.embedding.relations import positions, recorded, relations, two_kinds
 from softvec.fit.views import degree_coordinates
@@ -90,7 +90,9 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
         return Model(emb.vectors, 1.0, constraint, None, None, linear)
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
-        raise InputError("these vectors do not say with which beta they were fitted; pass beta=")
+        raise InputError(
+            "these vectors do not say with which beta they were fitted; pass ", Option("beta", ...)
+        )
     columns = emb.vectors if emb.context_vectors is None else emb.context_vectors
     if constraint == "sphere":
         columns = columns * (emb if emb.context_vectors is None else emb.context)._scale[:, None]
@@ -262,7 +264,9 @@ def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
     if isolated == "error" or not reached.any():
         raise InputError(
             f"{counted(len(alone), 'new item')} without an edge to an item of the embedding "
-            f"(first: {first!r}); pass isolated='drop' to leave them out"
+            f"(first: {first!r}); pass ",
+            Option("isolated", "drop"),
+            " to leave them out",
         )
     warnings.warn(f"{counted(len(alone), 'new item')} without edges dropped (first: {first!r})", stacklevel=4)
     kept = np.flatnonzero(reached)

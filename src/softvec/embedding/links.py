@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.checks import integer
+from softvec.core.errors import AdviceWarning, Option
 from softvec.core.threads import row_blocks, workers
 from softvec.embedding.add import Model, calibrated_model
 from softvec.embedding.relations import known_pairs, positions, two_kinds
@@ -85,7 +86,8 @@ def links(
     among = "context" if emb.two_sided else "rows"
     model = calibrated_model(emb)
     if exclude is None:
-        warnings.warn("pairs that are known already are not left out; pass exclude=graph", stacklevel=3)
+        text = "pairs that are known already are not left out; pass "
+        warnings.warn(AdviceWarning(text, Option("exclude", ...)), stacklevel=3)
         known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)
     else:
         known = known_pairs(emb, exclude, among, **options)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.dates import duration, shortest, to_dates
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.evaluate.epidemics import known_states
 from softvec.names import Labels
 from softvec.read.labels import row_of, text_lines
@@ -109,8 +109,9 @@ def _every_cell(cells: Cells, people: list[Any], starts: list[Any]) -> Cells:
     n, T = len(people), len(starts)
     if n * T * cells.vectors.shape[1] > _LARGEST:
         raise InputError(
-            f"{n:,} people in {T:,} windows are {n * T:,} vectors, too many for memory; pass everyone=False "
-            "for people with a contact in a window only, or embed with a longer window"
+            f"{n:,} people in {T:,} windows are {n * T:,} vectors, too many for memory; pass ",
+            Option("everyone", False),
+            " for people with a contact in a window only, or embed with a longer window",
         )
     key = cells.person * T + cells.window  # rows by person, then window
     order = np.argsort(key)
@@ -135,9 +136,7 @@ def _every_cell(cells: Cells, people: list[Any], starts: list[Any]) -> Cells:
 def _pairs(emb: Embedding) -> tuple[list[Any], list[Any]]:
     names = emb.names.to_list()
     if not names or not all(isinstance(name, tuple) and len(name) == 2 for name in names):
-        raise InputError(
-            "the names of these vectors are not (person, time); embed contacts with kind='temporal'"
-        )
+        raise InputError("the names of these vectors are not (person, time); embed contacts as temporal data")
     persons, times = zip(*names)
     return list(persons), list(times)
 

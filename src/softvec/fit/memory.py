@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softvec.affinity import Affinity
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 from softvec.core.memory import available_memory
 from softvec.fit.recipes import FUSED
 
@@ -113,8 +113,14 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
     smaller = n_components
     while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
         smaller = int(smaller * 0.9)
-    advice = f"n_components of about {smaller // 8 * 8} would fit" if smaller >= 8 else "use a larger machine"
+    advice = Message("use a larger machine")
+    if smaller >= 8:
+        advice = Message(Option("n_components"), f" of about {smaller // 8 * 8} would fit")
     raise InputError(
         f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
-        f"{free / 2**30:,.1f} GiB are free; {advice} (check_memory=False tries all the same)"
+        f"{free / 2**30:,.1f} GiB are free; ",
+        advice,
+        " (",
+        Option("check_memory", False),
+        " tries all the same)",
     )

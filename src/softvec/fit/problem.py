@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
@@ -61,7 +61,7 @@ class Problem:
         )  # checks them
         if self.symmetric and n != m:
             raise InputError(
-                f"P has shape ({n}, {m}); a symmetric fit needs a square P. Pass symmetric=False"
+                f"P has shape ({n}, {m}); a symmetric fit needs a square P. Pass ", Option("symmetric", False)
             )
         if self.N is not None and self.N.shape != self.P.shape:
             raise InputError(

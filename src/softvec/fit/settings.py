@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softvec.core.checks import choice, integer, number
 from softvec.core.errors import InputError
-from softvec.operators import Operator
 
-Callback = Callable[[int, float, NDArray[Any]], Any]
+if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
+    from numpy.typing import NDArray
+
+    from softvec.operators import Operator
+
+Callback: TypeAlias = Callable[[int, float, "NDArray[Any]"], Any]
 GRADIENTS = ("row", "paper", "full")
 CONSTRAINTS = ("sphere", "ball")
 NORMALIZERS = ("mixture", "exact")
@@ -71,7 +72,7 @@ class Settings:
         "Which derivative a symmetric fit follows: each row's own cross-entropy with the others held fixed, "
         "the paper's, or the whole derivative of the approximated loss.",
         "--gradient",
-        "row, paper or full (default: row).",
+        "Derivative to follow: row, paper or full (default: row).",
     )
     regularization: float = _setting(
         0.0,
@@ -134,7 +135,7 @@ class Settings:
         "on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when "
         "the vectors are saved. A checkpoint of other data or other settings is refused.",
         "--checkpoint",
-        "Save progress here every few epochs; the same command goes on from it. Removed at the end.",
+        "Progress, saved every few epochs to go on from; removed at the end (default: none).",
         decides_vectors=False,
     )
     checkpoint_every: int = _setting(5, "int, default=5", "Epochs between two writes.", decides_vectors=False)
@@ -155,6 +156,8 @@ class Settings:
             raise InputError.of("symmetric", self.symmetric, 'True, False or "auto"')
         if isinstance(self.init, str) and self.init not in INITS:
             raise InputError.of("init", self.init, f"one of {', '.join(INITS)}, or an array")
+        import numpy as np
+
         try:
             dtype = np.dtype(self.dtype)
         except TypeError as error:

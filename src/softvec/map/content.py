@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.dates import to_dates
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Content:
     edges : Edges or None
     times, items : ndarrays or None
         Of temporal embeddings: the time of each point, and which item it is.
-    notes : list of str
+    notes : list of str or Message
         What the map leaves out.
     """
 
@@ -80,7 +80,7 @@ class Content:
     max_edges: int = MAX_EDGES
     times: NDArray[np.floating] | None = None
     items: NDArray[np.integer] | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str | Message] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softvec.core.checks import counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
 from softvec.map import content as gather
 from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
@@ -207,14 +207,15 @@ def _named_apart(columns: list[Column]) -> list[Column]:
     return made
 
 
-def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str]]:
+def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str | Message]]:
     if n_neighbors is not None:
         if isinstance(n_neighbors, bool) or not hasattr(n_neighbors, "__index__") or n_neighbors < 0:
             raise InputError(f"n_neighbors is {n_neighbors!r}; expected an integer of at least 0")
         return int(n_neighbors), []
     if n <= gather.AUTO_NEIGHBORS:
         return 10, []
-    return 0, [f"No neighbours kept for more than {gather.AUTO_NEIGHBORS:,} items; pass n_neighbors=10."]
+    text = f"No neighbours kept for more than {gather.AUTO_NEIGHBORS:,} items; pass "
+    return 0, [Message(text, Option("n_neighbors", 10), ".")]
 
 
 def _sizes(embedding: Embedding, n: int) -> Any:

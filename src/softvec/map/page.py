@@ -94,7 +94,7 @@ def pack(content: Content) -> bytes:
         "sizes": _pack_sizes(packer, content),
         "edges": _pack_edges(packer, content),
         "times": _pack_times(packer, content),
-        "notes": content.notes,
+        "notes": [str(note) for note in content.notes],
     }
     return packer.to_bytes(header)
 

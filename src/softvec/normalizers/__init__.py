@@ -5,6 +5,7 @@ All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, 
 """
 
 from softvec.normalizers.base import Cost, Estimate, Normalizer
+from softvec.normalizers.comparison import Compared, ErrorQuantiles, compare
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
@@ -19,8 +20,10 @@ from softvec.normalizers.selection import Measurement, Selection, select
 
 __all__ = [
     "AdaptiveSampling",
+    "Compared",
     "ControlVariate",
     "Cost",
+    "ErrorQuantiles",
     "Estimate",
     "Exact",
     "GaussianMixture",
@@ -32,6 +35,7 @@ __all__ = [
     "Sampling",
     "Selection",
     "TopK",
+    "compare",
     "report",
     "rescale",
     "select",

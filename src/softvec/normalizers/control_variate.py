@@ -142,14 +142,14 @@ class ControlVariate(Normalizer):
 
         cells, out = self._cells, np.empty((len(X), SLOTS))
 
-        def one(lo: int, hi: int) -> None:
+        def sample_block(lo: int, hi: int) -> None:
             x, scores, width = self._project(X[lo:hi])
             sample_rows(
                 x, scores, width, self._table, self._items, cells.order, cells.draws, self._spend,
                 out[lo:hi],
             )  # fmt: skip
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(sample_block, row_blocks(len(X), _ROWS))
         return out
 
     def _calibrate(self, X: Array, rng: np.random.Generator, pool: Workers) -> None:
@@ -164,14 +164,14 @@ class ControlVariate(Normalizer):
         ratios = np.empty(size)
         stride = max(1, self.n_items_ // _PAIRS)
 
-        def one(lo: int, hi: int) -> None:
+        def learn_block(lo: int, hi: int) -> None:
             x, scores, width = self._project(asked[lo:hi])
             learn_variance(
                 x, scores, width, self._table, self._items, cells.order, cells.draws, stride,
                 self._spend, ratios[lo:hi],
             )  # fmt: skip
 
-        pool.map(one, row_blocks(size, 8))
+        pool.map(learn_block, row_blocks(size, 8))
         known = np.isfinite(ratios)
         if known.any():
             self._calibration = _fit_line(_log_norm(asked[known]), ratios[known])

@@ -24,9 +24,9 @@ def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array
         labels = nearest_center(sample, centers, pool)
         counts = np.bincount(labels, minlength=k)
         starts = np.cumsum(counts) - counts
-        found = counts > 0
-        sums = np.add.reduceat(sample[np.argsort(labels, kind="stable")], starts[found], axis=0)
-        centers[found] = sums / counts[found, None]
+        filled = counts > 0
+        sums = np.add.reduceat(sample[np.argsort(labels, kind="stable")], starts[filled], axis=0)
+        centers[filled] = sums / counts[filled, None]
     return centers
 
 
@@ -57,13 +57,13 @@ def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) ->
     seeds = rng.integers(2**63, size=len(counts))
     order, draws = np.empty(m, np.int32 if m < 2**31 else np.int64), np.empty((2, m), np.float32)
 
-    def one(c: int) -> tuple[Array, Array, Array, Array]:
+    def cut(c: int) -> tuple[Array, Array, Array, Array]:
         part = slice(ends[c] - counts[c], ends[c])
         pieces = min(max(1, round(k * counts[c] / m)), int(counts[c]))
         own = np.random.default_rng(seeds[c])
         return _cut_part(Y, listed[part], middles[c], pieces, order[part], draws[:, part], own)
 
-    parts = pool.map(one, [(c,) for c in np.flatnonzero(counts)])
+    parts = pool.map(cut, [(c,) for c in np.flatnonzero(counts)])
     sizes, centers, radius = (np.concatenate([part[i] for part in parts]) for i in range(3))
     return Cells(sizes, centers, radius, order, draws, np.sum([part[3] for part in parts], axis=0) / m)
 
@@ -91,13 +91,13 @@ def _cut_part(
         scatter += block.T @ block
     sizes = np.bincount(labels, minlength=k)
     square = np.bincount(labels, weights=radii, minlength=k)
-    found = sizes > 0
-    labels, sizes = (np.cumsum(found) - 1)[labels], sizes[found]
-    means = sums[found] / sizes[:, None]
+    filled = sizes > 0
+    labels, sizes = (np.cumsum(filled) - 1)[labels], sizes[filled]
+    means = sums[filled] / sizes[:, None]
     # about the means: the sum of y y' less that of c c', the mean square less the offset's
     scatter -= (means.T * sizes) @ means
-    offset = means - guesses[found].astype(np.float64)
-    radius = np.maximum(square[found] / sizes - np.einsum("ij,ij->i", offset, offset), 0.0)
+    offset = means - guesses[filled].astype(np.float64)
+    radius = np.maximum(square[filled] / sizes - np.einsum("ij,ij->i", offset, offset), 0.0)
     draws[0] = rng.random(m)
     arrange(rows, labels, np.concatenate([[0], np.cumsum(sizes)]), radii, order, draws)
     return sizes, (means + middle).astype(Y.dtype), radius, scatter

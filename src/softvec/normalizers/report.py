@@ -1,4 +1,4 @@
-"""What ``softvec normalizer`` prints: Z of a set of vectors, and how well a method estimates it."""
+"""Z of a set of vectors, and how well one method estimates it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,9 @@ from numpy.typing import ArrayLike
 
 from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
-from softvec.normalizers.control_variate import ControlVariate
+from softvec.normalizers.comparison import METHODS, ErrorQuantiles
 from softvec.normalizers.exact import Exact
-from softvec.normalizers.gaussian_mixture import GaussianMixture
-from softvec.normalizers.rivals.adaptive_sampling import AdaptiveSampling
-from softvec.normalizers.rivals.nystrom import Nystrom
-from softvec.normalizers.rivals.positive_random_features import PositiveRandomFeatures
-from softvec.normalizers.rivals.random_features import RandomFeatures
-from softvec.normalizers.rivals.sampling import Sampling
-from softvec.normalizers.rivals.top_k import TopK
 from softvec.normalizers.selection import describe, select
-
-METHODS: dict[str, type[Normalizer]] = {
-    "exact": Exact,
-    "gaussian-mixture": GaussianMixture,
-    "control-variate": ControlVariate,
-    "sampling": Sampling,
-    "adaptive-sampling": AdaptiveSampling,
-    "random-features": RandomFeatures,
-    "positive-random-features": PositiveRandomFeatures,
-    "nystrom": Nystrom,
-    "top-k": TopK,
-}
 
 
 def rescale(vectors: ArrayLike, norms: str = "raw") -> Array:
@@ -83,8 +64,8 @@ def report(
     Examples
     --------
     >>> import numpy as np
-    >>> found = report(np.random.default_rng(0).normal(size=(500, 8)) / 4, "gaussian-mixture", rows=50)
-    >>> found["method"], found["items"], found["error"]["relative_median"] < 0.01
+    >>> result = report(np.random.default_rng(0).normal(size=(500, 8)) / 4, "gaussian-mixture", rows=50)
+    >>> result["method"], result["items"], result["error"]["relative_median"] < 0.01
     ('GaussianMixture(5)', 500, True)
     """
     check_positive("beta", beta)
@@ -93,9 +74,11 @@ def report(
     X = Y[np.sort(np.random.default_rng(seed).choice(len(Y), count, replace=False))]
     tried: list[dict[str, Any]] = []
     if method == "auto" and not options:
-        found = select(Y, X, beta=beta, error=error, rows=min(200, count), random_state=seed, n_jobs=n_jobs)
-        tried = [vars(measurement) for measurement in found.tried]
-        chosen = found.normalizer
+        selection = select(
+            Y, X, beta=beta, error=error, rows=min(200, count), random_state=seed, n_jobs=n_jobs
+        )
+        tried = [vars(measurement) for measurement in selection.tried]
+        chosen = selection.normalizer
     else:
         chosen = _make(method, {"beta": beta, "random_state": seed, "n_jobs": n_jobs}, options)
     started = time.perf_counter()
@@ -150,11 +133,9 @@ def _errors(log_z: Array, exact: Array, m: int) -> dict[str, float]:
     with np.errstate(over="ignore"):
         relative = np.abs(np.expm1(log_z - exact))
         scaled = np.exp(exact - np.log(m)) * relative
-    out = {}
-    for name, values in (("log", np.abs(log_z - exact)), ("relative", relative), ("scaled", scaled)):
-        out[f"{name}_median"] = float(np.median(values))
-        out[f"{name}_p95"] = float(np.quantile(values, 0.95))
-        out[f"{name}_max"] = float(values.max())
+    out: dict[str, float] = {}
+    for name, values in (("log", log_z - exact), ("relative", relative), ("scaled", scaled)):
+        out |= {f"{name}_{key}": value for key, value in vars(ErrorQuantiles.of(values)).items()}
     return out
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
+from softvec.normalizers.comparison import ErrorQuantiles
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
@@ -100,8 +101,8 @@ def select(
     >>> import numpy as np
     >>> from softvec.normalizers import select
     >>> Y = np.random.default_rng(0).normal(size=(2000, 16)) / 4
-    >>> found = select(Y, error=0.1, rows=50, random_state=0)
-    >>> found.meets_error
+    >>> selection = select(Y, error=0.1, rows=50, random_state=0)
+    >>> selection.meets_error
     True
     """
     check_positive("beta", beta)
@@ -135,13 +136,11 @@ def _measure(candidate: Normalizer, Y: Array, sample: Array, truth: Array, n: in
     fitted = time.perf_counter()
     candidate.log_partition(sample[:1])  # loads or compiles the kernels; a user pays this once
     ready = time.perf_counter()
-    found = candidate.log_partition(sample)
+    log_z = candidate.log_partition(sample)
     ended = time.perf_counter()
-    wrong = np.abs(found - truth)
+    error = ErrorQuantiles.of(log_z - truth)
     predicted = fitted - started + (ended - ready) * n / len(sample)
-    return Measurement(
-        describe(candidate), float(np.median(wrong)), float(np.quantile(wrong, 0.95)), predicted
-    )
+    return Measurement(describe(candidate), error.median, error.p95, predicted)
 
 
 def _best(tried: list[Measurement], error: float | None, seconds: float | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.operators.base import Array, Operator
 from softvec.operators.compose import Powers, Product, Sum, as_operator
 from softvec.operators.sparse import SAFE, Sparse
@@ -90,8 +90,11 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     empty = sums <= 0
     if dangling == "error" and empty.any():
         raise InputError(
-            f"P has {empty.sum():,} rows that sum to 0 (first: row {int(np.argmax(empty))}); "
-            'pass dangling="self" or dangling="zero", or drop them'
+            f"P has {empty.sum():,} rows that sum to 0 (first: row {int(np.argmax(empty))}); pass ",
+            Option("dangling", "self"),
+            " or ",
+            Option("dangling", "zero"),
+            ", or drop them",
         )
     if np.all(empty | (np.abs(sums - 1) < 1e-9)):
         normal = (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.dates import parse as parse_dates
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
@@ -146,8 +146,10 @@ def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
         row = int(np.argmax(bad))
         value = weights[row]
         what = "negative" if value < 0 and np.isfinite(value) else "not finite"
-        remedy = "; pass negative='drop' or 'abs'" if what == "negative" else ""
-        raise InputError(f"{where(row)}: the weight {value} is {what}; weights are finite and >= 0{remedy}")
+        text = f"{where(row)}: the weight {value} is {what}; weights are finite and >= 0"
+        if what == "not finite":
+            raise InputError(text)
+        raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))
 
 
 def _block(columns: Sequence[Any], like: type | None = None) -> Any:

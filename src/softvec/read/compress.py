@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.core.threads import workers
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Codes
@@ -57,11 +57,20 @@ def compress(
     matrix, loops, off, on = build(edges, both, weighted or counted, self_loops)
     duplicates = (off // 2 if both else off) + on
     if merge == "error" and duplicates:
-        raise InputError(f"{duplicates:,} edges are repeated; pass duplicates='sum' or 'merge'")
+        raise InputError(
+            f"{duplicates:,} edges are repeated; pass ",
+            Option("duplicates", "sum"),
+            " or ",
+            Option("duplicates", "merge"),
+        )
     if merge == "merge" and weighted and duplicates:
         raise InputError(
-            f"{duplicates:,} weighted edges are repeated and duplicates='merge' would have to pick one; "
-            "pass duplicates='sum' or weighted=False"
+            f"{duplicates:,} weighted edges are repeated and ",
+            Option("duplicates", "merge"),
+            " would have to pick one; pass ",
+            Option("duplicates", "sum"),
+            " or ",
+            Option("weighted", False),
         )
     if counted and not duplicates:
         matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), matrix.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import reading
 from softvec.read import matrices, tables
 from softvec.read.detect import ARROW
@@ -45,7 +45,10 @@ def _is_matrix(opened: Opened) -> bool:
         return False
     square = opened.text.square
     if square is False and opened.kind == "graph":
-        guess(f"{opened.name} is read as a square matrix; if its lines are edges, name two with columns=")
+        guess(
+            f"{opened.name} is read as a square matrix; if its lines are edges, name two with ",
+            Option("columns", ...),
+        )
     return square is not None or (
         opened.kind == "bipartite" and wide_kind(opened.text.table.layout) is not None
     )
@@ -86,7 +89,9 @@ def read_features(opened: Opened, variable: str | None = None) -> Graph:
         return Graph(*tables.numeric_columns(opened.source, opened.format))
     data = read_contents(opened, variable)
     if isinstance(data, Edges):
-        raise InputError(f"{opened.name} holds edges, not feature vectors; read it with kind='graph'")
+        raise InputError(
+            f"{opened.name} holds edges, not feature vectors; read it with ", Option("kind", "graph")
+        )
     return data
 
 

@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 from typing import Any
 
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Message, Option, guess
 from softvec.read import lines
 from softvec.read.arrays import read_header
 from softvec.read.formats import find_format, square_names, text_kind
@@ -111,7 +111,9 @@ def _find_table(source: Source, sample: list[bytes], comment: bytes | None, opti
     if comment is None:
         return table
     shown = comment[:40].decode("utf-8", "replace")
-    text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
+    text = Message(
+        f"lines such as {shown!r} are taken for comments; ", Option("comment", None), " reads them"
+    )
     return replace(table, guesses=(*table.guesses, text))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.threads import workers
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
@@ -63,7 +63,9 @@ def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
     if options.weighted is False:
         roles.pop("weight", None)
     if options.weighted and "weight" not in roles:
-        raise InputError(f"weighted is True, but {name} has no column of weights; name it with columns=")
+        raise InputError(
+            f"weighted is True, but {name} has no column of weights; name it with ", Option("columns", ...)
+        )
     return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
 
 
@@ -73,8 +75,8 @@ def read_edges(opened: Opened) -> Edges:
     source, options = opened.source, opened.options
     table = _with_roles(opened.text.table, options, source.name)
     for text in table.guesses:
-        if options.weighted is None or "weighted=False" not in text:
-            guess(f"{source.name}: {text}")
+        if options.weighted is None or Option("weighted", False) not in text.options:
+            guess(f"{source.name}: ", text)
     if options.ids != "string":
         _refuse_mixed_ids(table, source.name)
     edges = _read(source, table, options)
@@ -93,7 +95,8 @@ def _refuse_mixed_ids(table: Table, name: str) -> None:
         if all(value == value // 1 for value in float_side.values):
             raise InputError(
                 f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, or "
-                "pass ids='string'"
+                "pass ",
+                Option("ids", "string"),
             )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.read.streams import SUFFIXES
 
 _DATA = frozenset(
@@ -41,7 +41,8 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     if tables and kind is None:
         raise InputError(
             f"{text!r} matches {tables[0].name}, which is no text; files that match are read as a corpus, so "
-            "give one file, or kind='corpus'"
+            "give one file, or ",
+            Option("kind", "corpus"),
         )
     return files
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softvec.core.checks import choice
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.read import lines
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
 from softvec.read.lines import Table
@@ -134,8 +134,10 @@ def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
     numbers = len(rows) > 2 and all(lines.INTEGER.fullmatch(word) for row in rows for word in row)
     if alike or numbers:
         raise InputError(
-            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; say which: "
-            "format='adjlist' or kind='corpus'"
+            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; say which: ",
+            Option("format", "adjlist"),
+            " or ",
+            Option("kind", "corpus"),
         )
 
 

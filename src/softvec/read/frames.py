@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import GuessWarning, InputError, guess
+from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.read.columns import add_table, describe
 from softvec.read.edges import EdgeBuilder, Edges
@@ -188,7 +188,11 @@ def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
     """Return a square matrix whose rows have no names of their own, if it is symmetric."""
     if len(names) < 4 or not np.array_equal(matrix, matrix.T):
         return None
-    guess("the frame is square and symmetric, and is read as a graph named by its columns; kind= to override")
+    guess(
+        "the frame is square and symmetric, and is read as a graph named by its columns; ",
+        Option("kind", ...),
+        " to override",
+    )
     return Graph(matrix, names)
 
 
@@ -203,13 +207,15 @@ def edges_of_frame(
     layout = frame_layout(frame, columns, weight)
     if timed and "time" not in layout.roles:
         if len(header) < 3 or columns is not None:
-            raise InputError(f"the frame has no time column among {header}; name it with columns=")
+            raise InputError(
+                f"the frame has no time column among {header}; name it with ", Option("columns", ...)
+            )
         layout = Layout(layout.columns, dict(zip(("time", "source", "target", "weight"), range(len(header)))))
     if not timed:
         layout.roles.pop("time", None)
     for text in layout.guesses:
-        if not told or "weighted=False" not in text:
-            guess(f"the frame: {text}")
+        if not told or Option("weighted", False) not in text.options:
+            guess("the frame: ", text)
     builder = EdgeBuilder(two_sided, negative)
     values = list(table.values())
     add_table(builder, {role: values[at] for role, at in layout.roles.items()}, where="the frame")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 from softvec.read.roles import is_stamp, known_names, paired, word_of
 
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
@@ -19,7 +19,7 @@ _EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 
 
 def find_decimal(
-    rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[str]
+    rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[Message]
 ) -> tuple[bytes, bool]:
     """Return the decimal mark of a table, and whether thousands are set apart in it."""
     if decimal not in (None, ".", ","):
@@ -29,8 +29,11 @@ def find_decimal(
         with_comma = [f for f in fields if b"," in f]
         if delimiter == 59 and decimal is None and fields and _all(rb"[1-9][0-9]{0,2}\.[0-9]{3}", fields):
             guesses.append(
-                f"numbers such as {fields[0].decode()} are read with a decimal point; decimal=',' if they "
-                "are thousands"
+                Message(
+                    f"numbers such as {fields[0].decode()} are read with a decimal point; ",
+                    Option("decimal", ","),
+                    " if they are thousands",
+                )
             )
         if not with_comma or not all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
             continue
@@ -46,8 +49,10 @@ def find_decimal(
             and all(map(_EITHER.fullmatch, with_comma))
         ):
             raise InputError(
-                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; say which with decimal=',' "
-                "or decimal='.'"
+                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; say which with ",
+                Option("decimal", ","),
+                " or ",
+                Option("decimal", "."),
             )
         if point:
             return b".", True
@@ -70,7 +75,9 @@ def plain_number(field: bytes, mark: bytes) -> bytes:
 _MISSING = frozenset((b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b"."))
 
 
-def find_header(rows: list[list[bytes]], n_fields: int, wanted: Sequence[str] = ()) -> tuple[bool, list[str]]:
+def find_header(
+    rows: list[list[bytes]], n_fields: int, wanted: Sequence[str] = ()
+) -> tuple[bool, list[Message]]:
     """Say whether the first line is a header, and what is not certain about that.
 
     It is where the user names columns; where words stand above numbers or dates; where names such as source
@@ -113,7 +120,7 @@ def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) 
 
 def _unlike_the_rest(
     first: list[bytes], words: list[str], below: list[list[bytes]]
-) -> tuple[bool, list[str]]:
+) -> tuple[bool, list[Message]]:
     """Judge a first line of words that never occur again."""
     counts = Counter(f for row in below for f in row)
     alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
@@ -126,7 +133,11 @@ def _unlike_the_rest(
     if len(below) > 1 and all(plain) and (digits or pair):
         return True, []
     if len(below) > 1 and alone <= 0.2 * len(below):
-        return True, [f"line 1 ({shown}) is taken for a header; header=False if it is data"]
+        return True, [
+            Message(f"line 1 ({shown}) is taken for a header; ", Option("header", False), " if it is data")
+        ]
     if len(below) < 2:
         return False, []
-    return False, [f"line 1 ({shown}) is taken for data; header=True if it is a header"]
+    return False, [
+        Message(f"line 1 ({shown}) is taken for data; ", Option("header", True), " if it is a header")
+    ]

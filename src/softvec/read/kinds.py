@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from softvec.core.errors import Message, Option
 from softvec.read.roles import Column, Layout, by_name, names_two_kinds
 
 
@@ -59,7 +60,7 @@ def two_kinds(layout: Layout) -> bool:
     return len(left) >= 10 and not set(left) & set(right)
 
 
-def guess_kind(layout: Layout, where: str) -> tuple[str, list[str]]:
+def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     """Return the kind of data of a table of edges, and remarks on what is not certain."""
     if names_two_kinds(layout.header):
         return "bipartite", []
@@ -68,21 +69,37 @@ def guess_kind(layout: Layout, where: str) -> tuple[str, list[str]]:
         if layout.header is None or not two_kinds(layout):
             return "graph", []
         return "graph", [
-            f"{where} is read as one graph, though {ends} share no name; kind='bipartite' if they are "
-            "two kinds of items, kind='graph' if not"
+            Message(
+                f"{where} is read as one graph, though {ends} share no name; ",
+                Option("kind", "bipartite"),
+                " if they are two kinds of items, ",
+                Option("kind", "graph"),
+                " if not",
+            )
         ]
     if two_kinds(layout):
         return "bipartite", [
-            f"{where} is read as two kinds of items without times, as {ends} share no name; "
-            "kind='temporal' if they are of one kind"
+            Message(
+                f"{where} is read as two kinds of items without times, as {ends} share no name; ",
+                Option("kind", "temporal"),
+                " if they are of one kind",
+            )
         ]
     shown = layout.show(layout.roles["time"])
     if layout.header is None and not layout.columns[layout.roles["time"]].stamps:
         return "graph", [
-            f"column {shown} of {where} reads as Unix times and is not used; kind='temporal' uses it"
+            Message(
+                f"column {shown} of {where} reads as Unix times and is not used; ",
+                Option("kind", "temporal"),
+                " uses it",
+            )
         ]
     if layout.roles["time"] == 0:
         return "temporal", []
     return "temporal", [
-        f"{where} is read as contacts in time, by column {shown}; kind='graph' leaves the times out"
+        Message(
+            f"{where} is read as contacts in time, by column {shown}; ",
+            Option("kind", "graph"),
+            " leaves the times out",
+        )
     ]

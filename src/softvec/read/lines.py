@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from softvec.core.checks import counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 from softvec.read.headers import (
     DIGITS,
     GROUPED,
@@ -53,7 +53,7 @@ class Table:
         Whether fields may be quoted, which leaves the reading to Arrow.
     layout : Layout
         What the columns hold.
-    guesses : tuple of str
+    guesses : tuple of Message
         What is not certain about it, one line each.
     decimal : bytes
         The decimal mark of numbers: a comma where they are written so.
@@ -66,7 +66,7 @@ class Table:
     roles: dict[str, int]
     quoted: bool = False
     layout: Layout = field(default_factory=lambda: Layout((), {}))
-    guesses: tuple[str, ...] = ()
+    guesses: tuple[Message, ...] = ()
     decimal: bytes = b"."
     separators: bool = False  # thousands are set apart by the mark that is not the decimal one
 
@@ -190,7 +190,9 @@ def find_table(
     if not lines:
         raise InputError(
             f"{name} is empty: there are no edges in it (lines that start with one of "
-            f"{comments.decode()} are comments; comment=None reads them)"
+            f"{comments.decode()} are comments; ",
+            Option("comment", None),
+            " reads them)",
         )
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
     if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
@@ -202,7 +204,7 @@ def find_table(
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
     first = [field.decode("utf-8", "replace") for field in rows[0]]
-    guesses: list[str] = []
+    guesses: list[Message] = []
     if header is None:
         header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
     body = rows[1:] if header else rows
@@ -211,8 +213,9 @@ def find_table(
             first = ["", *first]  # R leaves the name of the row names out
         else:
             raise InputError(
-                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give "
-                "header=False or repair it"
+                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give ",
+                Option("header", False),
+                " or repair it",
             )
     if header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")

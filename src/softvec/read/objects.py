@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.dates import to_dates
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.names import Labels
 from softvec.read.columns import check_weights
@@ -54,9 +54,16 @@ def from_anndata(data: Any, key: str = "connectivities") -> Graph:
     if key in graphs:
         return Graph(graphs[key], list(data.obs_names))
     if not graphs:
-        raise InputError("the AnnData has no graph in obsp; run scanpy.pp.neighbors, or kind='features'")
+        raise InputError(
+            "the AnnData has no graph in obsp; run scanpy.pp.neighbors, or ", Option("kind", "features")
+        )
     known = ", ".join(map(repr, sorted(graphs)))
-    raise InputError(f"the AnnData has no obsp[{key!r}]; expected key= one of {known}, or kind='features'")
+    raise InputError(
+        f"the AnnData has no obsp[{key!r}]; expected ",
+        Option("key", ...),
+        f" one of {known}, or ",
+        Option("kind", "features"),
+    )
 
 
 def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
@@ -120,11 +127,20 @@ def _weight_attribute(
     if "weight" in held:
         if 0 < counts.get("weight", 0) < n_edges and not told:
             lacking = n_edges - counts["weight"]
-            guess(f"{lacking:,} of {n_edges:,} edges have no weight and count 1; weighted=False for all")
+            guess(
+                f"{lacking:,} of {n_edges:,} edges have no weight and count 1; ",
+                Option("weighted", False),
+                " for all",
+            )
         return "weight"
     if counts and not told:
         shown = ", ".join(sorted(map(str, counts))[:4])
-        guess(f"no weights are used, though edges have {shown}; name one with weight=, or weighted=False")
+        guess(
+            f"no weights are used, though edges have {shown}; name one with ",
+            Option("weight", ...),
+            ", or ",
+            Option("weighted", False),
+        )
     return None
 
 

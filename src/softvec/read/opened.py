@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from softvec.core.checks import choice
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 from softvec.read.lines import COMMENTS, Table
 from softvec.read.roles import Layout
 from softvec.read.streams import Source
@@ -19,7 +19,10 @@ def check_weighted(weighted: Any) -> None:
     """Refuse a name where True or False is expected."""
     if weighted not in (None, True, False):
         raise InputError.of(
-            "weighted", weighted, "True or False", f"to name the weights, weight={weighted!r}"
+            "weighted",
+            weighted,
+            "True or False",
+            Message("to name the weights, ", Option("weight", weighted)),
         )
 
 

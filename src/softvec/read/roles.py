@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 
 ROLES = ("source", "target", "weight", "time")
 KNOWN = {
@@ -87,7 +87,7 @@ class Layout:
 
     columns: Sequence[Column]
     roles: dict[str, int]
-    guesses: list[str] = field(default_factory=list)
+    guesses: list[Message] = field(default_factory=list)
     index: int | None = None  # a column that only counts rows
 
     @property
@@ -255,15 +255,21 @@ def _set_index_apart(layout: Layout) -> None:
             return  # edges from 0, 1, 2, ...: the others are no pair of ends
         if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
             layout.guesses.append(
-                f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers occur "
-                "in others; if it only numbers the rows, name the ends of edges with columns="
+                Message(
+                    f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers "
+                    "occur in others; if it only numbers the rows, name the ends of edges with ",
+                    Option("columns", ...),
+                )
             )
             return
         layout.index = at
         if not known and len(texts) < 2:
             layout.guesses.append(
-                f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; if it names items, say so "
-                "with columns="
+                Message(
+                    f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; if it names items, say "
+                    "so with ",
+                    Option("columns", ...),
+                )
             )
         return
 
@@ -292,8 +298,8 @@ def _ends(layout: Layout, where: str) -> None:
     if len(free) < len(missing):
         n = len(layout.columns)
         raise InputError(
-            f"{where} has {n} column{'s' * (n != 1)}; edges need two, a source and a target; name them with "
-            "columns="
+            f"{where} has {n} column{'s' * (n != 1)}; edges need two, a source and a target; name them with ",
+            Option("columns", ...),
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
     if len(missing) == 2 and len(texts) > 2:
@@ -303,8 +309,11 @@ def _ends(layout: Layout, where: str) -> None:
     if rest:
         ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
         layout.guesses.append(
-            f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; name "
-            "them with columns="
+            Message(
+                f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; "
+                "name them with ",
+                Option("columns", ...),
+            )
         )
 
 
@@ -317,7 +326,11 @@ def _weight(layout: Layout) -> None:
         numbers = [2]  # KONECT's order: source, target, weight, time
         if "time" not in layout.roles:
             layout.guesses.append(
-                f"column 2 of {len(columns)} is taken for the weight; weighted=False if it is not"
+                Message(
+                    f"column 2 of {len(columns)} is taken for the weight; ",
+                    Option("weighted", False),
+                    " if it is not",
+                )
             )
         layout.roles["weight"] = 2
     elif len(numbers) == 1 and len(free) == 1:
@@ -327,7 +340,10 @@ def _weight(layout: Layout) -> None:
     elif numbers and header is not None:
         shown = ", ".join(layout.show(at) for at in numbers[:4])
         layout.guesses.append(
-            f"no weights are used, though there are numbers in {shown}; name one with weight="
+            Message(
+                f"no weights are used, though there are numbers in {shown}; name one with ",
+                Option("weight", ...),
+            )
         )
 
 
@@ -335,11 +351,16 @@ def _judge_weight(layout: Layout, at: int) -> None:
     word, shown = word_of(layout.columns[at].name), layout.show(at)
     if word in _SMALL_IS_CLOSE:
         layout.guesses.append(
-            f"column {shown} is used as the weight as it is, so that large values mean close items; convert "
-            "it if small ones do, or pass weighted=False"
+            Message(
+                f"column {shown} is used as the weight as it is, so that large values mean close items; "
+                "convert it if small ones do, or pass ",
+                Option("weighted", False),
+            )
         )
     elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
-        layout.guesses.append(f"column {shown} is used as the weight; weighted=False if it is not")
+        layout.guesses.append(
+            Message(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
+        )
 
 
 def _check_named_weight(layout: Layout, where: str) -> None:
@@ -354,9 +375,16 @@ def _check_named_weight(layout: Layout, where: str) -> None:
     if len(digits) > 0.5 * len(texts):
         raise InputError(
             f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r}); convert it, "
-            "or pass weighted=False"
+            "or pass ",
+            Option("weighted", False),
         )
-    layout.guesses.append(f"column {column.name} holds no numbers and is not used; weighted=False to say so")
+    layout.guesses.append(
+        Message(
+            f"column {column.name} holds no numbers and is not used; ",
+            Option("weighted", False),
+            " to say so",
+        )
+    )
     del layout.roles["weight"]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.core.untrusted import check_expanded, most_expanded, one_line
 
 BLOCK = 4 << 20
@@ -322,7 +322,9 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
     try:
         return decoder.decode(raw, final).encode("utf-8")
     except UnicodeError as error:
-        raise InputError(f"{name}, line {line} or later: {one_line(error)}; pass another encoding=") from None
+        raise InputError(
+            f"{name}, line {line} or later: {one_line(error)}; pass another ", Option("encoding", ...)
+        ) from None
 
 
 def _valid(block: bytes, name: str, line: int) -> bytes:
@@ -333,7 +335,8 @@ def _valid(block: bytes, name: str, line: int) -> bytes:
             at = line + block.count(b"\n", 0, error.start)
             raise InputError(
                 f"{name}, line {at}: byte 0x{block[error.start]:02x} is not UTF-8; save the file as UTF-8 "
-                "or pass its encoding, such as encoding='latin-1'"
+                "or pass its encoding, such as ",
+                Option("encoding", "latin-1"),
             ) from None
     if b"\0" in block:
         at = line + block.count(b"\n", 0, block.index(b"\0"))

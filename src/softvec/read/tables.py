@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError, guess
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import check_expanded, reading
 from softvec.read import lines
 from softvec.read.columns import add_table, describe
@@ -262,11 +262,13 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
     roles, guesses = table.layout.roles, table.layout.guesses
     if options.timed and "time" not in roles:
         if options.columns is not None or len(table.shown) < 3:
-            raise InputError(f"{source.name} has no time column among {table.names}; name it with columns=")
+            raise InputError(
+                f"{source.name} has no time column among {table.names}; name it with ", Option("columns", ...)
+            )
         roles, guesses = dict(zip(("time", "source", "target", "weight"), range(len(table.shown)))), []
     for text in guesses:
-        if options.weighted is None or "weighted=False" not in text:
-            guess(f"{source.name}: {text}")
+        if options.weighted is None or Option("weighted", False) not in text.options:
+            guess(f"{source.name}: ", text)
     unused = {"time" if not options.timed else "", "weight" if options.weighted is False else ""}
     layout = Layout(table.layout.columns, {role: at for role, at in roles.items() if role not in unused})
     builder = EdgeBuilder(options.two_sided, options.negative)

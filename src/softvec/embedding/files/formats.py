@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.errors import AdviceWarning, InputError, Option
 from softvec.names import Labels
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
@@ -128,11 +128,8 @@ def write_vectors(
     if side is not None:
         table = table.side(side)
     elif table.context_vectors is not None and chosen in ONE_SIDED:
-        warnings.warn(
-            f"the {chosen} format holds one side: the context vectors are left out "
-            "(write them with side='context')",
-            stacklevel=3,
-        )
+        text = f"the {chosen} format holds one side: the context vectors are left out (write them with "
+        warnings.warn(AdviceWarning(text, Option("side", "context"), ")"), stacklevel=3)
         table = table.side("rows")
     from softvec.embedding.files import svec, tables, word2vec
 

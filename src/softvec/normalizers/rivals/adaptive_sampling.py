@@ -80,7 +80,7 @@ class AdaptiveSampling(Normalizer):
         seeds = np.random.default_rng(self._seed).integers(2**64, size=len(X), dtype=np.uint64)
         alpha, g = float(self.alpha), self.n_samples
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             logs, scores = np.empty((hi - lo, g)), np.empty((hi - lo, g))
             scaled = X[lo:hi] * X.dtype.type(self.beta)
             draw_rows(
@@ -93,5 +93,5 @@ class AdaptiveSampling(Normalizer):
             value[lo:hi] = weights.mean(axis=1)
             error[lo:hi] = weights.std(axis=1, ddof=1) / np.sqrt(g) if g > 1 else np.inf
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         return Estimate(log_scale, value, error)

@@ -50,14 +50,14 @@ class Nystrom(Normalizer):
         weights = np.exp(half - self._log_scale)
         span = max(_ROWS, -(-len(Y) // 32))
 
-        def one(lo: int, hi: int) -> Array:
+        def sum_kernel(lo: int, hi: int) -> Array:
             total = np.zeros(len(self._landmarks))
             for a in range(lo, hi, _ROWS):
                 b = min(a + _ROWS, hi)
                 total += weights[a:b] @ self._kernel(Y[a:b])
             return total
 
-        sums = np.sum(pool.map(one, row_blocks(len(Y), span)), axis=0)
+        sums = np.sum(pool.map(sum_kernel, row_blocks(len(Y), span)), axis=0)
         # cut-off: what is below the rounding of the data is noise, and its inverse would amplify it
         cutoff = len(self._landmarks) * float(np.finfo(Y.dtype).eps)
         self._weights = np.linalg.pinv(self._kernel(self._landmarks), rcond=cutoff, hermitian=True) @ sums
@@ -74,10 +74,10 @@ class Nystrom(Normalizer):
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
         value = np.empty(len(X))
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             value[lo:hi] = self._kernel(X[lo:hi]) @ self._weights
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         half = 0.5 * float(self.beta) * np.einsum("ij,ij->i", X, X, dtype=np.float64)
         return Estimate(half + self._log_scale, value)
 

@@ -51,7 +51,7 @@ class PositiveRandomFeatures(Normalizer):
         half = 0.5 * float(self.beta) * np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
         span = max(_ROWS, -(-len(Y) // 32))
 
-        def one(lo: int, hi: int) -> tuple[Array, Array]:
+        def sum_logs(lo: int, hi: int) -> tuple[Array, Array]:
             top, total = np.full(size, -np.inf), np.zeros(size)
             for a in range(lo, hi, _ROWS):
                 b = min(a + _ROWS, hi)
@@ -61,7 +61,7 @@ class PositiveRandomFeatures(Normalizer):
                 top = new
             return top, total
 
-        parts = pool.map(one, row_blocks(len(Y), span))
+        parts = pool.map(sum_logs, row_blocks(len(Y), span))
         tops = np.stack([top for top, _ in parts])
         top = tops.max(axis=0)
         self._logs = top + np.log((np.exp(tops - top) * np.stack([t for _, t in parts])).sum(axis=0))
@@ -70,14 +70,14 @@ class PositiveRandomFeatures(Normalizer):
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
         size = len(self._logs)
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             logs = (X[lo:hi] @ self._directions).astype(np.float64) + self._logs
             log_scale[lo:hi] = logs.max(axis=1)
             terms = np.exp(logs - log_scale[lo:hi, None])
             value[lo:hi] = terms.mean(axis=1)
             error[lo:hi] = terms.std(axis=1) / np.sqrt(size)
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         log_scale -= 0.5 * float(self.beta) * np.einsum("ij,ij->i", X, X, dtype=np.float64)
         dependent = self.orthogonal or self.symmetric
         return Estimate(log_scale, value, None if dependent else error)

@@ -57,7 +57,7 @@ class RandomFeatures(Normalizer):
         weights = np.exp(half - self._log_scale)
         span = max(_ROWS, -(-len(Y) // 32))
 
-        def one(lo: int, hi: int) -> Array:
+        def sum_features(lo: int, hi: int) -> Array:
             total = np.zeros((2, size))
             for a in range(lo, hi, _ROWS):
                 b = min(a + _ROWS, hi)
@@ -67,19 +67,19 @@ class RandomFeatures(Normalizer):
                 total[1] += w @ np.sin(angles)
             return total
 
-        self._sums = np.sum(pool.map(one, row_blocks(len(Y), span)), axis=0)  # (2, D)
+        self._sums = np.sum(pool.map(sum_features, row_blocks(len(Y), span)), axis=0)  # (2, D)
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
         value, error = np.empty(len(X)), np.empty(len(X))
         cosines, sines = self._sums
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             angles = (X[lo:hi] @ self._directions).astype(np.float64)
             terms = np.cos(angles) * cosines + np.sin(angles) * sines  # (rows, D), one per projection
             value[lo:hi] = terms.mean(axis=1)
             error[lo:hi] = terms.std(axis=1) / np.sqrt(len(cosines))
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         half = 0.5 * float(self.beta) * np.einsum("ij,ij->i", X, X, dtype=np.float64)
         # orthogonal projections are not independent: their spread says little about the error
         return Estimate(half + self._log_scale, value, None if self.orthogonal else error)

@@ -41,7 +41,7 @@ class Sampling(Normalizer):
         m, g = self.n_items_, len(self._sample)
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             scores = float(self.beta) * (X[lo:hi] @ self._sample.T).astype(np.float64)  # (rows, g)
             log_scale[lo:hi] = scores.max(axis=1)
             terms = np.exp(scores - log_scale[lo:hi, None])
@@ -49,5 +49,5 @@ class Sampling(Normalizer):
             deviation = terms.std(axis=1, ddof=1) if g > 1 else np.full(hi - lo, np.inf)
             error[lo:hi] = m * deviation * np.sqrt((1 - g / m) / g) if g < m else 0.0
 
-        pool.map(one, row_blocks(len(X), _ROWS))
+        pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         return Estimate(log_scale, value, error)

@@ -102,7 +102,7 @@ class TopK(Normalizer):
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
         others = self._items[self._chosen]
 
-        def one(lo: int, hi: int) -> None:
+        def estimate_rows(lo: int, hi: int) -> None:
             x = X[lo:hi]
             near = self._neighbors(x)  # (rows, k)
             valid = near >= 0
@@ -121,5 +121,5 @@ class TopK(Normalizer):
             error[lo:hi] = rest * np.sqrt(square / np.maximum(count, 1) * (1 - count / rest))
 
         rows = _ROWS if self.index_ is not None else int(np.clip(2**25 // m, 1, _ROWS))
-        pool.map(one, row_blocks(len(X), rows))
+        pool.map(estimate_rows, row_blocks(len(X), rows))
         return Estimate(log_scale, value, error)

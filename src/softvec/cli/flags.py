@@ -1,0 +1,79 @@
+"""Options in errors and warnings, written as one types them on the command line."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from typer.core import TyperCommand
+
+from softvec.cli.terminal import note
+from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
+
+# Flags that set an option of the library to one value.
+_ONE_VALUE = {
+    ("symmetric", False): "--two-sided",
+    ("check_memory", False): "--force",
+    ("everyone", False): "--active-only",
+}
+
+
+class FlagCommand(TyperCommand):
+    """A command that shows its own flags where the library's errors and warnings name options.
+
+    Parameters of a command have the names of the library's options, whatever their flags are called.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        warnings.showwarning = lambda message, *_, **__: note(
+            with_flags(message.message if isinstance(message, AdviceWarning) else str(message), self)
+        )
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise InputError(with_flags(error.message, self)) from error
+
+
+def with_flags(message: str | Message, command: Any) -> str:
+    """Return a message of the library with the flags of a command in it."""
+    return message if isinstance(message, str) else message.render(flag_writer(command.params))
+
+
+def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
+    """Return the function that writes an option as a command with these parameters takes it.
+
+    An option without a flag is set by ``--set`` where the command has it; else it stays in Python's words.
+    """
+    flags = {parameter.name: parameter for parameter in parameters}
+    known = {text for parameter in flags.values() for text in parameter.opts}
+
+    def write(option: Option) -> str:
+        whole = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool) else None
+        if whole in known:
+            return str(whole)
+        if option.name in flags:
+            return _own_flag(flags[option.name], option.value)
+        if "--set" not in known or option.value is NameOnly:
+            return str(option)
+        return f"--set {option.name}={_typed(option.value)}"
+
+    return write
+
+
+def _own_flag(parameter: Any, value: Any) -> str:
+    flag = next(text for text in parameter.opts if text.startswith("--"))
+    if value is NameOnly or value is ... or value is True:
+        return str(flag)
+    if value is False:
+        return str(parameter.secondary_opts[0])
+    return f"{flag} {_typed(value)}"
+
+
+def _typed(value: Any) -> str:
+    """Return a value as it is typed after a flag."""
+    if value is ... or isinstance(value, str):
+        return "..." if value is ... else value
+    return json.dumps(value, default=str)  # as --set reads it

@@ -1,0 +1,157 @@
+"""Options of ``softvec embed`` that say how to read the data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from softvec.cli.options import columns_of
+
+PANEL = "Data"
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        "-k",
+        rich_help_panel=PANEL,
+        help="graph, pairs, bipartite, temporal, corpus, features or dense (default: detected).",
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "--names",
+        metavar="FILE",
+        rich_help_panel=PANEL,
+        help="Names of the rows, one a line (default: those in the data, or 0, 1, ...).",
+    ),
+]
+Directed = Annotated[
+    bool | None,
+    typer.Option(
+        "--directed/--undirected",
+        rich_help_panel=PANEL,
+        help="Direction of edges (default: undirected; of a matrix or graph file, its own).",
+        show_default=False,
+    ),
+]
+Weighted = Annotated[
+    bool | None,
+    typer.Option(
+        "--weighted/--unweighted",
+        rich_help_panel=PANEL,
+        help="Use of weights (default: where there are any).",
+        show_default=False,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        rich_help_panel=PANEL,
+        help="Column or attribute of the weights (default: detected).",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        rich_help_panel=PANEL,
+        help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected).",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", rich_help_panel=PANEL, help="Column separator (default: detected)."),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        rich_help_panel=PANEL,
+        help="Header in line 1, or none (default: detected).",
+        show_default=False,
+    ),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        rich_help_panel=PANEL,
+        help="text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected).",
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        rich_help_panel=PANEL,
+        help="Text: words on each side (default: 5). Contacts: length of a window, e.g. 900, or 15min of "
+        "dates (default: none).",
+    ),
+]
+MinCount = Annotated[
+    int | None,
+    typer.Option(
+        "--min-count", rich_help_panel=PANEL, help="Text: least occurrences of a word (default: 5)."
+    ),
+]
+WalkLength = Annotated[
+    int | None,
+    typer.Option(
+        "--walk-length",
+        "-w",
+        rich_help_panel=PANEL,
+        help="Steps of the random walk (default: 3 for graphs and features, else 1).",
+        min=1,
+    ),
+]
+More = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        rich_help_panel=PANEL,
+        help="Any other option of the reader or of the fit (default: none).",
+    ),
+]
+
+
+def reading_options(
+    *,
+    weight: str | None,
+    columns: str | None,
+    delimiter: str | None,
+    window: str | None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Return the options that were given, as the library takes them."""
+    options = {
+        "weight": int(weight) if weight is not None and weight.isdigit() else weight,
+        "columns": columns_of(columns),
+        "delimiter": _DELIMITERS.get(delimiter or "", delimiter),
+        "window": _window(window),
+        **others,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _window(text: str | None) -> float | str | None:
+    """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
+    from softvec.core.dates import duration
+    from softvec.core.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        duration("--window", text)
+        return text
+    if not 0 < value < float("inf"):
+        raise InputError(f"--window is {value:g}; expected a number above 0")
+    return int(value) if value == int(value) else value

@@ -1,0 +1,102 @@
+"""What ``softvec embed`` says at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from softvec.cli.terminal import Settings, print_json, say, seconds
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+
+def report(emb: Embedding, target: str, settings: Settings) -> None:
+    """Print what was made: the vectors, the work, and the exact loss on a sample of rows."""
+    record = emb.provenance
+    if settings.json:
+        if target != "-":  # standard output holds the vectors
+            print_json(_summary(emb, target))
+        return
+    context = 0 if emb.context_vectors is None else len(emb.context_vectors)
+    second = f" + {context:,} context" if context else ""
+    rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
+    say(
+        settings,
+        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
+        f"{len(record['history'].get('loss', []))} epochs{rounds} in {seconds(record['seconds']['fitting'])} "
+        f"-> {'standard output' if target == '-' else target}",
+    )
+    say(settings, loss_line(record))
+    if "stability" in record:
+        say(settings, repr(emb.stability()).strip("<>"))
+
+
+def measured_loss(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the loss of finished vectors by the exact softmax, as a provenance tells it.
+
+    That is the cross-entropy of the calibrated softmax, where it was fitted, or else the exact loss of the
+    diagnosis. ``approximated_loss`` is the last one of the fit, which the mixture normaliser gives.
+
+    Examples
+    --------
+    >>> measured_loss({"history": {"loss": [3.5, 2.5]}, "diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
+    {'loss': 2.75, 'loss_rows': 40, 'approximated_loss': 2.5}
+    """
+    softmax, diagnosis, history = (mapping(record.get(key)) for key in ("softmax", "diagnosis", "history"))
+    losses = history.get("loss") or [None]
+    values: dict[str, Any] = {"loss": None, "loss_rows": None}
+    if {"cross_entropy", "n_rows", "nats_gained"} <= set(softmax):
+        values = {
+            "loss": softmax["cross_entropy"],
+            "loss_rows": softmax["n_rows"],
+            "nats_gained": softmax["nats_gained"],
+        }
+    elif {"exact_loss", "n_rows"} <= set(diagnosis):
+        values = {"loss": diagnosis["exact_loss"], "loss_rows": diagnosis["n_rows"]}
+    return {**values, "approximated_loss": losses[-1]}
+
+
+def loss_line(record: dict[str, Any]) -> str:
+    """Return the loss in words.
+
+    Examples
+    --------
+    >>> loss_line({"softmax": {"cross_entropy": 4.125, "nats_gained": 1.5, "n_rows": 200}})
+    'cross-entropy 4.1250 nats (calibrated softmax, 200 rows), 1.5000 nats gained over popularity'
+    >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
+    'exact loss 2.7500 (40 rows)'
+    """
+    values = measured_loss(record)
+    if values["loss"] is None:
+        last = values["approximated_loss"]
+        return "no loss measured" if last is None else f"approximated loss {last:.4f}"
+    rows = f"{values['loss_rows']:,} rows"
+    if "nats_gained" not in values:
+        return f"exact loss {values['loss']:.4f} ({rows})"
+    return (
+        f"cross-entropy {values['loss']:.4f} nats (calibrated softmax, {rows}), "
+        f"{values['nats_gained']:.4f} nats gained over popularity"
+    )
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a part of a record, or nothing where a file holds something else there."""
+    return value if isinstance(value, dict) else {}
+
+
+def _summary(emb: Embedding, target: str) -> dict[str, Any]:
+    record = emb.provenance
+    summary = {
+        "output": target,
+        "vectors": len(emb),
+        "dimensions": emb.n_components,
+        "context_vectors": len(emb.context_vectors) if emb.context_vectors is not None else 0,
+        "data": record["data"],
+        "view": record.get("view"),
+        "epochs": len(record["history"].get("loss", [])),
+        **measured_loss(record),
+        "log_z_error": (record["diagnosis"] or {}).get("log_z_error_median"),
+        "seconds": record["seconds"],
+        "seed": record["parameters"]["seed"],
+    }
+    return summary | ({"stability": record["stability"]} if "stability" in record else {})

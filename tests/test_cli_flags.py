@@ -1,0 +1,254 @@
+"""Flags: made from the settings of a fit, shown with their defaults, and written in errors and warnings."""
+
+import dataclasses
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import typer
+
+import softvec
+from softvec.cli import fitting, run
+from softvec.cli.app import app
+from softvec.cli.flags import flag_writer
+from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
+from softvec.embedding import Embedding
+from softvec.fit.settings import SETTINGS
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    def call(*arguments, code=0):
+        assert run([str(argument) for argument in arguments]) == code
+        return capsys.readouterr()
+
+    return call
+
+
+def test_a_message_keeps_its_options_through_composition():
+    remedy = Message("pass ", Option("negative", "drop"), " or name ", Option("columns", ...))
+    error = InputError("e.txt: ", remedy)
+    assert str(error) == "e.txt: pass negative='drop' or name columns="
+    assert error.message.options == (Option("negative", "drop"), Option("columns", ...))
+    again = pickle.loads(pickle.dumps(InputError.of("beta", -1, "a number above 0")))
+    assert str(again) == "beta is -1; expected a number above 0"
+
+
+def test_braces_and_equals_signs_of_data_stay_as_they_are():
+    text = "{0}: kind='graph' %s header=False"
+    assert InputError(text).message.render(lambda option: "WRONG") == text
+
+
+def test_a_guess_is_a_warning_with_fields():
+    with pytest.warns(GuessWarning, match="line 1 is data; header=True if not") as caught:
+        guess("line 1 is data; ", Option("header", True), " if not")
+    assert caught[0].message.message.options == (Option("header", True),)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "typed"),
+    [
+        ("embed", Option("negative", "drop"), "--set negative=drop"),
+        ("embed", Option("comment", None), "--set comment=null"),
+        ("embed", Option("mutual", True), "--set mutual=true"),
+        ("embed", Option("n_neighbors", 1), "--set n_neighbors=1"),
+        ("embed", Option("encoding", ...), "--set encoding=..."),
+        ("embed", Option("header", False), "--no-header"),
+        ("embed", Option("header", True), "--header"),
+        ("embed", Option("weighted", False), "--unweighted"),
+        ("embed", Option("check_memory", False), "--force"),
+        ("embed", Option("symmetric", False), "--two-sided"),
+        ("embed", Option("n_components"), "--dim"),
+        ("embed", Option("n_epochs", 20), "--epochs 20"),
+        ("embed", Option("format", "adjlist"), "--input-format adjlist"),
+        ("embed", Option("kind", "bipartite"), "--kind bipartite"),
+        ("embed", Option("weight", ...), "--weight"),
+        ("add", Option("isolated", "drop"), "--isolated drop"),
+        ("links", Option("exclude", ...), "--graph"),
+        ("convert", Option("side", "context"), "--side context"),
+        ("neighbors", Option("negative", "drop"), "negative='drop'"),
+        ("epidemic", Option("everyone", False), "--active-only"),
+    ],
+)
+def test_options_are_written_as_the_command_takes_them(command, option, typed):
+    assert flag_writer(COMMANDS[command].params)(option) == typed
+
+
+def test_what_is_typed_for_a_remedy_is_understood(call, folder):
+    (folder / "negative.txt").write_text("a b 1\nb c -2\nc a 1\n")
+    line = call("embed", "negative.txt", code=2).err
+    typed = line.split("pass ")[1].split(" or ")[0]
+    assert typed == "--set negative=drop"
+    call("embed", "negative.txt", *typed.split(), "-d", 2, "-q")
+
+
+def test_warnings_name_flags(call, folder):
+    pairs = "".join(f"g{i}x,h{i % 7}y\n" for i in range(40))
+    (folder / "g.csv").write_text("alpha_gene,some_place\n" + pairs)
+    assert "--kind bipartite" in call("embed", "g.csv", "-d", 2).err
+
+
+def test_every_setting_with_a_flag_is_a_flag_of_embed():
+    parameters = {parameter.name: parameter for parameter in COMMANDS["embed"].params}
+    flagged = [setting for setting in SETTINGS if setting.metadata["flag"]]
+    assert {"n_epochs", "beta", "checkpoint"} <= {setting.name for setting in flagged}
+    for setting in flagged:
+        assert parameters[setting.name].opts == [setting.metadata["flag"]]
+        assert parameters[setting.name].help == setting.metadata["help"]
+
+
+def test_a_new_setting_is_a_flag_without_more_code(monkeypatch):
+    told = {"flag": "--patience", "help": "Epochs without progress (default: 3)."}
+    new = dataclasses.make_dataclass(
+        "New", [("patience", "int", dataclasses.field(default=3, metadata=told))]
+    )
+    monkeypatch.setattr(fitting, "SETTINGS", (*SETTINGS, *dataclasses.fields(new)))
+    given = {}
+
+    @fitting.with_fit_flags
+    def command(source: str, **fit) -> None:
+        given.update(fit)
+
+    app = typer.Typer()
+    app.command()(command)
+    app(["data", "--patience", "5", "--beta", "2"], standalone_mode=False)
+    assert given == {"patience": 5, "beta": 2.0}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_default_is_shown(name):
+    for parameter in COMMANDS[name].params:
+        if parameter.param_type_name != "option" or parameter.name == "help":
+            continue
+        switch = parameter.is_flag and not parameter.secondary_opts
+        text = parameter.help or ""
+        assert text, f"{parameter.opts} of {name} has no help"
+        assert switch or parameter.default is not None or "(default: " in text, parameter.opts
+        assert switch or parameter.default is None or "(default: " not in text, f"{parameter.opts}: twice"
+
+
+def test_help_needs_no_numpy():
+    code = (
+        "import sys; from softvec.cli import run; run(['embed', '--help']); "
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'scipy', 'numba')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+def write_graph(path, degree, n=60):
+    graph = nx.random_regular_graph(degree, n, seed=1)
+    path.write_text("".join(f"{a} {b}\n" for a, b in graph.edges))
+    return graph
+
+
+def test_embed_prints_the_calibrated_cross_entropy(call, folder):
+    graph = write_graph(folder / "e.txt", 4)
+    words = ("embed", "e.txt", "-d", 8, "--seed", 1)
+    err = call(*words).err.splitlines()
+    record = Embedding.load("e.svec").provenance["softmax"]
+    assert record["n_rows"] == len(graph)
+    assert err[-1] == (
+        f"cross-entropy {record['cross_entropy']:.4f} nats (calibrated softmax, 60 rows), "
+        f"{record['nats_gained']:.4f} nats gained over popularity"
+    )
+    # of a regular graph, popularity says 1 / n
+    assert record["cross_entropy"] + record["nats_gained"] == pytest.approx(np.log(60), abs=1e-6)
+    result = json.loads(call(*words, "--json").out)
+    history = Embedding.load("e.svec").provenance["history"]["loss"]
+    assert (result["loss"], result["loss_rows"]) == (record["cross_entropy"], 60)
+    assert result["approximated_loss"] == history[-1]
+
+
+def test_embed_prints_the_exact_loss_where_nothing_is_calibrated(call, folder):
+    (folder / "e.txt").write_text("".join(f"{i} {(3 * i + 1) % 50}\n" for i in range(50)))
+    err = call("embed", "e.txt", "-d", 8, "--two-sided", "--seed", 1).err.splitlines()
+    emb = Embedding.load("e.svec")
+    assert emb.provenance["softmax"] is None
+    diagnosis = emb.provenance["diagnosis"]
+    assert err[-1] == f"exact loss {diagnosis['exact_loss']:.4f} ({diagnosis['n_rows']} rows)"
+
+
+@pytest.mark.parametrize(
+    ("degree", "more", "view"),
+    [
+        (4, (), "walk (4.0 neighbours on average, fewer than 16)"),
+        (20, (), "fused (20.0 neighbours on average, at least 16)"),
+        (20, ("--view", "walk"), "walk (asked for)"),
+        (20, ("-w", "2"), "walk (asked for)"),
+        (20, ("--view", "auto", "-w", "2"), "walk (asked for)"),
+        (4, ("--view", "fused"), "fused (asked for)"),
+        (20, ("--beta", "4"), "walk (fused views have settings of their own; leave out beta)"),
+    ],
+)
+def test_info_says_which_view_and_why(call, folder, degree, more, view):
+    write_graph(folder / "e.txt", degree)
+    call("embed", "e.txt", "-d", 8, "-q", *more)
+    known = json.loads(call("info", "e.svec", "--json").out)
+    assert known["view"] == view
+    assert known["softmax"]["nats_gained"] == known["nats_gained"]
+    assert "weights" not in known["softmax"]
+
+
+def test_a_walk_length_with_automatic_views_is_one_walk_in_the_library_too():
+    graph = nx.random_regular_graph(20, 60, seed=1)
+    told = softvec.embed(graph, 8, walk_length=2, view="auto", random_state=0)
+    plain = softvec.embed(graph, 8, walk_length=2, random_state=0)
+    np.testing.assert_array_equal(told.vectors, plain.vectors)
+    assert told.provenance["parameters"]["view"] == "walk"
+
+
+def test_an_unknown_name_in_a_list_does_not_stop_the_rest(call, folder, monkeypatch):
+    Embedding(np.random.default_rng(0).standard_normal((4, 3)), ["ann", "bob", "cyd", "dan"]).save("v.svec")
+    names = folder / "names.txt"
+    names.write_text("ann\nbobb\nnobody\ndan\n")
+    with names.open() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", stream)
+        printed = call("neighbors", "v.svec", "-", "-n", 2)
+    assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["ann", "ann", "dan", "dan"]
+    notes = printed.err.splitlines()
+    assert len(notes) == 2
+    assert "'bobb'" in notes[0]
+    assert "did you mean 'bob'" in notes[0]
+    assert "'nobody'" in notes[1]
+    names.write_text("nobody\nnemo\n")
+    with names.open() as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", stream)
+        assert "'nobody'" in call("neighbors", "v.svec", "-", code=2).err
+    assert call("neighbors", "v.svec", "ann", "nobody", code=2).out == ""
+
+
+def test_normalisers_are_compared_by_the_library(call):
+    from softvec.normalizers import GaussianMixture, compare
+
+    V = np.random.default_rng(0).standard_normal((300, 6)) / 3
+    Embedding(V).save("v.svec")
+    rows = json.loads(call("normalizer", "v.svec", "-m", "gaussianmixture", "--rows", 300, "--json").out)
+    Y = Embedding.load("v.svec").vectors
+    exact = np.log(np.exp(Y.astype(float) @ Y.astype(float).T).sum(axis=1))
+    for row, k in zip(rows["methods"][1:], (1, 5), strict=True):
+        log_z = GaussianMixture(k, beta=1.0, random_state=0).fit(Y).log_partition(Y)
+        error = np.abs(log_z - exact)
+        assert row["median"] == pytest.approx(np.median(error), rel=1e-3, abs=1e-6)
+        assert row["p95"] == pytest.approx(np.quantile(error, 0.95), rel=1e-3, abs=1e-6)
+        assert row["max"] == pytest.approx(error.max(), rel=1e-3, abs=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        few = {row.method: row for row in compare(Y[:12], Y[:12])}
+    assert "n_neighbors is 25" in few["TopK"].left_out
+    assert few["TopK"].error is None
+    with pytest.raises(InputError, match="n_neighbors is 25"):
+        compare(Y[:12], Y[:12], ["TopK"])
