@@ -10,7 +10,7 @@ from softvec import InputError
 from softvec.affinity import BUILDERS, KINDS
 from softvec.affinity.options import DataOptions, Kind
 from softvec.api import EmbedOptions, embed
-from softvec.fit import Options
+from softvec.fit import Settings
 from softvec.fit.options import FitOptions
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a")]
@@ -31,7 +31,7 @@ def test_every_option_of_a_builder_or_reader_is_typed():
 
 def test_every_option_of_a_fit_is_typed():
     own = set(inspect.signature(embed).parameters) | {"normalize"}
-    fields = set(Options.__dataclass_fields__) | {"base_measure", "shrinkage"}
+    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage"}
     assert set(FitOptions.__annotations__) == fields - own
     assert set(EmbedOptions.__annotations__) == set(FitOptions.__annotations__) | set(
         DataOptions.__annotations__

@@ -5,6 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any, Literal, TypedDict
 
+# What the same options are called elsewhere.
+MEANT = {
+    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
+    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
+    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
+}
+
 
 class FitOptions(TypedDict, total=False):
     """Options of a fit; :class:`softvec.EDRep` and :func:`softvec.embed` say what each means."""
