@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+DEMO := .venv-demo
 SITE := docs/_build/html
 
 .PHONY: demo test lint browser test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
@@ -13,13 +14,21 @@ $(STAMP): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP)
-	$(VENV)/bin/softvec demo --output demo-output
+# What the demo needs and no more: no tools for developers.
+$(DEMO)/.installed: pyproject.toml
+	@echo "Setting up $(DEMO), once: a minute or two, 800 MB with all dependencies"
+	@test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot,graphs]'
+	@touch $@
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/softvec demo --output demo-output
 
 lint: $(STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
 
 # Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
 browser: $(STAMP)
@@ -81,4 +90,4 @@ paper-quick: $(STAMP)
 	$(PY) -m experiments --quick
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated docs/figures/generated demo-output
+	rm -rf $(VENV) $(DEMO) .venv-lowest .venv-dist dist docs/_build docs/gallery docs/api/generated docs/figures/generated demo-output

@@ -36,7 +36,8 @@ CHILD = """
 import ctypes, gc, json, sys, tempfile
 import numpy as np
 from scipy import sparse
-from softvec import api, memory
+from softvec import api
+from softvec.fit import memory
 from softvec.affinity import as_affinity
 
 job = json.loads(sys.argv[1])

@@ -1,7 +1,9 @@
-"""How fast files become matrices: edge lists against pandas and networkx, text against gensim.
+"""How fast files become matrices: edge lists against pyarrow with SciPy, pandas and networkx; text against
+gensim.
 
     python -m benchmarks.reading            # 10 million edges, 100 MB of text; about half an hour
     python -m benchmarks.reading --quick    # a tenth of it
+    python -m benchmarks.reading --only edges --rivals softvec pyarrow    # are the kernels worth their lines?
 
 Files are generated. Each run is a fresh process, rivals take turns, times are of the wall clock from
 after the imports; a first, untimed run of each compiles what is to be compiled. Peak memory is that of
@@ -36,7 +38,7 @@ from benchmarks.common import (
     write_json,
 )
 
-EDGE_RIVALS = ("softvec", "pandas", "networkx")
+EDGE_RIVALS = ("softvec", "pyarrow", "pandas", "networkx")
 TEXT_RIVALS = ("softvec", "gensim")
 
 
@@ -72,7 +74,26 @@ def load_kernels(*names: str) -> None:
         importlib.import_module(f"softvec.kernels.{name}")
 
 
-def one_edges(rival: str, path: str) -> dict[str, Any]:
+def by_pyarrow(path: str) -> int:
+    """Read tab-separated pairs into the symmetric matrix: what the hand-written reader has to beat."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+    from scipy import sparse
+
+    parse = csv.ParseOptions(delimiter="\t")
+    table = csv.read_csv(path, csv.ReadOptions(column_names=["i", "j"]), parse)
+    ends = pa.chunked_array(table["i"].chunks + table["j"].chunks).combine_chunks()
+    coded = pc.dictionary_encode(ends)
+    i, j = coded.indices.to_numpy().reshape(2, -1)
+    n = len(coded.dictionary)
+    i, j = np.concatenate([i, j]), np.concatenate([j, i])
+    matrix = sparse.coo_array((np.ones(len(i), np.float32), (i, j)), shape=(n, n)).tocsr()
+    matrix.sum_duplicates()
+    return matrix.shape[0]
+
+
+def edges_by(rival: str, path: str) -> dict[str, Any]:
     """Read an edge list with one rival in this process."""
     if rival == "softvec":
         from softvec.affinity import read
@@ -81,6 +102,13 @@ def one_edges(rival: str, path: str) -> dict[str, Any]:
 
         def run() -> int:
             return read(path).shape[0]
+
+    elif rival == "pyarrow":
+        for module in ("pyarrow.csv", "pyarrow.compute", "scipy.sparse"):
+            importlib.import_module(module)
+
+        def run() -> int:
+            return by_pyarrow(path)
 
     elif rival == "pandas":
         import pandas as pd
@@ -99,7 +127,7 @@ def one_edges(rival: str, path: str) -> dict[str, Any]:
     return _timed(run)
 
 
-def one_text(rival: str, path: str) -> dict[str, Any]:
+def text_by(rival: str, path: str) -> dict[str, Any]:
     """Count a corpus with softvec, or scan it and train one word2vec epoch with gensim."""
     if rival == "softvec":
         from softvec.affinity import read_corpus
@@ -157,14 +185,14 @@ def compare(kind: str, rivals: dict[str, int], path: Path, threads: int) -> dict
         "file_bytes": size,
         "rivals": {
             rival: {
-                "seconds": summary([run["seconds"] for run in found]),
-                "cpu_seconds": summary([run["cpu_seconds"] for run in found]),
+                "seconds": summary([run["seconds"] for run in measured]),
+                "cpu_seconds": summary([run["cpu_seconds"] for run in measured]),
                 "first_run_seconds": first.get(rival),
-                "peak_bytes": max(run["peak_bytes"] for run in found),
-                "peak_over_file": max(run["peak_bytes"] for run in found) / size,
-                "items": found[0]["items"],
+                "peak_bytes": max(run["peak_bytes"] for run in measured),
+                "peak_over_file": max(run["peak_bytes"] for run in measured) / size,
+                "items": measured[0]["items"],
             }
-            for rival, found in runs.items()
+            for rival, measured in runs.items()
         },
     }
 
@@ -187,6 +215,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", choices=("edges", "text"))
+    parser.add_argument("--rivals", nargs="+", choices=EDGE_RIVALS, default=EDGE_RIVALS)
     parser.add_argument("--report", action="store_true", help="write the table of the last results again")
     options = parser.parse_args()
     if options.report:
@@ -194,7 +223,7 @@ def main() -> None:
         return
     if options.one:
         kind, rival, path = options.one
-        print(json.dumps((one_edges if kind == "edges" else one_text)(rival, path)))
+        print(json.dumps((edges_by if kind == "edges" else text_by)(rival, path)))
         return
     scale = 10 if options.quick else 1
     out = RESULTS / ("reading-quick.json" if options.quick else "reading.json")
@@ -208,7 +237,7 @@ def main() -> None:
                 path = Path(folder) / f"{name.split()[0]}.txt"
                 write_edges(path, 10_000_000 // scale, prefix)
                 # networkx takes minutes and many times the memory: once will do
-                rivals = {"softvec": options.repeats, "pandas": options.repeats, "networkx": 1}
+                rivals = {r: 1 if r == "networkx" else options.repeats for r in options.rivals}
                 result = compare("edges", rivals, path, options.threads)
                 record["results"][f"{10 // scale if scale < 10 else 1} million edges, {name}"] = result | {
                     "ratios": ratios(result)
@@ -236,6 +265,7 @@ def table(record: dict[str, Any]) -> str:
     """Return the results as a table for the documentation."""
     what = {
         "softvec": "softvec: file to matrix",
+        "pyarrow": "pyarrow and SciPy: `read_csv`, `dictionary_encode`, `tocsr`",
         "pandas": "pandas: `read_csv` and `factorize`, no matrix",
         "networkx": "networkx: `read_edgelist`, one run",
         "gensim": "gensim: scan and one epoch of skip-gram, d = 100",
@@ -251,11 +281,11 @@ def table(record: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, result in record["results"].items():
-        for rival, found in result["rivals"].items():
+        for rival, measured in result["rivals"].items():
             lines.append(
                 f"| {name}, {result['file_bytes'] / 1e6:.0f} MB | {what[rival]} | "
-                f"{found['seconds']['median']:.1f} | {found['cpu_seconds']['median']:.1f} | "
-                f"{found['peak_over_file']:.1f} |"
+                f"{measured['seconds']['median']:.1f} | {measured['cpu_seconds']['median']:.1f} | "
+                f"{measured['peak_over_file']:.1f} |"
             )
     return "\n".join(lines)
 

@@ -1,7 +1,9 @@
 """Temporal graphs, text, features, and the objects of other libraries."""
 
 import itertools
+import re
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scipy import sparse
 
 from softvec import affinity as aff
 from softvec.affinity import corpus as _corpus
+from softvec.affinity.graphs import assemble
 from softvec.core.errors import GuessWarning, InputError
 
 rng = np.random.default_rng(1)
@@ -92,12 +95,12 @@ def test_windows():
     ("contacts", "options", "message"),
     [
         ([(0, 1, 2)], {"window": 1, "n_windows": 2}, "give one of them"),
-        ([(0, 1, 2)], {"window": 0}, "positive length"),
+        ([(0, 1, 2)], {"window": 0}, "window is 0; expected a number above 0"),
         ([(0, 1, 2)], {"n_windows": 0}, "n_windows is 0"),
         ([(0, 1, 2)], {"n_windows": 2}, "the same time"),
         ([(0, 1, 2), (1, 1, 2)], {"n_windows": 3, "equal": "stamps"}, "only 2 time stamps"),
         ([(0, 1, 2), (10**12, 1, 2)], {"window": 1}, "50 million windows"),
-        ([(0, 1, 1)], {}, "between different nodes"),
+        ([(0, 1, 1)], {}, "two different nodes"),
         ([], {}, "no contacts"),
         ([("x", 1, 2)], {}, "its time is not a number"),
         ([(float("nan"), 1, 2)], {}, "not finite"),
@@ -121,7 +124,7 @@ def test_contacts_in_arrays_and_frames():
     assert aff.as_affinity(named).kind == "temporal"
     dated = named.assign(timestamp=pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]))
     got = aff.as_affinity(dated, window=86_400)
-    assert got.rows.index((1, 1_704_067_200)) == 0
+    assert got.rows.index((1, "2024-01-01")) == 0
     assert aff.supra_adjacency(rows, weighted=False).counts.dtype == bool
 
 
@@ -275,7 +278,7 @@ def test_approximate_neighbors_agree_mostly():
         ([[1.0], [np.nan]], {}, "NaN or infinite values .first in row 1"),
         ([["a"], ["b"]], {}, "not numbers"),
         ([1.0, 2.0], {}, "shape"),
-        ([[1.0], [2.0]], {"n_neighbors": 2}, "expected 1 to 1"),
+        ([[1.0], [2.0]], {"n_neighbors": 2}, "expected an integer of at most 1"),
         ([[1.0], [2.0]], {"n_neighbors": 1, "metric": "crow"}, "metric is 'crow'"),
     ],
 )
@@ -361,7 +364,7 @@ def test_frames(library, monkeypatch):
     assert by_name(picked) == {("a", "b"): 1, ("b", "c"): 1}
     two = aff.as_affinity(make(columns), kind="bipartite", columns=("from", "to", "w"))
     assert by_name(two) == {("a", "b"): 0.5, ("b", "c"): 2}
-    monkeypatch.setattr("softvec.read.columns._SMALL", 0)
+    monkeypatch.setattr("softvec.kernels.SMALL", 0)
     assert by_name(aff.as_affinity(make(columns))) == want
     with pytest.raises(InputError, match="no column 'x'; its columns are 'w'"):
         aff.as_affinity(make(columns), columns=("x", "to"))
@@ -406,3 +409,48 @@ def test_names_of_mixed_types_in_a_frame():
 )
 def test_what_an_object_is_taken_for(data, kind):
     assert aff.as_affinity(data).kind == kind
+
+
+def test_every_list_of_kinds_is_the_table():
+    from softvec.affinity import convert, files
+    from softvec.api import embed
+
+    listed = re.compile(r"kind : \{(.*?)\}")
+    for function in (embed, files.read, convert.from_object):
+        names = listed.search(function.__doc__)[1].replace('"', "").split(", ")
+        assert names == list(aff.KINDS), function
+    help_text = (Path(aff.__file__).parents[1] / "cli" / "embed.py").read_text()
+    assert ", ".join(aff.KINDS) in help_text
+    assert {name: kind.build for name, kind in aff.KINDS.items()} == aff.BUILDERS
+
+
+def test_what_is_known_of_an_affinity_is_typed():
+    graph = aff.random_walk([("a", "b"), ("b", "c")], directed=True)
+    assert (graph.directed, graph.weighted) == (True, False)
+    assert graph.details == {"directed": True, "weighted": False}
+    text = aff.cooccurrence(["a b a b", "a b c"], min_count=1)
+    assert text.frequency.tolist() == [3, 3, 1]
+    assert text.details["frequency"] is text.frequency
+    assert aff.supra_adjacency([(0, "a", "b"), (1, "a", "b")]).contacts.nodes.to_list() == ["a", "b"]
+    assert aff.from_dense(np.eye(2)).details == {"error": 0.0}
+
+
+def test_the_default_of_text_is_one_build(monkeypatch):
+    """The P that embed fits is made once, with the weights of columns that were added afterwards before."""
+    from softvec import api
+    from softvec.fit.recipes import recipe_of
+    from softvec.operators import Sparse, row_normalize
+
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
+    built = []
+    monkeypatch.setattr(_corpus, "assemble", lambda *a, **o: built.append(assemble(*a, **o)) or built[-1])
+    default = api.to_affinity(texts)
+    assert len(built) == 1
+    assert default.operator is built[0].operator
+    plain = aff.cooccurrence(texts)
+    weight = np.minimum(1.0, np.sqrt(recipe_of("corpus").subsample / (plain.sizes / plain.sizes.sum())))
+    want = row_normalize(Sparse(plain.counts, col_scale=weight), "zero")
+    X = rng.standard_normal((8, 3))
+    assert np.array_equal(default.operator @ X, want @ X)
+    assert np.array_equal(default.counts.toarray(), plain.counts.toarray())

@@ -14,7 +14,7 @@ from softvec.core.errors import GuessWarning, InputError
 from softvec.embedding import Embedding
 from softvec.names import Labels
 from softvec.names.align import align_labels
-from softvec.plotting.map import groups_of
+from softvec.plotting.colours import groups_of
 
 rng = np.random.default_rng(0)
 GROUP = np.arange(60) % 3

@@ -10,6 +10,7 @@ from scipy import sparse
 import softvec
 from softvec import api
 from softvec.core.errors import InputError
+from softvec.fit.recipes import recipe_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 
@@ -52,8 +53,8 @@ def test_text_defaults_equal_the_options_of_the_builder():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
     default = api.to_affinity(texts)
-    built = softvec.affinity.cooccurrence(texts, subsample=api.SUBSAMPLE)
-    assert default.parameters["subsample"] == api.SUBSAMPLE
+    built = softvec.affinity.cooccurrence(texts, subsample=recipe_of("corpus").subsample)
+    assert default.parameters["subsample"] == recipe_of("corpus").subsample
     np.testing.assert_allclose(default.operator @ np.eye(8), built.operator @ np.eye(8), atol=1e-6)
     plain = api.to_affinity(texts, subsample=None)
     assert not np.allclose(plain.operator @ np.eye(8), built.operator @ np.eye(8))

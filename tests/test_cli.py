@@ -1,6 +1,7 @@
 """The command line, through its own entry point, on real files."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -277,6 +278,71 @@ def test_plot_part_of_the_names(call, vectors, folder):
     assert (folder / "v.png").stat().st_size > 1000
     call("plot", vectors, "-o", "v.svg", "-q")
     assert "<svg" in (folder / "v.svg").read_text()
+
+
+def test_plot_with_size_dpi_and_edges(call, vectors, edges, folder):
+    import matplotlib.image
+
+    call("plot", vectors, "--edges", edges, "--size", "4x3", "--dpi", 50, "-o", "p.png", "-q")
+    assert matplotlib.image.imread("p.png").shape[:2] == (150, 200)
+    call("plot", vectors, "--kind", "loss", "--size", "2x3", "--dpi", 50, "-o", "l.png", "-q")
+    assert matplotlib.image.imread("l.png").shape[:2] == (150, 100)
+
+
+@pytest.mark.parametrize("kind", ["text", "npy", "groups", "zeros"])
+def test_plot_values_of_a_file(call, vectors, folder, monkeypatch, kind):
+    from softvec import plotting
+
+    drawn = []
+    plot_map = plotting.plot_map
+    monkeypatch.setattr(plotting, "plot_map", lambda *a, **k: drawn.append(plot_map(*a, **k)) or drawn[0])
+    names = list(Embedding.load(vectors))
+    path = "l.npy" if kind == "npy" else "l.txt"
+    if kind == "npy":
+        np.save(path, np.arange(40) / 2)
+    else:
+        texts = {"text": "-{}.5", "groups": "{}", "zeros": "00{}"}[kind]
+        (folder / path).write_text(
+            "".join(f"{name} {texts.format(i % 20)}\n" for i, name in enumerate(names))
+        )
+    call("plot", vectors, "--labels", path, "--method", "pca", "-o", "p.png", "-q")
+    bars = [other for other in drawn[0].get_figure().axes if other is not drawn[0]]
+    assert len(bars) == (kind in ("text", "npy"))
+    if kind == "zeros":
+        assert "007" in [text.get_text() for text in drawn[0].get_legend().get_texts()]
+
+
+def test_plot_says_when_items_have_several_labels(vectors, folder, capsys):
+    (folder / "l.txt").write_text("".join(f"{name} a b\n" for name in Embedding.load(vectors)))
+    assert run(["plot", str(vectors), "--labels", "l.txt", "--method", "pca", "-o", "p.png"]) == 0
+    assert "several labels; they get the colour of the first" in capsys.readouterr().err
+
+
+def test_demo_says_first_what_it_takes_and_keeps_to_it(call, folder, monkeypatch):
+    from softvec.cli import demo
+
+    graphs = demo._graphs()
+    monkeypatch.setattr(demo, "_digits", lambda: graphs[0])
+    monkeypatch.setattr(demo, "_graphs", lambda: graphs[1:])
+    text = call("demo", "--output", "out")
+    first = text.split("\n\n")[0].replace("\n", " ")
+    assert "under a minute, nothing to download, 2 MB in out" in first
+    assert "predicted right" in text
+    files = {path.name: path.stat().st_size for path in (folder / "out").iterdir()}
+    assert {"karate.svec", "karate.png", "miserables.svec", "miserables.png"} <= set(files)
+    assert sum(files.values()) < 2e6
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_demo_installs_no_tools_for_developers():
+    root = Path(__file__).parent.parent
+    planned = subprocess.run(
+        ["make", "-n", "-W", "pyproject.toml", "demo"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    assert ".venv-demo/bin/python -m pip install" in planned
+    assert "[plot,graphs]" in planned
+    assert "dev" not in planned
+    assert planned.count("pip install") == 1
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_page_names_every_option(command, capsys, monkeypatch):
     assert f"({command}.md)" in (PAGES / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["thesaurus", "words"])
+@pytest.mark.parametrize("name", ["epidemics", "thesaurus", "words"])
 def test_tables_in_the_documentation_come_from_the_results(name):
     import importlib
     import sys

@@ -13,8 +13,10 @@ def softmax(X, Y, beta, weights=1.0):
     return E / E.sum(axis=1, keepdims=True)
 
 
-def unit(X):
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
+def calibrated(emb):
+    """The whole softmax of a graph's vectors, with the numbers that were calibrated."""
+    numbers = emb.provenance["softmax"]
+    return softmax(emb.vectors * numbers["weights"], emb.vectors, 1.0, emb.sizes ** numbers["popularity"])
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def emb(graph):
 
 
 def test_overall_against_brute_force(graph, emb):
-    P = softmax(unit(emb.vectors), unit(emb.vectors), emb.provenance["parameters"]["beta"])
+    P = calibrated(emb)
     degree = np.array([graph.degree[name] for name in emb])
     expected = degree[:, None] * P + (degree[:, None] * P).T
     names = list(emb)
@@ -48,7 +50,7 @@ def test_overall_against_brute_force(graph, emb):
 
 
 def test_of_one_item(graph, emb):
-    P = softmax(unit(emb.vectors), unit(emb.vectors), emb.provenance["parameters"]["beta"])
+    P = calibrated(emb)
     found = emb.links(5, item="n33", exclude=graph)
     others = [name for name in emb if name != "n33" and not graph.has_edge("n33", name)]
     row = dict(zip(emb, P[list(emb).index("n33")]))
@@ -106,8 +108,7 @@ def test_two_sided_with_weights():
 def test_base_measure_of_one_kind(graph):
     emb = softvec.embed(graph, 8, weighted=False, base_measure=0.75, random_state=0)
     degree = np.array([graph.degree[name] for name in emb], float)
-    X = unit(emb.vectors)
-    P = softmax(X, X, emb.provenance["parameters"]["beta"], degree**0.75)
+    P = calibrated(emb)
     expected = degree[:, None] * P + (degree[:, None] * P).T
     names = list(emb)
     for link in emb.links(15, exclude=graph):

@@ -10,15 +10,12 @@ from scipy import sparse
 
 import softvec.affinity as sio
 from softvec.core.errors import GuessWarning, InputError
-from softvec.read import edgelist
 
 
 @pytest.fixture(params=["python", "compiled"])
 def road(request, monkeypatch):
     if request.param == "compiled":
-        monkeypatch.setattr(edgelist, "_SMALL", -1)
-        for module in ("names.coding", "read.edges"):
-            monkeypatch.setattr(f"softvec.{module}._SMALL", 0)
+        monkeypatch.setattr("softvec.kernels.SMALL", 0)
     return request.param
 
 
@@ -49,8 +46,8 @@ GOOD = "".join(f"{i} {i + 1}\n" for i in range(30))
         ("missing.csv", "a,b\n,c\n", "line 2: the source is missing"),
         ("hole.csv", "a,b\nc,\n", "line 2: the target is missing"),
         ("quoted.csv", '"a","b"\n# x\n\n"c","d"\n"c","d","e"\n', "line 5: 3 columns where other"),
-        ("quotedhole.csv", '"a","b"\n"c",""\n', "row 2: the target is missing"),
-        ("quotednan.csv", '"a","b",1\n"c","d",nan\n', "row 2: the weight nan is not finite"),
+        ("quotedhole.csv", '"a","b"\n"c",""\n', "line 2: the target is missing"),
+        ("quotednan.csv", '"a","b",1\n"c","d",nan\n', "line 2: the weight nan is not finite"),
     ],
 )  # fmt: skip
 def test_one_clear_error(tmp_path, name, content, message, road):
@@ -182,7 +179,7 @@ def test_unknown_options_and_formats(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a b\n")
     for options, message in (
-        ({"lenght": 3}, "'lenght' is no option for graph data"),
+        ({"lenght": 3}, "unknown option 'lenght' for graph data"),
         ({"kind": "tree"}, "kind is 'tree'; expected one of graph"),
         ({"format": "xls"}, "format is 'xls'; expected one of text"),
         ({"encoding": "klingon"}, "encoding is 'klingon'"),

@@ -292,13 +292,9 @@ def test_map_of_very_few(n):
     assert header["n"] == len(array("x")) == n
 
 
-def test_layout_and_neighbours_by_size(monkeypatch):
+def test_neighbours_by_size(monkeypatch):
     from softvec.map import content
 
-    monkeypatch.setattr(content, "find_spec", lambda name: None)
-    assert [content.auto_method(n) for n in (2000, 2001)] == ["tsne", "pca"]
-    monkeypatch.setattr(content, "find_spec", lambda name: object())
-    assert [content.auto_method(n) for n in (200, 201, 100_000, 100_001)] == ["tsne", "umap", "umap", "pca"]
     monkeypatch.setattr(content, "AUTO_NEIGHBORS", 3)
     made = Embedding(np.eye(4)).map(coordinates=np.zeros((4, 2))).content
     assert made.neighbours == []

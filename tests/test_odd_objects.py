@@ -27,7 +27,7 @@ class Tensors:
         ([("a", "b")], {"n_epoch": 3}, "no option 'n_epoch'; did you mean 'n_epochs'?"),
         ([("a", "b")], {"selfloops": "keep"}, "did you mean 'self_loops'?"),
         ([("a", "b")], {"window": 3}, "if this is temporal or corpus data, say so with kind="),
-        ([("a", "a")], {}, "nothing to embed: no item relates to another in 1 node, 0 edges"),
+        ([("a", "a")], {}, r"nothing to embed: the data has no edges \(1 node, 0 edges"),
     ],
 )
 def test_embed_says_what_is_wrong(data, options, expected):
@@ -37,7 +37,7 @@ def test_embed_says_what_is_wrong(data, options, expected):
 
 def test_networkx_weights_that_are_no_numbers():
     nx = pytest.importorskip("networkx")
-    with pytest.raises(InputError, match="an edge whose weight is no number"):
+    with pytest.raises(InputError, match="an edge whose weight is not a number"):
         softvec.embed(nx.Graph([(1, 2, {"weight": "x"})]), n_components=2)
 
 

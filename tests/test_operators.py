@@ -193,6 +193,8 @@ def test_tiny_products_run_on_the_reference():
 
     assert kernels.select(10) is reference
     assert kernels.select(10**9).__name__.endswith("compiled")
+    assert not kernels.worth_compiling(kernels.SMALL - 1)
+    assert kernels.worth_compiling(kernels.SMALL)
 
 
 @pytest.mark.parametrize("dangling", ["zero", "self"])

@@ -7,7 +7,7 @@ import pytest
 
 import softvec
 from softvec import InputError
-from softvec.affinity import BUILDERS, KINDS
+from softvec.affinity import KINDS
 from softvec.affinity.options import DataOptions, Kind
 from softvec.api import EmbedOptions, embed
 from softvec.fit import Settings
@@ -17,21 +17,21 @@ EDGES = [("a", "b"), ("b", "c"), ("c", "a")]
 
 
 def test_kinds_are_a_literal():
-    assert get_args(Kind) == KINDS
+    assert get_args(Kind) == tuple(KINDS)
 
 
 def test_every_option_of_a_builder_or_reader_is_typed():
-    from softvec.affinity import files
+    from softvec.read.opened import TEXT_OPTIONS
 
     own = set(inspect.signature(embed).parameters)
-    names = {name for build in BUILDERS.values() for name in list(inspect.signature(build).parameters)[1:]}
-    names |= set(files._TEXT) | {"format", "variable", "pattern"}
+    names = {name for kind in KINDS.values() for name in kind.options}
+    names |= set(TEXT_OPTIONS) | {"format", "variable", "pattern"}
     assert set(DataOptions.__annotations__) == names - own
 
 
 def test_every_option_of_a_fit_is_typed():
     own = set(inspect.signature(embed).parameters) | {"normalize"}
-    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage"}
+    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage", "view"}
     assert set(FitOptions.__annotations__) == fields - own
     assert set(EmbedOptions.__annotations__) == set(FitOptions.__annotations__) | set(
         DataOptions.__annotations__

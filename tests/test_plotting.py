@@ -10,8 +10,8 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from softvec import plotting  # noqa: E402
-from softvec.plotting.map import groups_of  # noqa: E402
-from softvec.plotting.style import MARKERS, PALETTE  # noqa: E402
+from softvec.plotting.colours import groups_of  # noqa: E402
+from softvec.plotting.style import COLOURS, DARK_GREY, GREY, MARKERS, PALETTE  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -67,13 +67,96 @@ def test_map_of_very_few(n):
     assert sum(len(c.get_offsets()) for c in axes.collections) == n
 
 
-def test_more_groups_than_colours():
-    n = len(PALETTE) * len(MARKERS) + 5
+def legend_of(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_largest_groups_have_colours_and_the_legend_says_what_is_grey():
+    labels = np.repeat(np.arange(13), np.arange(13, 0, -1))  # group 0 has 13 items, group 12 has one
+    n = len(labels)
     emb = Embedding(np.random.default_rng(0).standard_normal((n, 3)))
-    axes = plotting.plot_map(emb, np.arange(n))
-    texts = [t.get_text() for t in axes.get_legend().get_texts()]
-    assert texts[-1].startswith("and ")
-    assert sum(len(c.get_offsets()) for c in axes.collections) == n
+    labels = np.where(np.arange(n) == 0, -1, labels)
+    axes = plotting.plot_map(emb, labels, method="pca", n_groups=10)
+    assert legend_of(axes) == [*map(str, range(10)), "3 smaller groups\n(6 items)", "no label\n(1 item)"]
+    colours = {handle.get_color() for handle in axes.get_legend().get_lines()}
+    assert len(colours) == 11  # nine colours and two greys, which none of the nine resembles
+    assert colours == {*COLOURS, GREY, DARK_GREY}
+    drawn = {}
+    for c in axes.collections:
+        colour = matplotlib.colors.to_hex(c.get_facecolor()[0])
+        drawn[colour] = drawn.get(colour, 0) + len(c.get_offsets())
+    assert drawn[COLOURS[1]] == 12
+    assert drawn[DARK_GREY] == 6
+    assert drawn[GREY] == 1
+    assert sum(drawn.values()) == n
+
+
+@pytest.mark.parametrize(("n", "coloured"), [(1000, 18), (1001, 9)])
+def test_markers_tell_groups_apart_among_few_points_only(n, coloured):
+    emb = Embedding(np.random.default_rng(0).standard_normal((n, 3)))
+    axes = plotting.plot_map(emb, np.arange(n) % 25, method="pca")
+    assert len(legend_of(axes)) == coloured + 1
+    with pytest.raises(InputError, match="n_groups is 41; expected 0 to 36"):
+        plotting.plot_map(emb, np.arange(n) % 25, method="pca", n_groups=41)
+
+
+def test_every_pair_of_colour_and_marker_is_used_once():
+    n = len(COLOURS) * len(MARKERS)
+    emb = Embedding(np.random.default_rng(0).standard_normal((n, 3)))
+    axes = plotting.plot_map(emb, np.arange(n), method="pca", n_groups=n)
+    handles = axes.get_legend().get_lines()
+    assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == n
+    axes.get_figure().canvas.draw()
+    frame = axes.get_figure().bbox
+    legend = axes.get_legend().get_window_extent()
+    assert legend.y0 >= frame.y0
+    assert legend.y1 <= frame.y1
+
+
+def bar_of(axes):
+    others = [other for other in axes.get_figure().axes if other is not axes]
+    return others[0] if others else None
+
+
+def test_values_have_a_colour_bar(emb):
+    values = np.linspace(-3, 3, 60)
+    values[7] = np.nan
+    axes = plotting.plot_map(emb, values, method="pca")
+    assert axes.get_legend() is None
+    assert bar_of(axes) is not None
+    grey, points = axes.collections
+    assert len(grey.get_offsets()) == 1  # NaN; a negative value is a value
+    assert sorted(points.get_array()) == sorted(values[~np.isnan(values)])
+    low, high = points.get_clim()
+    assert -3 <= low < -2.8
+    assert 2.8 < high <= 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "continuous", "bar"),
+    [
+        (np.arange(60) % 7, None, False),
+        (np.arange(60), None, False),  # numbers of groups
+        (1900 + np.arange(60), None, True),  # years
+        (1900 + np.arange(60), False, False),
+        (np.arange(60) % 7, True, True),
+        (np.arange(60) / 2, None, True),
+        ((np.arange(60) % 7).astype(float), None, False),
+        ([True, False] * 30, None, False),
+        ([f"{i}.5" for i in range(60)], None, False),  # text is text
+        ([None] * 60, None, False),
+    ],
+)
+def test_which_numbers_are_values(emb, labels, continuous, bar):
+    axes = plotting.plot_map(emb, labels, method="pca", continuous=continuous)
+    assert (bar_of(axes) is not None) is bar
+
+
+def test_values_that_cannot_be_drawn(emb):
+    with pytest.raises(InputError, match="labels hold 'x', no number"):
+        plotting.plot_map(emb, ["x"] * 60, method="pca", continuous=True)
+    with pytest.raises(InputError, match="infinite"):
+        plotting.plot_map(emb, [0.5, np.inf] * 30, method="pca")
 
 
 def test_labels_of_every_kind(emb):
@@ -85,20 +168,80 @@ def test_labels_of_every_kind(emb):
         plotting.plot_map(emb, [1, 2])
 
 
-def test_layout_by_size(monkeypatch):
-    from softvec.plotting import map as module
+def test_picture_says_how_it_was_laid_out(emb):
+    assert plotting.plot_map(emb).get_xlabel() == "t-SNE"
+    assert plotting.plot_map(emb, method="pca").get_xlabel() == "PCA"
+    assert plotting.plot_map(emb, coordinates=emb.project("pca")).get_xlabel() == ""
+    assert plotting.plot_map(emb, coordinates=emb.layout("pca")).get_xlabel() == "PCA"
 
-    used = []
 
-    def project(self, method, **_):
-        used.append(method)
-        return np.zeros((len(self), 2))
+def test_edges_join_their_points(emb):
+    axes = plotting.plot_map(emb, method="pca", edges=[("n0", "n5"), ("n5", "n0"), ("n7", "n9")])
+    Z = emb.project("pca")
+    lines = next(c for c in axes.collections if isinstance(c, matplotlib.collections.LineCollection))
+    drawn = sorted(segment.tolist() for segment in lines.get_segments())
+    np.testing.assert_allclose(drawn, sorted([Z[[0, 5]].tolist(), Z[[7, 9]].tolist()]), atol=1e-6)
+    points = [c for c in axes.collections if c is not lines]
+    assert all(lines.get_zorder() < c.get_zorder() for c in points)
+    with pytest.raises(InputError, match="names among the vectors"):
+        plotting.plot_map(emb, method="pca", edges=[("x", "y")])
 
-    monkeypatch.setattr(Embedding, "project", project)
-    monkeypatch.setattr(module, "_AUTO_TSNE", 50)
-    for n in (50, 51):
-        plotting.plot_map(Embedding(np.eye(n)))
-    assert used == ["tsne", "pca"]
+
+def test_edges_of_two_sides_are_refused():
+    two = Embedding(np.eye(3), list("abc"), context_vectors=np.eye(2, 3), context_names=["x", "y"])
+    with pytest.raises(InputError, match="rows alone"):
+        plotting.plot_map(two, edges=[("a", "x")])
+
+
+def test_size_and_dpi(emb):
+    figure = emb.plot(method="pca", size=(3, 2), dpi=50).get_figure()
+    assert figure.get_size_inches().tolist() == [3, 2]
+    assert figure.dpi == 50
+    assert plotting.plot_loss(emb, size=(3, 2)).get_figure().get_size_inches().tolist() == [3, 2]
+    for size in ((0, 3), "7x5", 4):
+        with pytest.raises(InputError, match="size is"):
+            emb.plot(method="pca", size=size)
+    with pytest.raises(InputError, match="dpi is 0"):
+        emb.plot(method="pca", dpi=0)
+    _, ax = matplotlib.pyplot.subplots()
+    with pytest.raises(InputError, match="leave out ax"):
+        emb.plot(method="pca", ax=ax, size=(3, 2))
+
+
+def named(names, kind="graph", sizes=None):
+    n = len(names)
+    V = np.random.default_rng(0).standard_normal((n, 3))
+    sizes = np.arange(n, 0, -1) if sizes is None else sizes
+    emb = Embedding(V, names, sizes=sizes, provenance={"data": {"kind": kind}})
+    return {text.get_text() for text in plotting.plot_map(emb, method="pca").texts}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["".join("ACGT"[i // 4**k % 4] for k in range(8)) + "-1" for i in range(60)],
+        [f"ENSG{i:011}" for i in range(60)],
+        [f"{i * 7919:032x}" for i in range(60)],
+        list(range(100, 160)),
+        [(f"ada{i}", 3) for i in range(60)],
+    ],
+)
+def test_barcodes_and_numbers_are_not_written_by_default(names):
+    assert named(names) == set()
+
+
+def test_words_and_symbols_are_written_by_default():
+    assert "TP53" in named(["TP53", *(f"GENE{i}" for i in range(60))])
+
+
+def test_most_frequent_words_of_a_corpus_are_not_written():
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]
+    sizes = 1e6 / np.arange(1, 301)  # Zipf's law
+    written = named(words, "corpus", sizes)
+    assert len(written) >= 10
+    assert not written & set(words[:30])
+    assert words[30] in written  # the most frequent of the others
+    assert words[0] in named(words, "graph", sizes)  # a hub of a graph is what one looks for
 
 
 def test_given_coordinates(emb):

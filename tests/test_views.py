@@ -100,7 +100,7 @@ def test_the_map_from_neighbours_is_least_squares():
 
 
 def test_calibration_finds_the_numbers_that_made_the_rows():
-    """Rows drawn from a softmax with known numbers: b = 3, c = 1/2."""
+    """Rows made by a softmax with known numbers: b = 3, c = 1/2."""
     rng = np.random.default_rng(1)
     n = 400
     X = rng.standard_normal((n, 4)).astype(np.float32) / 2
@@ -109,8 +109,8 @@ def test_calibration_finds_the_numbers_that_made_the_rows():
     P = np.exp(logits - logits.max(axis=1, keepdims=True))
     P /= P.sum(axis=1, keepdims=True)
     result = calibrate(X, sparse.csr_array(P), sizes, 0)
-    assert abs(result.beta - 3.0) < 1e-3
-    assert abs(result.popularity - 0.5) < 1e-3
+    np.testing.assert_allclose(result.weights, 3.0, rtol=0.02)
+    assert abs(result.popularity - 0.5) < 0.02
     entropy = -np.mean(np.sum(P * np.log(P), axis=1))
     assert abs(result.cross_entropy - entropy) < 0.1
 
@@ -145,7 +145,8 @@ def test_links_are_probabilities_of_the_calibrated_softmax():
     best = emb.links(5, exclude=A)
     assert all((link.a + link.b) % 2 == 1 for link in best)
     softmax, sizes = emb.provenance["softmax"], emb.sizes
-    logits = softmax["beta"] * emb.vectors @ emb.vectors.T + softmax["popularity"] * np.log(sizes)
+    weighted = emb.vectors * softmax["weights"]
+    logits = weighted @ emb.vectors.T + softmax["popularity"] * np.log(sizes)
     P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     for link in best:
         assert abs(link.probability - P[emb.names.index(link.a), emb.names.index(link.b)]) < 1e-4

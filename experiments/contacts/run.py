@@ -45,7 +45,7 @@ class Problem:
         self.records = np.column_stack([data.times, data.contacts])
         self.n_windows = config["n_windows"]
         affinity = self.affinity()
-        contacts = affinity.details["contacts"]
+        contacts = affinity.contacts
         self.supra = sp.csr_array(affinity.matrix, dtype=np.float64)
         self.n_people = len(contacts.nodes)
         keys = [contacts.time * self.n_people + side for side in (contacts.source, contacts.target)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from itertools import islice
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec import Embedding
+from softvec import Embedding, kernels
 from softvec.affinity.files import read_names
 from softvec.api import to_affinity
 from softvec.core.errors import InputError
@@ -114,6 +113,4 @@ def _place(error: BaseException) -> str:
 
 def use_compiled_kernels() -> None:
     """Send small files, too, to the compiled kernels that large ones go to."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("softvec.") and hasattr(module, "_SMALL"):
-            module._SMALL = -1  # type: ignore[attr-defined]
+    kernels.SMALL = 0

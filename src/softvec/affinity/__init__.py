@@ -7,14 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.convert import BUILDERS, KINDS, bipartite, pairs, random_walk, temporal_edges
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
+from softvec.affinity.kinds import KINDS
+from softvec.affinity.relations import bipartite, pairs, random_walk, temporal_edges
 from softvec.affinity.temporal import Contacts, aggregate, supra_adjacency
 from softvec.read.edges import EdgeBuilder, Edges
 
 if TYPE_CHECKING:
+    BUILDERS: dict[str, Any]
     from softvec.affinity.files import (
         as_affinity,
         load_corpus,
@@ -76,6 +78,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(f"softvec.affinity.{_LAZY[name]}"), name)
+    if name == "BUILDERS":
+        return {kind: row.build for kind, row in KINDS.items()}
     raise AttributeError(f"module 'softvec.affinity' has no attribute {name!r}")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from scipy import sparse
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import Operator
+
+if TYPE_CHECKING:
+    from softvec.affinity.temporal import Contacts
 
 logger = logging.getLogger("softvec")
 
@@ -37,8 +41,14 @@ class Affinity:
         The matrix before normalisation; boolean where nothing is weighted. See :attr:`matrix`.
     parameters : mapping
         The choices that made it, for the record.
-    details : mapping
-        Figures and arrays particular to the kind, such as ``"frequency"`` of words.
+    directed, weighted : bool or None
+        Whether edges have a direction, and weights; None where the data has no edges.
+    frequency : ndarray of int or None
+        How often each word occurs in a corpus.
+    contacts : Contacts or None
+        The aggregated contacts of temporal data.
+    error : float or None
+        The relative error of a dense P that was sparsified or factorised.
 
     Examples
     --------
@@ -57,7 +67,11 @@ class Affinity:
     summary: str
     counts: sparse.csr_array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
+    directed: bool | None = None
+    weighted: bool | None = None
+    frequency: NDArray[np.int64] | None = None
+    contacts: Contacts | None = None
+    error: float | None = None
 
     def __post_init__(self) -> None:
         if self.operator.shape != (len(self.rows), len(self.columns)):
@@ -78,19 +92,25 @@ class Affinity:
         return self.operator.shape
 
     @property
+    def details(self) -> Mapping[str, Any]:
+        """The fields particular to the kind that are set, by name."""
+        names = ("frequency", "directed", "weighted", "contacts", "error")
+        return MappingProxyType({n: getattr(self, n) for n in names if getattr(self, n) is not None})
+
+    @property
     def matrix(self) -> sparse.csr_array:
         """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
-            raise InputError(f"this {self.kind} affinity is an operator only; it has no sparse matrix")
+            raise InputError(f"this {self.kind} affinity is known by its products only; it has no matrix")
         kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
         values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """How much stands behind each row: its word count, or its row sum before normalisation."""
-        if "frequency" in self.details:
-            return np.asarray(self.details["frequency"], dtype=np.float64)
+        """Size of each row: its word count, or its row sum before normalisation."""
+        if self.frequency is not None:
+            return np.asarray(self.frequency, dtype=np.float64)
         if self.counts is None:
             return self.operator.row_sums()
         if self.counts.dtype == bool:
@@ -110,16 +130,12 @@ def name_rows(labels: Labels, names: Any) -> Labels:
     named = names if isinstance(names, Labels) else Labels(names)
     if isinstance(labels, Labels) and labels == Labels.range(len(labels)):
         if len(named) != len(labels):
-            raise InputError(
-                f"there are {len(named):,} names for {len(labels):,} rows; expected one for each"
-            )
+            raise InputError(f"{len(named):,} names for {len(labels):,} rows; expected one name for each row")
         return named
     ids = labels.to_numpy()
     if ids.dtype.kind not in "iu":
-        raise InputError(
-            f"names are given, but the items already have names (first: {labels[0]!r}); leave names out"
-        )
+        raise InputError(f"the items have names already (first: {labels[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
-        raise InputError(f"there are {len(named):,} names, numbered from 0, but none for id {bad}")
+        raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")
     return named.take(ids)

@@ -7,6 +7,7 @@ import string
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted
+from softvec.core.checks import choice, counted, integer, number
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
 from softvec.names import Labels
@@ -193,6 +194,7 @@ def cooccurrence(
     weighting: str = "linear",
     min_count: int = 5,
     subsample: float | None = None,
+    context_subsample: float | None = None,
     max_vocab: int | None = None,
     self_loops: str = "drop",
     tokenizer: str = "words",
@@ -201,7 +203,7 @@ def cooccurrence(
     dangling: str = "zero",
     n_jobs: int | None = None,
 ) -> Affinity:
-    """Build P from text: how often words stand near each other.
+    """Build P from text: how often words occur near each other.
 
     Parameters
     ----------
@@ -218,6 +220,9 @@ def cooccurrence(
         Threshold t for frequent words, such as 1e-4 or 1e-5: a word of relative frequency f > t counts
         with weight sqrt(t / f). This is the mean of word2vec's random removal, without its noise and
         without bringing the remaining words closer together.
+    context_subsample : float, optional
+        The same as context alone: the columns of P are weighted, its counts stay. Frequencies are those
+        among the words kept. :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
     max_vocab : int, optional
         Keep only this many of the most frequent words.
     self_loops : {"drop", "keep"}
@@ -233,7 +238,7 @@ def cooccurrence(
     Returns
     -------
     Affinity
-        Words in order of frequency; ``details["frequency"]`` has their counts.
+        Words in order of frequency; ``frequency`` has their counts.
 
     Examples
     --------
@@ -243,13 +248,12 @@ def cooccurrence(
     >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from sat, twice
     [0.0, 1.0, 1.0, 1.0]
     """
-    window = _positive("window", window)
-    min_count = _positive("min_count", min_count)
-    if max_vocab is not None:
-        max_vocab = _positive("max_vocab", max_vocab)
+    window, min_count = integer("window", window), integer("min_count", min_count)
+    max_vocab = None if max_vocab is None else integer("max_vocab", max_vocab)
     choice("self_loops", self_loops, ("drop", "keep"))
-    if subsample is not None and not 0 < subsample <= 1:
-        raise InputError(f"subsample is {subsample}; it is a relative frequency above 0, such as 1e-4")
+    for name, threshold in (("subsample", subsample), ("context_subsample", context_subsample)):
+        if threshold is not None:
+            number(name, threshold, above=0, most=1)
     steps = np.arange(1, window + 1)
     weights = {
         "linear": window + 1 - steps,  # over window, below: sums of integers are exact
@@ -270,9 +274,12 @@ def cooccurrence(
         matrix = sparse.csr_array(
             (matrix.data * rows * kept[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
         )
+    context_weight = None
+    if context_subsample is not None:
+        context_weight = np.minimum(1.0, np.sqrt(context_subsample / (counts / counts.sum())))
     made = assemble(
         matrix, labels, labels, kind="corpus", symmetric_matrix=True, notes=[], length=length,
-        dangling=dangling,
+        dangling=dangling, column_weight=context_weight,
     )  # fmt: skip
     summary = (
         f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(labels):,} "
@@ -280,16 +287,9 @@ def cooccurrence(
     )
     parameters = {
         **made.parameters, "window": window, "weighting": weighting, "min_count": min_count,
-        "subsample": subsample, "max_vocab": max_vocab,
+        "subsample": context_subsample if subsample is None else subsample, "max_vocab": max_vocab,
     }  # fmt: skip
-    details = {"frequency": counts, "directed": False, "weighted": True}
-    return Affinity(made.operator, labels, labels, "corpus", summary, matrix, parameters, details)
-
-
-def _positive(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}; expected an integer of at least 1")
-    return int(value)
+    return replace(made, summary=summary, parameters=parameters, frequency=counts)
 
 
 def _as_corpus(corpus: Any, tokenizer: str, lowercase: bool) -> Corpus:
@@ -345,13 +345,13 @@ def _across(
     """Count the pairs that straddle two segments of one document."""
     left = before[np.flatnonzero(before < 0)[-1] + 1 :] if (before < 0).any() else before
     right = after[: np.argmax(after < 0)] if (after < 0).any() else after
-    found = [
+    pairs = [
         (a, b, weights[i + j])
         for i, a in enumerate(left[::-1].tolist())
         for j, b in enumerate(right.tolist())
         if i + j < len(weights) and (self_pairs or a != b)
     ]
-    rows, columns, values = (np.array(part) for part in zip(*found)) if found else ([], [], [])
+    rows, columns, values = (np.array(part) for part in zip(*pairs)) if pairs else ([], [], [])
     once = sparse.coo_array((values, (rows, columns)), shape=(n, n), dtype=np.float32)
     return (once + once.T).tocsr()
 
@@ -372,7 +372,7 @@ def _count_segment(
         tasks.append((lo, min(hi, n)))
         lo = hi
 
-    def one(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def count_range(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         room = int(ends[hi] - ends[lo])
         indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
         lengths = np.empty(hi - lo, np.int64)
@@ -383,7 +383,7 @@ def _count_segment(
         return indices[:size].copy(), values[:size].copy(), lengths
 
     with workers(n_jobs) as pool:
-        done = pool.map(one, tasks)
+        done = pool.map(count_range, tasks)
     lengths = np.concatenate([part[2] for part in done])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     wide = np.int32 if indptr[-1] < 2**31 else np.int64

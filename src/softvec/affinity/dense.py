@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
-from softvec.affinity.graphs import check_length
+from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import Operator, Powers, Product, Sparse, Sum, checked_csr, row_normalize
+from softvec.read.objects import Graph
 
 Matrix = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def from_dense(
     Magoarou and Gribonval's flexible multi-layer factorisation: alternating projected gradients, each
     factor kept non-negative (so that P stays one) and, with ``entries_per_row``, sparse. With ``rank``
     and ``top_k`` together, the ``top_k`` largest remainders of each row are added to the product.
-    The error is stated in the summary and in ``details["error"]``: the Frobenius norm of the change over
+    The error is stated in the summary and in ``error``: the Frobenius norm of the change over
     that of P, both after normalisation.
 
     Parameters
@@ -75,10 +76,12 @@ def from_dense(
     >>> from_dense(P, top_k=2).summary
     '3 x 3 dense, 6 of 9 entries kept, relative error 0.176'
     """
+    if isinstance(P, Graph):
+        P, names = P.matrix, P.names if names is None else names
     dense = _check(P)
     n, m = dense.shape
     if rank is None and entries_per_row is not None:
-        raise InputError("entries_per_row needs rank: it is about the factors")
+        raise InputError("entries_per_row is an option of the factors; give rank as well")
     if normalize:
         dense = _finite_sums(dense)
         sums = dense.sum(axis=1, keepdims=True)
@@ -101,13 +104,13 @@ def from_dense(
     if length != 1:
         if not one_sided:
             raise InputError(f"length is {length}, but walks need rows and columns of the same items")
-        operator = Powers(operator, check_length(length))
+        operator = Powers(operator, integer("length", length))
     summary = f"{head}, relative error {error:.3g}"
     parameters = {
         "threshold": threshold, "top_k": top_k, "rank": rank, "n_factors": n_factors, "length": length,
         "entries_per_row": entries_per_row, "normalize": normalize, "dangling": dangling,
     }  # fmt: skip
-    return Affinity(operator, rows, columns, "dense", summary, counts, parameters, {"error": error})
+    return Affinity(operator, rows, columns, "dense", summary, counts, parameters, error=error)
 
 
 def _check(P: Any) -> Matrix:
@@ -143,18 +146,10 @@ def _finite_sums(dense: Matrix) -> Matrix:
 def _sparsify(dense: Matrix, threshold: float | None, top_k: int | None) -> sparse.csr_array:
     keep = dense > 0
     if threshold is not None:
-        if not threshold >= 0:
-            raise InputError(f"threshold is {threshold}; it must be >= 0")
-        keep &= dense >= threshold
+        keep &= dense >= number("threshold", threshold, 0)
     if top_k is not None:
-        keep &= _largest(dense, _count("top_k", top_k))
+        keep &= _largest(dense, integer("top_k", top_k))
     return sparse.csr_array(np.where(keep, dense, 0.0))
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}; expected an integer of at least 1")
-    return int(value)
 
 
 def _factorize(
@@ -167,13 +162,10 @@ def _factorize(
     n_iter: int,
     seed: int,
 ) -> Operator:
-    rank = _count("rank", rank)
-    if rank > min(dense.shape):
-        raise InputError(f"rank is {rank}; it is at most {min(dense.shape)}, the smaller side of P")
-    if _count("n_factors", n_factors) < 2:
-        raise InputError(f"n_factors is {n_factors}; a factorisation has at least 2")
-    entries = _count("entries_per_row", entries) if entries is not None else None
-    factors = sparse_factors(dense, rank, n_factors, entries, _count("n_iter", n_iter), seed)
+    rank = integer("rank", rank, most=min(dense.shape), of="the smaller side of P")
+    n_factors = integer("n_factors", n_factors, 2)
+    entries = integer("entries_per_row", entries) if entries is not None else None
+    factors = sparse_factors(dense, rank, n_factors, entries, integer("n_iter", n_iter), seed)
     product = Product([Sparse(sparse.csr_array(factor)) for factor in factors])
     if top_k is None and threshold is None:
         return product

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted
+from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import checked_csr
-from softvec.read.objects import is_anndata, is_frame, matrix_of_frame
+from softvec.read.frames import in_memory, is_frame, matrix_of_frame
+from softvec.read.objects import Graph, is_anndata
 
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
@@ -74,18 +76,13 @@ def neighbors(
     n = X.shape[0]
     if n_neighbors is None:
         n_neighbors = min(15, n - 1)
-    if (
-        isinstance(n_neighbors, bool)
-        or not isinstance(n_neighbors, int | np.integer)
-        or not 1 <= n_neighbors < n
-    ):
-        raise InputError(f"n_neighbors is {n_neighbors!r}; expected 1 to {n - 1} for {counted(n, 'row')}")
+    n_neighbors = integer("n_neighbors", n_neighbors, most=n - 1, of=f"there are {counted(n, 'row')}")
     installed = importlib.util.find_spec("pynndescent") is not None
     if method == "approximate" and not installed:
         raise InputError("method is 'approximate', which needs pynndescent: pip install pynndescent")
     approximate = method == "approximate" or (method == "auto" and n > _EXACT_UP_TO and installed)
     search = _approximate if approximate else _exact
-    indices, distances = search(X, int(n_neighbors), metric, random_state, n_jobs)
+    indices, distances = search(X, n_neighbors, metric, random_state, n_jobs)
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
     labels = name_rows(Labels.range(n), names)
@@ -93,16 +90,16 @@ def neighbors(
         matrix, labels, labels, kind="features", symmetric_matrix=True, notes=notes, length=length
     )
     parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
-    return Affinity(
-        made.operator, labels, labels, "features", made.summary, matrix,
-        {**made.parameters, **parameters, "approximate": approximate}, made.details,
-    )  # fmt: skip
+    return replace(made, parameters={**made.parameters, **parameters, "approximate": approximate})
 
 
 def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
     """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    if isinstance(features, Graph):
+        return features.matrix, features.names if names is None else names
     if is_anndata(features):
         return features.X, list(features.obs_names) if names is None else names
+    features = in_memory(features)
     if not is_frame(features):
         return features, names
     table = matrix_of_frame(features)
@@ -165,8 +162,8 @@ def _graph(indices: NDArray[Any], distances: NDArray[Any], weights: str, mutual:
     else:
         values = np.ones(n * k, dtype=np.float32)
     indptr = np.arange(0, n * k + 1, k)
-    found = sparse.csr_array((values, indices.reshape(-1).astype(np.int64), indptr), shape=(n, n))
-    matrix = (found.minimum(found.T) if mutual else found.maximum(found.T)).tocsr()
+    nearest = sparse.csr_array((values, indices.reshape(-1).astype(np.int64), indptr), shape=(n, n))
+    matrix = (nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)).tocsr()
     matrix.eliminate_zeros()
     matrix.sort_indices()
     if weights == "uniform":

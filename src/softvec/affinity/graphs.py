@@ -5,26 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
-from softvec.core.checks import choice, counted
+from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
-from softvec.read.edges import Edges, Report, compress
+from softvec.read.compress import Report, compress
+from softvec.read.edges import Edges
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
 ISOLATED = ("keep", "drop")
-
-
-def check_weighted(weighted: Any) -> None:
-    """Refuse a name where True or False is expected."""
-    if weighted not in (None, True, False):
-        raise InputError(
-            f"weighted is {weighted!r}; expected True or False; to name the weights, weight={weighted!r}"
-        )
 
 
 def from_edges(
@@ -85,36 +79,36 @@ def assemble(
     length: int = 1,
     dangling: str = "zero",
     normalize: bool = True,
+    column_weight: NDArray[np.float64] | None = None,
 ) -> Affinity:
-    """Normalise a clean matrix and describe it."""
+    """Normalise a clean matrix, its columns weighted if asked, and describe it."""
     choice("isolated", isolated, ISOLATED)
     choice("dangling", dangling, DANGLING)
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise InputError("there are no items: no edges are left to embed")
+        raise InputError("nothing to embed: the data has no edges (0 nodes, 0 edges)")
     one_sided = rows is columns
     if isolated == "drop":
         matrix, rows, columns, dropped = _drop_isolated(matrix, rows, columns)
         notes = [*notes, f"{counted(dropped, 'isolated node')} dropped"] if dropped else notes
     if symmetric_matrix is None:
         symmetric_matrix = one_sided and is_symmetric(matrix)
-    operator: Operator = Sparse(matrix, symmetric=symmetric_matrix)
+    operator: Operator
+    if column_weight is None:
+        operator = Sparse(matrix, symmetric=symmetric_matrix)
+    else:
+        operator = Sparse(matrix, col_scale=column_weight)
     if normalize:
         operator = row_normalize(operator, dangling)
     if length != 1:
         if not one_sided:
             raise InputError(f"length is {length}, but walks need rows and columns of the same items")
-        operator = Powers(operator, check_length(length))
+        operator = Powers(operator, integer("length", length))
     summary = _describe(matrix, one_sided, symmetric_matrix, kind, notes)
     parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
-    details = {"directed": one_sided and not symmetric_matrix, "weighted": matrix.dtype != bool}
-    return Affinity(operator, rows, columns, kind, summary, matrix, parameters, details)
-
-
-def check_length(length: Any) -> int:
-    """Return the walk length as an integer of at least 1."""
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise InputError(f"length is {length!r}; the walk length is an integer of at least 1")
-    return int(length)
+    return Affinity(
+        operator, rows, columns, kind, summary, matrix, parameters,
+        directed=one_sided and not symmetric_matrix, weighted=matrix.dtype != bool,
+    )  # fmt: skip
 
 
 def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, kind: str, notes: list[str]) -> str:

@@ -24,6 +24,7 @@ class DataOptions(TypedDict, total=False):
     names: Any
     column_names: Any
     columns: Any
+    key: str | None
     # contacts in time, text
     window: Any
     n_windows: int | None
@@ -33,6 +34,7 @@ class DataOptions(TypedDict, total=False):
     max_vocab: int | None
     weighting: str
     subsample: float | None
+    context_subsample: float | None
     tokenizer: str
     lowercase: bool
     # features, dense matrices

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble, check_weighted
-from softvec.core.checks import choice, counted
+from softvec.affinity.graphs import assemble
+from softvec.core.checks import choice, counted, number
+from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.read.edges import Edges
+from softvec.read.opened import check_weighted
+
+Window = float | str | datetime.timedelta | np.timedelta64 | None
+_SECOND, _DAY = 1_000_000, 86_400_000_000  # in microseconds
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Contacts:
         Sum of the weights of the records of this pair in this window (their number, without weights).
     nodes : Labels
     starts : Labels
-        The time at which each window starts (its first stamp, where windows are groups of stamps).
+        The time at which each window starts (its first stamp, where windows are groups of stamps); of
+        dates, texts in ISO's form.
     """
 
     time: NDArray[np.int64]
@@ -46,7 +53,7 @@ class Contacts:
 def aggregate(
     edges: Edges,
     *,
-    window: float | None = None,
+    window: Window = None,
     n_windows: int | None = None,
     equal: str = "time",
     directed: bool = False,
@@ -57,8 +64,9 @@ def aggregate(
     ----------
     edges : Edges
         With times; see :func:`softvec.affinity.temporal_edges`.
-    window : float, optional
-        Length of a window, in the unit of the times.
+    window : float, str, timedelta or timedelta64, optional
+        Length of a window: a number in the unit of the times (seconds, of dates), or of dates a duration
+        such as ``"15min"``, ``"1h"``, ``"1d"``. Windows of dates are counted from midnight.
     n_windows : int, optional
         Number of windows instead. With neither, each time stamp is its own window.
     equal : {"time", "stamps"}
@@ -67,7 +75,7 @@ def aggregate(
         Keep (i, j) and (j, i) apart.
     """
     if not len(edges):
-        raise InputError("there are no contacts")
+        raise InputError("nothing to embed: the data has no contacts")
     if edges.times is None:
         raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
@@ -92,27 +100,66 @@ def aggregate(
 
 
 def _windows(
-    times: NDArray[Any], window: float | None, n_windows: int | None, equal: str
+    times: NDArray[Any], window: Window, n_windows: int | None, equal: str
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the window number of each time, and the time at which each window starts."""
     if window is not None and n_windows is not None:
         raise InputError(f"window is {window} and n_windows is {n_windows}; give one of them")
+    if times.dtype.kind == "M":
+        return _dated_windows(times, window, n_windows, equal)
+    if is_duration(window):
+        duration("window", window)  # what is no duration at all is said first
+        raise InputError(
+            f"window is {str(window)!r}, but the times are numbers of unknown unit; give the window in their "
+            "unit, such as 900, or give the times as dates"
+        )
+    if window is None:
+        return _some_windows(times, n_windows, equal)
+    if not isinstance(window, int | float | np.number):
+        raise InputError.of("window", window, "a number above 0")
+    number("window", window, above=0)
+    return _equal_windows(times, times.min(), window, str(window))
+
+
+def _equal_windows(
+    times: NDArray[Any], origin: Any, window: Any, shown: str
+) -> tuple[NDArray[np.int64], list[Any]]:
+    span = float(times.max() - origin)
+    if span / float(window) > 5e7:
+        raise InputError(f"window is {shown}, but the times span {span:g}: more than 50 million windows")
+    index = ((times - origin) // window).astype(np.int64)
+    return index, (origin + window * np.arange(index.max() + 1)).tolist()
+
+
+def _dated_windows(
+    times: NDArray[Any], window: Window, n_windows: int | None, equal: str
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Cut dates into windows counted from the midnight before the first one, and name them in ISO's form."""
+    micro = times.astype("datetime64[us]").astype(np.int64)
+    if window is None:
+        whole = bool(np.all(micro % _SECOND == 0))  # an integer stamp lasts one unit: a second where it can
+        unit = _SECOND if whole else 1
+        index, starts = _some_windows(micro // unit, n_windows, equal)
+        starts = [start * unit for start in starts]
+    else:
+        step = duration("window", window)
+        first = int(micro.min())
+        midnight = first - first % _DAY
+        index, starts = _equal_windows(micro, midnight + (first - midnight) // step * step, step, str(window))
+    return index, iso_texts(np.array(starts, dtype=np.int64).astype("datetime64[us]"))
+
+
+def _some_windows(
+    times: NDArray[Any], n_windows: int | None, equal: str
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Cut times into ``n_windows`` windows, or make each time stamp its own."""
     origin = times.min()
-    if window is not None:
-        if not isinstance(window, int | float | np.number) or not window > 0:
-            raise InputError(f"window is {window!r}; it must be a positive length of time")
-        span = float(times.max() - origin)
-        if span / window > 5e7:
-            raise InputError(f"window is {window}, but the times span {span:g}: more than 50 million windows")
-        index = ((times - origin) // window).astype(np.int64)
-        starts = (origin + window * np.arange(index.max() + 1)).tolist()
-        return index, starts
     stamps, of_stamp = np.unique(times, return_inverse=True)
     if n_windows is None:
         return of_stamp.astype(np.int64), stamps.tolist()
     whole = isinstance(n_windows, int | float | np.number) and not isinstance(n_windows, bool)
     if not whole or n_windows != n_windows // 1 or n_windows < 1:
-        raise InputError(f"n_windows is {n_windows!r}; expected a positive integer")
+        raise InputError.of("n_windows", n_windows, "a positive integer")
     n_windows = int(n_windows)
     if equal == "stamps":
         if n_windows > len(stamps):
@@ -121,7 +168,7 @@ def _windows(
         return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
     span = stamps[-1] - origin
     if span == 0:
-        raise InputError("all contacts have the same time: they cannot be cut into equal windows")
+        raise InputError("all contacts have the same time: there is nothing to cut into windows")
     steps = np.arange(n_windows)
     if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so that the last one has a window too
         index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)
@@ -133,7 +180,7 @@ def _windows(
 def supra_adjacency(
     contacts: Any,
     *,
-    window: float | None = None,
+    window: Window = None,
     n_windows: int | None = None,
     equal: str = "time",
     self_weight: float = 1.0,
@@ -174,8 +221,8 @@ def supra_adjacency(
     Returns
     -------
     Affinity
-        Named by (node, time at which the window starts), in order of time. ``details["contacts"]`` has
-        the aggregated contacts.
+        Named by (node, time at which the window starts), in order of time; ``contacts`` has the
+        aggregated contacts.
 
     Examples
     --------
@@ -185,11 +232,10 @@ def supra_adjacency(
     >>> int(P.matrix.nnz)  # a0 -> a2, b1; b0 -> b1, a2; b1 -> c2; c1 -> c2
     6
     """
-    if not self_weight >= 0 or not np.isfinite(self_weight):
-        raise InputError(f"self_weight is {self_weight}; it must be finite and >= 0")
+    number("self_weight", self_weight, 0)
     remarks: list[str] = []
     if not isinstance(contacts, Contacts):
-        from softvec.affinity.convert import temporal_edges
+        from softvec.affinity.relations import temporal_edges
 
         check_weighted(weighted)
         edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
@@ -198,7 +244,7 @@ def supra_adjacency(
             edges = Edges(edges.codes, edges.rows, edges.columns, None, edges.times, edges.notes)
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
     if not len(contacts.time):
-        raise InputError("there are no contacts between different nodes")
+        raise InputError("nothing to embed: no contact joins two different nodes")
     matrix, labels = _supra_matrix(contacts, float(self_weight), directed)
     notes = [
         f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
@@ -210,12 +256,11 @@ def supra_adjacency(
         matrix, labels, labels, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
         dangling=dangling,
     )  # fmt: skip
+    if is_duration(window) and not isinstance(window, str):
+        window = f"{duration('window', window) / _SECOND:g}s"  # as plain text, for the record
     parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}
     summary = made.summary.replace(" nodes,", " active (node, time) pairs,", 1)
-    return Affinity(
-        made.operator, labels, labels, "temporal", summary, matrix, {**made.parameters, **parameters},
-        {**made.details, "contacts": contacts},
-    )  # fmt: skip
+    return replace(made, summary=summary, parameters={**made.parameters, **parameters}, contacts=contacts)
 
 
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Labels]:

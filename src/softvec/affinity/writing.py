@@ -81,7 +81,7 @@ def write_names(names: Any, path: str | os.PathLike[str]) -> None:
     for i, name in enumerate(labels):
         if "\n" in str(name):
             raise InputError(
-                f"the name {name!r} of row {i} has a line end in it; it cannot stand on one line"
+                f"the name {name!r} of row {i} has a line end in it; it cannot be written on one line"
             )
     compression = SUFFIXES.get(Path(path).suffix.lower())
     with _opened(path, compression) as stream:
@@ -110,7 +110,7 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> tuple[str, s
     if chosen is None or chosen not in _FORMATS.values():
         known = ", ".join(_FORMATS)
         raise InputError(
-            f"{path}: {suffix or 'no extension'} is no format for a matrix; the extensions are {known}"
+            f"{path}: {suffix or 'no extension'} is not a format for a matrix; expected one of {known}"
         )
     if compression and chosen in _WRITTEN_PLAIN:
         raise InputError(
@@ -207,7 +207,7 @@ def _needs_quotes(name: str) -> bool:
 def _check_plain(name: str, kind: str) -> None:
     blank = any(c in name for c in "\t\n\r\v\f") or (kind == "txt" and " " in name) or name != name.strip(" ")
     if not name or blank or name[0] in '#%"' or any(ord(c) < 33 and c != " " for c in name):
-        raise InputError(f"the name {name!r} cannot stand in a .{kind} edge list; write .csv or .parquet")
+        raise InputError(f"name {name!r} cannot be written to a .{kind} edge list; write .csv or .parquet")
 
 
 def _write_arrow(

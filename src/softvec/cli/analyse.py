@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
@@ -171,16 +172,29 @@ def plot(
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
     method: Annotated[
-        str, typer.Option("--method", help="Layout of a map: auto, pca, tsne or umap.")
+        str, typer.Option("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
     labels: Annotated[
-        str | None, typer.Option("--labels", help="File of labels for colours, or: clusters.")
+        str | None, typer.Option("--labels", help="File of labels or values for colours, or: clusters.")
+    ] = None,
+    values: Annotated[
+        bool | None,
+        typer.Option(
+            "--values/--groups", help="Labels are values with a colour bar, or groups.  [default: detected]"
+        ),
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option("--edges", metavar="FILE", help="Graph whose edges to draw as thin lines.")
     ] = None,
     names: Annotated[int | None, typer.Option("--names", help="Names to write, at most.", min=0)] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", help="Draw only this many, the largest (or first).", min=1)
     ] = None,
-    title: Annotated[str | None, typer.Option("--title")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the picture.")] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="WxH", help="Width and height in inches, such as 7x5.")
+    ] = None,
+    dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
     seed: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -192,7 +206,9 @@ def plot(
 
       softvec plot graph.svec --labels clusters
 
-      softvec plot words.svec --method tsne --limit 2000 --names 60 -o words.pdf
+      softvec plot words.svec --limit 2000 --names 60 --size 7x5 -o words.pdf
+
+      softvec plot graph.svec --labels groups.tsv --edges graph.txt --dpi 300
 
       softvec plot graph.svec --kind loss
     """
@@ -204,24 +220,33 @@ def plot(
     emb = load(vectors, format, settings)
     path = output or output_beside(vectors, ".png" if kind == "map" else f"_{kind}.png")
     check_target(path)
-    _draw_to(emb, path, kind, method, labels, names, limit, title, seed, settings)
+    if edges is not None and kind != "map":
+        raise InputError("--edges are drawn on a map; leave out --edges or --kind")
+    options: dict[str, Any] = {"title": title, "size": _size(size)}
+    if kind == "map":
+        options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
+    axes = _drawn(emb, kind, labels, limit, seed, options, settings)
+    _pictures().save(axes, path, dpi=dpi)
     if json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
     say(settings, f"picture -> {'standard output' if path == '-' else path}")
 
 
-def _draw_to(
-    emb: Embedding,
-    path: str,
-    kind: str,
-    method: str,
-    labels: str | None,
-    names: int | None,
-    limit: int | None,
-    title: str | None,
-    seed: int | None,
-    settings: Settings,
-) -> None:
+def _size(text: str | None) -> tuple[float, float] | None:
+    """Return the width and height that a text such as 7x5 gives."""
+    from softvec.core.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        width, height = (float(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise InputError(f"--size is {text!r}; expected width x height in inches, such as 7x5") from None
+    return width, height
+
+
+def _pictures() -> Any:
+    """Return the module of pictures, which are drawn without a screen."""
     try:
         import matplotlib
     except ImportError as error:
@@ -231,22 +256,53 @@ def _draw_to(
     matplotlib.use("Agg")
     from softvec import plotting
 
+    return plotting
+
+
+def _drawn(
+    emb: Embedding,
+    kind: str,
+    labels: str | None,
+    limit: int | None,
+    seed: int | None,
+    options: dict[str, Any],
+    settings: Settings,
+) -> Any:
+    plotting = _pictures()
     colours: Any = labels
     if labels is not None and labels != "clusters":
-        colours = dict(zip(emb, _read_groups(labels, emb).texts))
+        colours = dict(zip(emb, _read_colours(labels, emb)))
     if limit is not None and limit < len(emb):
         emb = _largest(emb, limit)
-    shown = plotting.plain_text(title) if title else None  # a title is text, not a formula
+    if options["title"]:
+        options["title"] = plotting.plain_text(options["title"])  # a title is text, not a formula
     with working(settings, "drawing"):
         if kind == "loss":
-            axes = plotting.plot_loss(emb, title=shown)
-        elif kind == "similarities":
-            axes = plotting.plot_similarities(emb, colours, title=shown, random_state=seed)
-        else:
-            axes = plotting.plot_map(
-                emb, colours, method=method, n_names=names, title=shown, random_state=seed
-            )
-    plotting.save(axes, path)
+            return plotting.plot_loss(emb, **options)
+        if kind == "similarities":
+            return plotting.plot_similarities(emb, colours, random_state=seed, **options)
+        return plotting.plot_map(emb, colours, random_state=seed, **options)
+
+
+def _read_colours(path: str, emb: Embedding) -> list[Any]:
+    """Return the label or value of each item, numbers as numbers."""
+    from softvec.read.labels import read_values
+
+    values = read_values(path, emb.names)
+    if values is not None:
+        return values
+    groups = _read_groups(path, emb)
+    if groups.multiple:
+        warnings.warn(
+            f"{path}: some items have several labels; they get the colour of the first", stacklevel=2
+        )
+    if not all(re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) for text in groups.classes):
+        return list(groups.texts)
+    numbers: dict[str, Any] = {text: float(text) for text in groups.classes}
+    if all(text.lstrip("-").isdigit() for text in groups.classes):
+        # 007 is text
+        numbers = {text: int(text) if str(int(text)) == text else text for text in groups.classes}
+    return [None if text is None else numbers[text] for text in groups.texts]
 
 
 def _largest(emb: Embedding, limit: int) -> Embedding:

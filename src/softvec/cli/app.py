@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softvec.cli import analyse, demo, embed, files, items, map, query, research
+from softvec.cli import analyse, demo, embed, epidemic, files, items, map, query, research
 
 app = typer.Typer(
     name="softvec",
@@ -44,6 +44,7 @@ for _command, _panel in (
     (query.similarity, "Use vectors"),
     (items.links, "Use vectors"),
     (items.predict, "Use vectors"),
+    (epidemic.epidemic, "Use vectors"),
     (analyse.communities, "Use vectors"),
     (analyse.evaluate, "Use vectors"),
     (analyse.plot, "Use vectors"),

@@ -26,8 +26,7 @@ class Example:
     affinity: Affinity
     labels: Any  # the known label of each item, or None
     dim: int
-    method: str  # how its map is laid out
-    n_names: int
+    graph: Any = None  # whose edges are drawn on its map, or None
 
 
 def demo(
@@ -57,6 +56,13 @@ def demo(
 
         reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
         raise InputError(f"{output} {reason}; give another folder with -o") from error
+    if not (quiet or json):
+        from rich.markup import escape
+
+        console().print(
+            "Three small data sets, embedded, scored and drawn: under a minute, nothing to download, 2 MB in "
+            f"[bold]{escape(str(output))}[/bold].\n"
+        )
     reports = []
     with working(settings, "building the data"):
         examples = [_digits(), *_graphs()]
@@ -82,7 +88,7 @@ def _digits() -> Example:
     digits = load_digits()
     names = [f"{label}#{i}" for i, label in enumerate(digits.target.tolist())]
     affinity = to_affinity(digits.data, kind="features", n_neighbors=10, names=names)
-    return Example("digits", "Handwritten digits", affinity, digits.target, 32, "tsne", 0)
+    return Example("digits", "Handwritten digits", affinity, digits.target, 32)
 
 
 def _graphs() -> list[Example]:
@@ -93,11 +99,11 @@ def _graphs() -> list[Example]:
         return []
     from softvec.api import to_affinity
 
-    karate = nx.karate_club_graph()
+    karate, novel = nx.karate_club_graph(), nx.les_miserables_graph()
     clubs = [karate.nodes[node]["club"] for node in karate]
     return [
-        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8, "pca", 34),
-        Example("miserables", "Les Misérables", to_affinity(nx.les_miserables_graph()), None, 16, "tsne", 30),
+        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8, karate),
+        Example("miserables", "Les Misérables", to_affinity(novel), None, 16, novel),
     ]
 
 
@@ -126,12 +132,15 @@ def _run(
     vectors = output / f"{example.key}.svec"
     emb.save(vectors)
     with working(settings, "drawing"):
-        options: dict[str, Any] = {"max_iter": 500} if example.method == "tsne" else {}
-        places = emb.project(example.method, random_state=seed, **options)
+        places = emb.layout(random_state=seed)
         pictures = _draw(emb, example, output, places)
         page = output / f"{example.key}.html"
         emb.map(
-            example.labels, coordinates=places, edges=example.affinity, title=example.title, random_state=seed
+            example.labels,
+            coordinates=places.coordinates,
+            edges=example.affinity,
+            title=example.title,
+            random_state=seed,
         ).save(page)
     losses = emb.provenance["history"]["loss"]
     biggest = int(np.argmax(emb.sizes)) if emb.sizes is not None else 0
@@ -162,7 +171,7 @@ def _draw(emb: Embedding, example: Example, output: Path, places: Any) -> list[P
 
     paths = [output / f"{example.key}.png", output / f"{example.key}_loss.png"]
     colours = "clusters" if example.labels is None else example.labels
-    axes = plotting.plot_map(emb, colours, coordinates=places, n_names=example.n_names, title=example.title)
+    axes = plotting.plot_map(emb, colours, coordinates=places, edges=example.graph, title=example.title)
     plotting.save(axes, paths[0])
     plotting.save(plotting.plot_loss(emb, title=example.title), paths[1])
     return paths

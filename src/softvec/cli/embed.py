@@ -94,9 +94,11 @@ def embed(
         ),
     ] = None,
     window: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            "--window", rich_help_panel=_DATA, help="Text: words on each side. Contacts: length of a window."
+            "--window",
+            rich_help_panel=_DATA,
+            help="Text: words on each side. Contacts: length of a window, e.g. 900, or 15min of dates.",
         ),
     ] = None,
     min_count: Annotated[
@@ -189,7 +191,7 @@ def embed(
 
       softvec embed sales.csv -k bipartite --columns user,item
 
-      softvec embed contacts.dat -k temporal --window 900
+      softvec embed contacts.csv -k temporal --window 15min
 
       softvec embed edges_of_today.txt --init edges.svec
 
@@ -249,11 +251,18 @@ def embed(
         write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
 
 
-def _window(value: float | None) -> float | None:
+def _window(text: str | None) -> float | str | None:
+    """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
+    from softvec.core.dates import duration
     from softvec.core.errors import InputError
 
-    if value is None:
+    if text is None:
         return None
+    try:
+        value = float(text)
+    except ValueError:
+        duration("--window", text)
+        return text
     if not 0 < value < float("inf"):
         raise InputError(f"--window is {value:g}; expected a number above 0")
     return int(value) if value == int(value) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from softvec.cli.options import (
     plain_name,
     resolve,
     typed_here,
+    write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
 
@@ -157,7 +158,8 @@ def predict(
         found = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
     rows = [(plain_name(name), label, probability) for name, label, probability in found]
     if output != "-":
-        _write_csv(output, rows)
+        header = ("name", "label", "probability")
+        write_csv(output, header, ((name, label, f"{p:.6g}") for name, label, p in rows))
     if json:
         listed = [dict(zip(("name", "label", "probability"), row)) for row in rows] if output == "-" else []
         shown = {"items": listed} if output == "-" else {"output": output, "items": len(rows)}
@@ -171,14 +173,3 @@ def predict(
         f"{len(rows):,} labels of {classes} from {found.n_labelled:,} known ones; cross-validated accuracy "
         f"{found.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
     )
-
-
-def _write_csv(path: str, rows: list[tuple[Any, Any, float]]) -> None:
-    import csv
-
-    from softvec.core.files import atomic_write
-
-    with atomic_write(path, "w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("name", "label", "probability"))
-        writer.writerows((name, label, f"{p:.6g}") for name, label, p in rows)

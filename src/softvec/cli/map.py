@@ -39,7 +39,9 @@ def map(
     edges: Annotated[
         str | None, typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown.")
     ] = None,
-    method: Annotated[str, typer.Option("--method", help="Layout: auto, pca, tsne or umap.")] = "auto",
+    method: Annotated[
+        str, typer.Option("--method", help="Layout: auto, pca, tsne, opentsne or umap.")
+    ] = "auto",
     neighbors: Annotated[
         int | None,
         typer.Option("--neighbors", help="Neighbours kept for each item (10; 0 above 100,000).", min=0),

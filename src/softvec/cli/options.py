@@ -6,7 +6,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,6 +145,7 @@ def check_target(target: str) -> None:
 
 _FLAGS = {
     "check_memory=False": "--force",
+    "everyone=False": "--active-only",
     "n_components of": "--dim of",
     "header=False": "--no-header",
     "header=True": "--header",
@@ -182,3 +183,15 @@ def output_beside(source: str, extension: str) -> str:
     for zipped in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(zipped)
     return f"{Path(name).stem or name}{extension}"
+
+
+def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as CSV, whole or not at all."""
+    import csv
+
+    from softvec.core.files import atomic_write
+
+    with atomic_write(path, "w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)

@@ -107,9 +107,8 @@ def calibrated_model(emb: Embedding) -> Model:
     if not softmax or emb.sizes is None:
         return fitted_model(emb)
     weights = base_measure(emb.sizes, softmax["popularity"])
-    sign = -1.0 if softmax["beta"] < 0 else 1.0  # below 0 where unlike items are linked
-    columns = emb.vectors if sign > 0 else -emb.vectors
-    return Model(columns, max(sign * softmax["beta"], 1e-6), "none", None, weights / weights.mean())
+    columns = emb.vectors * np.asarray(softmax["weights"], np.float32)
+    return Model(columns, 1.0, "none", None, weights / weights.mean())
 
 
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
@@ -239,7 +238,7 @@ def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
     unused = matrix[np.flatnonzero(rows >= 0)]
     idle = int(np.isin(unused.indices, np.flatnonzero(known >= 0)).sum())
     if idle:
-        pairs = idle // 2 if affinity.symmetric and not affinity.details.get("directed", False) else idle
+        pairs = idle // 2 if affinity.symmetric and not affinity.directed else idle
         warnings.warn(
             f"{counted(pairs, 'edge')} between items of the embedding not used; to fit them too: "
             "softvec.embed(graph, init=emb)",

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, groups, neighbours, projection, search
+from softvec.embedding import access, groups, neighbours, search
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.names import Labels
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from softvec.embedding.links import Link
     from softvec.embedding.persons import Person
     from softvec.embedding.predict import Predictions
+    from softvec.embedding.projection import Layout
     from softvec.embedding.stability import Stability
     from softvec.map import Map
 
@@ -454,21 +455,51 @@ class Embedding:
             self.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
         )
 
-    def project(
-        self, method: str = "pca", n_components: int = 2, *, random_state: int | None = 0, **options: Any
-    ) -> NDArray[np.float32]:
-        """Return coordinates in few dimensions, for a picture.
+    def layout(
+        self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
+    ) -> Layout:
+        """Return coordinates in few dimensions, for a picture, and one line that says how they were found.
 
         Parameters
         ----------
-        method : {"pca", "tsne", "umap"}
-            ``umap`` needs ``pip install 'softvec[umap]'``.
+        method : {"auto", "pca", "tsne", "opentsne", "umap"}
+            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE where installed
+            (``pip install 'softvec[umap]'`` or ``'softvec[tsne]'``), of up to 20,000 vectors, else
+            scikit-learn's t-SNE of 3,000; the other vectors are placed among their nearest neighbours. A
+            named method lays out all vectors, however long that takes.
         options
-            Passed on to scikit-learn's ``TSNE`` or umap-learn's ``UMAP``.
+            Passed on to scikit-learn's ``TSNE``, openTSNE's ``TSNE`` or umap-learn's ``UMAP``.
+
+        Returns
+        -------
+        Layout
+            A pair: ``coordinates`` of shape (n, n_components), and ``description``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Embedding(np.eye(6)).layout("pca").description
+        'PCA'
         """
-        return projection.project(
-            self.vectors, method, n_components, random_state=random_state, options=options
-        )
+        from softvec.embedding.projection import lay_out
+
+        return lay_out(self.vectors, method, n_components, random_state=random_state, options=options)
+
+    def project(
+        self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
+    ) -> NDArray[np.float32]:
+        """Return coordinates in few dimensions, for a picture: those of :meth:`layout`."""
+        return self.layout(method, n_components, random_state=random_state, **options).coordinates
+
+    def _edges(self, data: Any) -> NDArray[np.int64]:
+        """Return edges between items as rows (i, j), each once, from a graph, list of edges or file."""
+        from softvec.embedding.relations import known_pairs, two_kinds
+
+        if two_kinds(self):
+            raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
+        matrix = known_pairs(self, data, "rows")
+        pairs = np.stack((matrix + matrix.T).tocoo().coords, axis=1).astype(np.int64)
+        return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def plot(self, labels: Any = None, **options: Any) -> Any:
         """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""

@@ -101,13 +101,18 @@ def _softmax(emb: Embedding, model: Model, rows: Array, chosen: Array, n_jobs: i
     from softvec.normalizers import ControlVariate, Exact
 
     Y, weights = model.columns, model.weights
-    exact = len(chosen) * len(Y) <= _EXACT or weights is not None
+    exact = len(chosen) * len(Y) <= _EXACT
     log_z, error = np.zeros(len(rows)), np.zeros(len(rows))
     if exact:
         log_z[chosen] = Exact(beta=model.beta, n_jobs=n_jobs).fit(Y, weights).log_partition(rows[chosen])
     else:
-        estimate = ControlVariate(beta=model.beta, random_state=0, n_jobs=n_jobs).fit(Y, rows)
-        log_z[chosen], error[chosen] = estimate.log_partition(rows), estimate.std_error(rows)
+        X = rows
+        if weights is not None:  # a weight is one more coordinate: exp(x.y) w = exp(x.y + 1 log w)
+            X = np.column_stack([rows, np.ones(len(rows), rows.dtype)])
+            Y = np.column_stack([Y, (np.log(weights) / model.beta).astype(Y.dtype)])
+        estimate = ControlVariate(beta=model.beta, random_state=0, n_jobs=n_jobs).fit(Y, X)
+        log_z[chosen], error[chosen] = estimate.log_partition(X), estimate.std_error(X)
+        Y = model.columns
     sizes = np.ones(len(rows)) if emb.sizes is None else emb.sizes
     log_weight = 0.0 if weights is None else np.log(weights)
     both = not emb.two_sided and len(chosen) == len(rows)

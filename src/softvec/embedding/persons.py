@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.dates import shortest, to_dates
 from softvec.core.errors import InputError
 from softvec.names import Labels, UnknownName
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Person(NamedTuple):
-    """The vectors of one person, in order of time: ``times, vectors = emb.person("P1467")``."""
+    """The vectors of one person, in order of time: ``times, vectors = emb.person("P1467")``.
+
+    Times are those of the contacts: numbers, or datetime64 where they are dates.
+    """
 
     times: NDArray[Any]
     vectors: NDArray[np.float32]
@@ -25,6 +29,8 @@ class Person(NamedTuple):
 def person(emb: Embedding, name: Hashable) -> Person:
     """Return the times and vectors of a person; see :meth:`softvec.Embedding.person`."""
     rows, times = _rows(emb.names, name)
+    dates = to_dates(times.tolist())
+    times = times if dates is None else shortest(dates)
     order = np.argsort(times, kind="stable")
     return Person(times[order], emb.vectors[rows[order]])
 

@@ -1,55 +1,152 @@
-"""Low-dimensional maps of vectors, by scikit-learn (and umap-learn on request)."""
+"""Coordinates in two dimensions (or few): which layout, on how many vectors, and where the others go.
+
+The choice is made here alone; pictures, maps and :meth:`Embedding.project` all ask :func:`lay_out`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from typing import Any
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
-from softvec.embedding.groups import small_problem_threads
-from softvec.embedding.search import unit_rows
+from softvec.core.threads import one_blas_thread
+from softvec.embedding.search import exact_nearest, unit_rows
+
+TSNE_MOST = 3000  # vectors that scikit-learn's t-SNE lays out at once
+# Vectors that "auto" lays out at most, so that its time stays bounded; the others are placed.
+AUTO_MOST = {"tsne": TSNE_MOST, "umap": 20_000, "opentsne": 20_000}
+_ANCHORS = 8  # neighbours among which a vector is placed
+_TITLES = {"pca": "PCA", "tsne": "t-SNE", "opentsne": "t-SNE (openTSNE)", "umap": "UMAP"}
 
 
-def project(
+class Layout(NamedTuple):
+    """Coordinates of all vectors, and one line that says how they were found."""
+
+    coordinates: NDArray[np.float32]  # (n, n_components)
+    description: str
+
+
+def lay_out(
     V: NDArray[np.floating],
-    method: str = "pca",
+    method: str = "auto",
     n_components: int = 2,
     *,
     random_state: int | None = 0,
     options: dict[str, Any] | None = None,
-) -> NDArray[np.float32]:
-    """Return (n, n_components) coordinates by PCA, t-SNE or UMAP."""
-    methods = {"pca": _pca, "tsne": _tsne, "umap": _umap}
-    choice("method", method, methods)
-    if len(V) < 2 or bool((V[0] == V).all()):  # one point: nothing to lay out
-        return np.zeros((len(V), n_components), np.float32)
-    Z = methods[method](np.asarray(V, np.float32), n_components, random_state, dict(options or {}))
-    return np.ascontiguousarray(Z, dtype=np.float32)
+) -> Layout:
+    """Return (n, n_components) coordinates of the rows of ``V``, and how they were found."""
+    choice("method", method, ("auto", *_METHODS))
+    n = len(V)
+    chosen = _automatic(n, n_components) if method == "auto" else method
+    if n < 2 or bool((V[0] == V).all()):  # one point: nothing to lay out
+        return Layout(np.zeros((n, n_components), np.float32), "one point")
+    X = np.asarray(V, np.float32)
+    if chosen != "pca" and (n < 5 or X.shape[1] < n_components):
+        chosen = "pca"
+        options = {}
+    most = AUTO_MOST.get(chosen, n) if method == "auto" else n
+    rng = np.random.default_rng(random_state)
+    sample = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    with one_blas_thread():  # sums in one order: the same bits for any number of threads
+        Z = np.asarray(_METHODS[chosen](X[sample], n_components, random_state, dict(options or {})))
+    if not np.isfinite(Z).all():
+        raise InputError(f"the layout by {_TITLES[chosen]} has NaN or infinite coordinates; use method='pca'")
+    title = _TITLES[chosen]
+    if n > most:
+        Z = _place_others(X, sample, Z)
+        title += f" of {most:,} vectors, the others placed among their nearest neighbours"
+    return Layout(np.ascontiguousarray(Z, dtype=np.float32), title)
+
+
+def _automatic(n: int, n_components: int) -> str:
+    """Return t-SNE for few vectors; for more, UMAP or openTSNE where installed, else t-SNE of a sample."""
+    if n > TSNE_MOST or n_components > 3:
+        if find_spec("umap") is not None:
+            return "umap"
+        if n_components > 3:  # t-SNE goes no further
+            return "pca"
+        if find_spec("openTSNE") is not None and n_components < 3:
+            return "opentsne"
+    return "tsne"
+
+
+def _place_others(X: NDArray[np.float32], sample: NDArray[np.intp], Z: NDArray[Any]) -> NDArray[np.float64]:
+    """Return coordinates of all rows: those of the sample, and for each other row a mean of its neighbours.
+
+    Neighbours that lie away from their median, in another part of the map, count little: a mean over two
+    parts would put the point between them, where nothing like it is.
+    """
+    n = len(X)
+    others = np.setdiff1d(np.arange(n), sample, assume_unique=True)
+    spacing = float(np.sqrt(np.prod(np.ptp(Z, axis=0)) / len(Z))) or 1.0
+    places = np.empty((n, Z.shape[1]))
+    places[sample] = Z
+    S = X[sample]
+    for lo in range(0, len(others), 50_000):
+        rows = others[lo : lo + 50_000]
+        near, cosine = exact_nearest(X[rows], S, _ANCHORS)
+        anchors = Z[near]  # (q, 8, k)
+        away = np.linalg.norm(anchors - np.median(anchors, axis=1, keepdims=True), axis=2) / (3 * spacing)
+        gap = cosine[:, :1] - cosine
+        weight = np.exp(-(away**2) / 2 - 3 * gap / np.maximum(gap[:, -1:], 1e-6)) + 1e-12
+        places[rows] = np.einsum("qa,qak->qk", weight / weight.sum(axis=1, keepdims=True), anchors)
+    return places
+
+
+def _check_options(function: Callable[..., Any], options: dict[str, Any], method: str) -> None:
+    known = set(inspect.signature(function).parameters) - {"self", "n_components", "random_state", "init"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise InputError(
+            f"unknown option {unknown[0]!r} of the layout {_TITLES[method]}; expected one of "
+            f"{', '.join(sorted(known))}"
+        )
 
 
 def _pca(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
     from sklearn.decomposition import PCA
 
+    _check_options(PCA, options, "pca")
     most = min(V.shape)
     Z = PCA(min(k, most), random_state=random_state, **options).fit_transform(V)
     return np.pad(Z, ((0, 0), (0, k - Z.shape[1])))
 
 
+def _reduced(V: NDArray[np.float32], random_state: int | None) -> NDArray[np.float32]:
+    """Return unit rows of at most 50 dimensions, the usual first step: less noise and half the time."""
+    X = unit_rows(V)
+    if X.shape[1] > 50 and len(X) > 50:
+        X = unit_rows(_pca(X, 50, random_state, {}).astype(np.float32))
+    return X
+
+
 def _tsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
     from sklearn.manifold import TSNE
 
-    if len(V) < 5 or V.shape[1] < k:
-        return _pca(V, k, random_state, {})
-    X = unit_rows(V)
-    if X.shape[1] > 50 and len(X) > 50:  # the usual first step: less noise and half the time
-        X = unit_rows(_pca(X, 50, random_state, {}).astype(np.float32))
+    _check_options(TSNE, options, "tsne")
     options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
-    with small_problem_threads(len(X)):
-        return TSNE(k, init="pca", random_state=random_state, **options).fit_transform(X)
+    options.setdefault("max_iter", 500 if len(V) <= TSNE_MOST else 1000)
+    return TSNE(k, init="pca", random_state=random_state, **options).fit_transform(_reduced(V, random_state))
+
+
+def _opentsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
+    try:
+        from openTSNE import TSNE
+    except ImportError as error:
+        raise InputError("method 'opentsne' needs openTSNE: pip install 'softvec[tsne]'") from error
+    _check_options(TSNE, options, "opentsne")
+    options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies' ages
+        model = TSNE(k, initialization="pca", random_state=random_state, n_jobs=1, **options)
+        return np.asarray(model.fit(_reduced(V, random_state)))
 
 
 def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
@@ -59,9 +156,10 @@ def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dic
             import umap
         except ImportError as error:
             raise InputError("method 'umap' needs umap-learn: pip install 'softvec[umap]'") from error
-        if len(V) < 5:
-            return _pca(V, k, random_state, {})
+        _check_options(umap.UMAP, options, "umap")
         options.setdefault("n_neighbors", min(15, len(V) - 1))
-        return umap.UMAP(n_components=k, metric="cosine", random_state=random_state, **options).fit_transform(
-            V
-        )
+        options.setdefault("metric", "cosine")
+        return umap.UMAP(n_components=k, random_state=random_state, **options).fit_transform(V)
+
+
+_METHODS = {"pca": _pca, "tsne": _tsne, "opentsne": _opentsne, "umap": _umap}

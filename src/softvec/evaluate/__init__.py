@@ -3,6 +3,7 @@
 from softvec.evaluate.classification import C_GRID, ClassificationScores, node_classification
 from softvec.evaluate.common import Scores
 from softvec.evaluate.communities import communities, find_communities, modularity, partition_scores
+from softvec.evaluate.epidemic_prediction import Curve, EpidemicPrediction, predict_epidemic
 from softvec.evaluate.epidemics import Reconstruction, infected_states, reconstruct_epidemic
 from softvec.evaluate.links import LinkSplit, link_prediction, score_links, split_edges
 from softvec.evaluate.pairs import pair_classification, pair_cosines, pair_features
@@ -14,6 +15,8 @@ from softvec.evaluate.words import word_analogy, word_similarity
 __all__ = [
     "C_GRID",
     "ClassificationScores",
+    "Curve",
+    "EpidemicPrediction",
     "LinkSplit",
     "Reconstruction",
     "Scores",
@@ -31,6 +34,7 @@ __all__ = [
     "pair_cosines",
     "pair_features",
     "partition_scores",
+    "predict_epidemic",
     "reconstruct_epidemic",
     "score_links",
     "spectral_communities",

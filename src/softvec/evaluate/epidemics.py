@@ -131,7 +131,7 @@ def reconstruct_epidemic(
     """
     X = as_vectors(X)
     nodes, times = np.asarray(nodes), np.asarray(times)
-    known, infected = _states(infected)
+    known, infected = known_states(infected)
     if not nodes.shape == times.shape == infected.shape == (len(X),):
         raise InputError(
             f"nodes, times and infected have shapes {nodes.shape}, {times.shape}, {infected.shape}; "
@@ -170,7 +170,7 @@ def _hidden_hits(values: np.ndarray, infected: np.ndarray, observed: np.ndarray)
     }
 
 
-def _states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
+def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which states are known, and the states; what is neither 0, 1 nor missing is an error."""
     given = np.asarray(infected)
     if given.dtype == bool:

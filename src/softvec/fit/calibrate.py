@@ -1,11 +1,13 @@
-"""Probabilities from finished vectors: a softmax with two numbers, fitted on a sample of rows.
+"""Probabilities from finished vectors: a softmax with three numbers, fitted on a sample of rows.
 
 The probability that a step of the walk goes from i to j is
 
-    p_ij = s_j^c exp(b x_i.x_j) / sum_a s_a^c exp(b x_i.x_a),
+    p_ij = s_j^c exp(x_i.(w * x_j)) / sum_a s_a^c exp(x_i.(w * x_a)),    w_k = b + a g_k,
 
-s the sizes (degrees). b and c minimise the cross-entropy, which is convex in both. b = 0, c = 1 is plain
-popularity, so what is gained over it is never negative on the rows that were used.
+s the sizes (degrees). g_k says how far the ends of an edge agree in coordinate k: their correlation over
+edges, below 0 where unlike nodes are linked, divided by the coordinate's variance. a, b and c minimise the
+cross-entropy, which is convex in them. a = b = 0, c = 1 is plain popularity, so what is gained over it is
+never negative on the rows that were used.
 """
 
 from __future__ import annotations
@@ -18,14 +20,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Array = NDArray[Any]
-_ROWS, _ITEMS, _SCORES = 200, 50_000, 1_000_000
+_ROWS, _ITEMS, _SCORES = 200, 20_000, 100_000
+_AGREEMENT_ROWS = 2000
+_POPULARITY = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The two numbers, and the cross-entropy in nats with them and by popularity alone."""
+    """The numbers, and the cross-entropy in nats with them and by popularity alone.
 
-    beta: float
+    ``weights`` (d,) are those of the coordinates, ``popularity`` the power of the size.
+    """
+
+    weights: tuple[float, ...]
     popularity: float
     cross_entropy: float
     popularity_cross_entropy: float
@@ -38,7 +45,7 @@ class Calibration:
 
 
 def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibration | None:
-    """Fit b and c to the rows of a non-negative matrix; None where no row has an entry."""
+    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry."""
     rng = np.random.default_rng([seed, 91])
     filled = np.flatnonzero(np.diff(A.indptr))
     if len(filled) == 0:
@@ -51,37 +58,59 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     P = sparse.csr_array(sparse.diags_array(1 / P.sum(axis=1)) @ P)
     log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
     log_size -= log_size.mean()
-    x = X[rows].astype(np.float64)
-    pull = np.array([np.einsum("ij,ij->", x, P @ X), (P @ log_size).sum()]) / count
-    cosines = (X[rows] @ X[items].T).astype(np.float64)
-    features = np.stack([cosines, np.broadcast_to(log_size[items], cosines.shape)])  # (2, rows, items)
+    agreement = _agreement(X, A)
+    x, pulled = X[rows].astype(np.float64), np.asarray(P @ X)
+    products = [(x, X[items]), (x * agreement, X[items])]
+    features = np.stack(
+        [
+            *(a.astype(X.dtype) @ b.T for a, b in products),
+            np.broadcast_to(log_size[items], (count, len(items))),
+        ]
+    ).astype(np.float64)  # (3, rows, items)
+    pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), (P @ log_size).sum()]) / count
     offset = np.log(n / len(items))
     best = _newton(features, pull, offset)
-    gained = [_loss(point, features, pull, offset)[0] for point in (best, np.array([0.0, 1.0]))]
-    if gained[0] > gained[1]:  # rounding, where the vectors say nothing
-        best, gained = np.array([0.0, 1.0]), [gained[1], gained[1]]
-    return Calibration(float(best[0]), float(best[1]), gained[0], gained[1], count)
+    losses = [_loss(point, features, pull, offset)[0] for point in (best, _POPULARITY)]
+    if losses[0] > losses[1]:  # rounding, where the vectors say nothing
+        best, losses = _POPULARITY, [losses[1], losses[1]]
+    weights = tuple((best[0] + best[1] * agreement).tolist())
+    return Calibration(weights, float(best[2]), losses[0], losses[1], count)
+
+
+def _agreement(X: Array, A: sparse.csr_array) -> Array:
+    """Return, for each coordinate, its correlation over edges divided by its variance, (d,)."""
+    rows = np.flatnonzero(np.diff(A.indptr))
+    rows = rows[:: max(1, len(rows) // _AGREEMENT_ROWS)]
+    part = sparse.csr_array(A[rows], dtype=np.float32)
+    means = (part @ X) / part.sum(axis=1)[:, None]
+    center = X.mean(axis=0, dtype=np.float64)
+    x, y = X[rows] - center, means - center
+    variance = np.maximum(np.mean(x * x, axis=0), 1e-12)
+    return np.mean(x * y, axis=0) / variance**2 * np.mean(variance)
 
 
 def _loss(point: Array, features: Array, pull: Array, offset: float) -> tuple[float, Array, Array]:
-    """Return cross-entropy, gradient and Hessian at (b, c); features are (2, rows, items)."""
-    scores = np.tensordot(point, features, axes=1)
+    """Return cross-entropy, gradient and Hessian at (b, a, c); features are (3, rows, items)."""
+    scores = np.tensordot(point, features, axes=1)  # (rows, items)
     top = scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores - top)
+    weights = np.exp(np.subtract(scores, top, out=scores), out=scores)
     total = weights.sum(axis=1, keepdims=True)
     weights /= total
+    count = len(weights)
     value = float(np.mean(top[:, 0] + np.log(total[:, 0])) + offset - point @ pull)
-    means = np.einsum("fri,ri->fr", features, weights)
-    second = np.einsum("fri,gri,ri->fg", features, features, weights, optimize=True) / len(scores)
-    return value, means.mean(axis=1) - pull, second - means @ means.T / len(scores)
+    weighted = features * weights
+    means = weighted.sum(axis=2)  # (3, rows)
+    flat = features.reshape(len(features), -1)
+    second = weighted.reshape(len(features), -1) @ flat.T / count
+    return value, means.mean(axis=1) - pull, second - means @ means.T / count
 
 
 def _newton(features: Array, pull: Array, offset: float) -> Array:
-    """Minimise a convex function of two numbers by damped Newton steps from popularity."""
-    point = np.array([0.0, 1.0])
+    """Minimise a convex function of three numbers by damped Newton steps from popularity."""
+    point = _POPULARITY
     value, gradient, hessian = _loss(point, features, pull, offset)
     for _ in range(20):
-        step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
+        step = np.linalg.solve(hessian + 1e-9 * np.eye(3), gradient)
         scale = 1.0
         while scale > 1e-4:
             trial = point - scale * step

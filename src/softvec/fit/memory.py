@@ -87,7 +87,7 @@ def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) ->
     operator = affinity.operator
     symmetric = fit.get("symmetric", affinity.symmetric)
     entries = max(1, operator.nnz)
-    directed = bool(affinity.details.get("directed", False))
+    directed = bool(affinity.directed)
     total = estimate_memory(
         affinity.shape[0],
         operator.nnz,

@@ -143,11 +143,15 @@ def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
     return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
-def neighbours_to_vector(A: sparse.csr_array, X: Array) -> Array:
+def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = None) -> Array:
     """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
-    G = row_normalize(Sparse(A, symmetric=True)) @ X
-    filled = np.diff(A.indptr) > 0
-    G, Z = G[filled].astype(np.float64), X[filled].astype(np.float64)
-    gram = G.T @ G
-    ridge = 1e-3 * np.trace(gram) / len(gram)
-    return np.linalg.solve(gram + ridge * np.eye(len(gram)), G.T @ Z).astype(np.float32)
+    walk = row_normalize(Sparse(A, symmetric=True))
+    G = walk @ X
+
+    def products(lo: int, hi: int) -> Array:  # rows without neighbours are 0 and add nothing
+        return np.stack([G[lo:hi].T @ G[lo:hi], G[lo:hi].T @ X[lo:hi]]).astype(np.float64)
+
+    with workers(n_jobs) as pool:
+        gram, mixed = pool.fold(products, row_blocks(len(X), _BLOCK), np.add)
+        ridge = 1e-3 * np.trace(gram) / len(gram)
+        return np.linalg.solve(gram + ridge * np.eye(len(gram)), mixed).astype(np.float32)

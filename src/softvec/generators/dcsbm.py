@@ -122,12 +122,11 @@ def dcsbm(
     # >= p.
     boost = -np.log1p(-p_max) / p_max if p_max > 0 else 1.0
 
-    src, dst = _draw(theta, labels, rates * boost, rng, n_jobs)
+    edges = _draw(theta, labels, rates * boost, rng, n_jobs)
     seed = block_seeds(rng, 1)[0]
     adjacency = symmetric_csr(
         n,
-        src,
-        dst,
+        edges,
         n_jobs=n_jobs,
         thin=lambda lo, hi, indptr, counts, indices: generate.thin_rows(
             lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates
@@ -203,7 +202,7 @@ def _model(
 
 def _draw(
     theta: np.ndarray, labels: np.ndarray, rates: np.ndarray, rng: np.random.Generator, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Draw the endpoints of a Poisson number of edges for each pair of communities."""
     q = rates.shape[0]
     mass = np.bincount(labels, weights=theta, minlength=q)

@@ -74,5 +74,5 @@ def rmat(
     def kernel(seed: np.uint64, lo: int, hi: int, src: np.ndarray, dst: np.ndarray) -> None:
         generate.rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst)
 
-    src, dst = draw_edges(int(n_edges), rng, kernel, n_jobs=n_jobs)
-    return symmetric_csr(n, src, dst, n_jobs=n_jobs)
+    edges = draw_edges(int(n_edges), rng, kernel, n_jobs=n_jobs)
+    return symmetric_csr(n, edges, n_jobs=n_jobs)

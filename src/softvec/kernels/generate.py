@@ -1,9 +1,7 @@
 """Random graphs in time linear in the number of edges.
 
-Random numbers are counter based (SplitMix64 over ``seed + k * golden ratio``): a draw depends on the seed of
-its block and on its place in the block, never on the thread that makes it. Graphs are built in two steps:
-kernels draw endpoints into two int32 arrays, then a counting sort makes the symmetric CSR, whose rows are
-sorted and freed of duplicates in place. Threads own disjoint ranges of rows, so no atomics are needed.
+A draw depends on the seed of its block and on its place in the block, never on the thread that makes it (see
+:mod:`softvec.kernels.random`). Kernels draw the ends of edges; :mod:`softvec.kernels.graph` makes the matrix.
 """
 
 from __future__ import annotations
@@ -11,26 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from softvec.kernels._jit import njit
+from softvec.kernels.random import draw, uniform
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
 _LOW32 = np.uint64(0xFFFFFFFF)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def draw(seed, k):
-    """Return the ``k``-th 64 random bits of the stream ``seed`` (both uint64)."""
-    z = seed + (k + np.uint64(1)) * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * _MIX1
-    z = (z ^ (z >> np.uint64(27))) * _MIX2
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(nogil=True, cache=True, inline="always")
-def uniform(seed, k):
-    """Return the ``k``-th draw of the stream as a float64 in [0, 1)."""
-    return np.float64(draw(seed, k) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(nogil=True, cache=True)
@@ -122,56 +103,6 @@ def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
 
 
 @njit(nogil=True, cache=True)
-def count_rows(lo, hi, src, dst, counts):
-    """Count the entries of rows lo .. hi of the symmetric matrix of the edges; loops are left out."""
-    for e in range(src.shape[0]):
-        i, j = src[e], dst[e]
-        if i != j:
-            if lo <= i < hi:
-                counts[i] += 1
-            if lo <= j < hi:
-                counts[j] += 1
-
-
-@njit(nogil=True, cache=True)
-def fill_rows(lo, hi, src, dst, indptr, counts, indices):
-    """Write the entries of rows lo .. hi; ``counts`` of these rows must be 0 and end as their lengths."""
-    for e in range(src.shape[0]):
-        i, j = src[e], dst[e]
-        if i != j:
-            if lo <= i < hi:
-                indices[indptr[i] + counts[i]] = j
-                counts[i] += 1
-            if lo <= j < hi:
-                indices[indptr[j] + counts[j]] = i
-                counts[j] += 1
-
-
-@njit(nogil=True, cache=True)
-def sort_rows(lo, hi, indptr, counts, indices):
-    """Sort rows lo .. hi and drop their duplicates in place; ``counts`` becomes the new lengths."""
-    for i in range(lo, hi):
-        row = indices[indptr[i] : indptr[i] + counts[i]]
-        m = row.shape[0]
-        if m > 32:
-            row.sort()
-        else:
-            for s in range(1, m):
-                value = row[s]
-                t = s - 1
-                while t >= 0 and row[t] > value:
-                    row[t + 1] = row[t]
-                    t -= 1
-                row[t + 1] = value
-        size = 0
-        for s in range(m):
-            if size == 0 or row[size - 1] != row[s]:
-                row[size] = row[s]
-                size += 1
-        counts[i] = size
-
-
-@njit(nogil=True, cache=True)
 def thin_rows(lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates):
     """Keep each distinct edge with the chance that turns "drawn at least once" into its exact probability.
 
@@ -190,17 +121,3 @@ def thin_rows(lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates
                 indices[start + size] = j
                 size += 1
         counts[i] = size
-
-
-@njit(nogil=True, cache=True)
-def close_gaps(indptr, counts, indices):
-    """Move the rows together after entries were dropped; ``indptr`` becomes the CSR row pointer."""
-    end = np.int64(0)
-    start = indptr[0]
-    for i in range(counts.shape[0]):
-        begin, start = start, indptr[i + 1]
-        indptr[i] = end
-        for s in range(counts[i]):
-            indices[end + s] = indices[begin + s]
-        end += counts[i]
-    indptr[counts.shape[0]] = end

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from softvec.kernels._jit import njit
-from softvec.kernels.generate import uniform
+from softvec.kernels.random import uniform
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softvec.kernels._jit import njit
-from softvec.kernels.generate import uniform
+from softvec.kernels.random import uniform
 
 
 @njit(nogil=True, cache=True)

@@ -15,8 +15,8 @@ from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.names import Labels
 from softvec.names.align import align_labels, is_missing
-from softvec.plotting.map import natural_key
-from softvec.read.objects import frame_columns
+from softvec.plotting.colours import natural_key
+from softvec.read.frames import frame_columns
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding

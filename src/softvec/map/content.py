@@ -6,12 +6,12 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.dates import to_dates
 from softvec.core.errors import InputError
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 
@@ -22,8 +22,6 @@ GIVEN = "given coordinates"
 MAX_EDGES = 50_000  # drawn in a page; more is a grey blot and slow on a phone
 AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched unasked: half a minute
 AUTO_COMMUNITIES = 20_000  # items up to which communities are searched unasked: a few seconds
-AUTO_TSNE = 2000  # as in plot_map: seconds
-AUTO_UMAP = 100_000  # minutes; above it PCA
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +119,7 @@ def lay_out(
             row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
             raise InputError(f"coordinates hold NaN or infinite values (first: row {row})")
         return Z, GIVEN
-    if method == "auto":
-        method = auto_method(len(both))
-    titles = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
-    return both.project(method, random_state=random_state, **options), titles.get(method, method)
-
-
-def auto_method(n: int) -> str:
-    """Return how to lay out n items: UMAP where it is installed, else t-SNE for few and PCA for many."""
-    if 5 <= n <= AUTO_UMAP and n > 200 and find_spec("umap") is not None:
-        return "umap"
-    return "tsne" if n <= AUTO_TSNE else "pca"
+    return both.layout(method, random_state=random_state, **options)
 
 
 def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
@@ -179,8 +167,10 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
         return None, None
+    moments = [name[1] for name in names]  # type: ignore[index]
+    dates = to_dates(moments)
     try:
-        values = np.array([float(name[1]) for name in names])  # type: ignore[index]
+        values = dates.astype(np.int64) / 1e6 if dates is not None else np.array([float(t) for t in moments])
     except (TypeError, ValueError):
         return None, None
     items: dict[Any, int] = {}

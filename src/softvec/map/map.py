@@ -112,9 +112,8 @@ def make_map(
         Edges to draw on request. A page holds at most ``max_edges``, the heaviest.
     coordinates : array of shape (n, 2), optional
         A layout made before, instead of ``method``; context points after the rows.
-    method : {"auto", "pca", "tsne", "umap"}
-        "auto" is UMAP from 201 to 100,000 items where umap-learn is installed; otherwise t-SNE up to 2,000
-        and PCA above.
+    method : {"auto", "pca", "tsne", "opentsne", "umap"}
+        Layout, as in :meth:`Embedding.layout`.
     n_neighbors : int, optional
         Nearest neighbours kept for each item; by default 10 up to 100,000 items, none above.
     communities : bool, optional

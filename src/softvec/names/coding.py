@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks
+from softvec.kernels import worth_compiling
 from softvec.names import Labels
 
-_SMALL = 1_000_000  # names below which NumPy takes less than compiling the kernels once would
 _ROWS = 1 << 16  # looked up by one thread at a time
 Codes = NDArray[np.int32]
 
@@ -42,6 +42,15 @@ class Tokens:
         hashes = np.empty(starts.shape, np.uint64)
         names.hash_tokens(buf, starts, ends, hashes)
         return cls(buf, starts, ends, hashes)
+
+    @classmethod
+    def of_integers(cls, ids: NDArray[np.integer]) -> Tokens:
+        """Return integers as the text that names them."""
+        width = 20  # of the longest, -2**63
+        text = ids.reshape(-1).astype(f"S{width}")
+        starts = (np.arange(ids.size) * width).reshape(ids.shape)
+        lengths = np.char.str_len(text).reshape(ids.shape)
+        return cls.hashed(text.view(np.uint8), starts, starts + lengths)
 
 
 class Segments:
@@ -100,9 +109,17 @@ class IntegerNames:
         fits = low >= -(2**31) and high < 2**31
         self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
 
+    def as_text(self, pool: Workers | None = None) -> TokenNames:
+        """Return the names as text, numbered anew in order of appearance; this object is spent."""
+        names = TokenNames(pool)
+        for block in self._blocks.finish():
+            for lo, hi in row_blocks(len(block), _ROWS):
+                names.add(block[lo:hi])
+        return names
+
     def finish(self) -> tuple[list[Codes], Labels]:
         blocks = self._blocks.finish()
-        if self._total <= _SMALL:
+        if not worth_compiling(self._total):
             return _number_small(blocks)
         span = self._highest - self._lowest + 1
         return _ascending(
@@ -181,7 +198,9 @@ class TokenNames:
         self._offsets = np.zeros(2**13 + 1, dtype=np.int64)
         self.count = 0
 
-    def add(self, tokens: Tokens) -> None:
+    def add(self, names: Tokens | NDArray[np.integer]) -> None:
+        """Add a block of tokens, or of integers that are named by their digits."""
+        tokens = names if isinstance(names, Tokens) else Tokens.of_integers(names)
         self._codes.add(self.encode(tokens))
 
     def encode(self, tokens: Tokens) -> Codes:

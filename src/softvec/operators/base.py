@@ -96,7 +96,7 @@ class Operator(ABC):
         columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
         out = np.empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
-        with nullcontext(Workers(1, None)) if work < kernels.SMALL else workers() as pool:
+        with workers() if kernels.worth_compiling(work) else nullcontext(Workers(1, None)) as pool:
             runtime = Runtime(kernels.select(work), pool)
             runtime.fill(self.plan(columns, runtime), out, columns[:0])
         return out.reshape(-1) if X.ndim == 1 else out

@@ -1,12 +1,12 @@
-"""Pictures: a map of the vectors, the loss, and histograms of similarities. matplotlib is loaded on use.
+"""Pictures: a map of the vectors, the loss, histograms, epidemics. matplotlib is loaded on use.
 
 Each function draws on ``ax`` (a new figure by default) and returns it. Nine of the colours are Petroff's,
-made to be told apart with any kind of colour vision, the tenth is near-black; further groups repeat them
-with other markers.
+made to be told apart with any kind of colour vision, the tenth is near-black. The largest groups are
+coloured, the others grey; values have a colour bar.
 """
 
-from softvec.plotting.curves import plot_loss, plot_similarities
+from softvec.plotting.curves import plot_epidemic, plot_loss, plot_similarities
 from softvec.plotting.map import plot_map
 from softvec.plotting.style import plain_text, save
 
-__all__ = ["plain_text", "plot_loss", "plot_map", "plot_similarities", "save"]
+__all__ = ["plain_text", "plot_epidemic", "plot_loss", "plot_map", "plot_similarities", "save"]

@@ -1,4 +1,4 @@
-"""The loss at each epoch, and histograms of similarities."""
+"""The loss at each epoch, histograms of similarities, and the curve of an epidemic."""
 
 from __future__ import annotations
 
@@ -9,25 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.plotting.map import groups_of
+from softvec.plotting.colours import groups_of
 from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.evaluate import EpidemicPrediction
+
+SIZE = (4.0, 2.8)  # inches
 
 
-def plot_loss(source: Embedding | Iterable[Any], *, title: str | None = None, ax: Axes = None) -> Axes:
+def plot_loss(
+    source: Embedding | Iterable[Any],
+    *,
+    title: str | None = None,
+    size: tuple[float, float] | None = None,
+    dpi: float | None = None,
+    ax: Axes = None,
+) -> Axes:
     """Draw the loss at each epoch.
 
     Parameters
     ----------
     source : Embedding, or a history
         A history is a list of records with ``epoch`` and ``loss``, or a mapping of such lists.
+    size, dpi : optional
+        As in :func:`plot_map`; (4.0, 2.8) inches by default.
     """
     history = source.provenance.get("history") if hasattr(source, "provenance") else source
     epochs, losses = _history(history)
     plt = pyplot()
-    axes = axes_of(ax, (4.0, 2.8))
+    axes = axes_of(ax, SIZE, size, dpi)
     with plt.rc_context(STYLE):
         axes.plot(epochs, losses, color=PALETTE[0], linewidth=1.6)
         axes.plot(epochs[-1:], losses[-1:], "o", color=PALETTE[0], markersize=4)
@@ -57,6 +69,41 @@ def _history(history: Any) -> tuple[list[float], list[float]]:
     return [float(e) for e, _ in known], [float(v) for _, v in known]
 
 
+def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: Axes = None) -> Axes:
+    """Draw the expected number of infected people over time, with its band.
+
+    Parameters
+    ----------
+    result : EpidemicPrediction
+        Of :func:`softvec.evaluate.predict_epidemic`.
+    """
+    times, expected, low, high = result.curve
+    plt = pyplot()
+    axes = axes_of(ax, (5.0, 3.0))
+    with plt.rc_context(STYLE):
+        band = f"{result.level:.0%} band"
+        axes.fill_between(times, low, high, color=PALETTE[0], alpha=0.25, linewidth=0, label=band)
+        axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
+        axes.set(ylabel="infected people", ylim=(0, None))
+        if times.dtype.kind == "M":
+            locator = axes.xaxis.get_major_locator()
+            axes.xaxis.set_major_formatter(_dates_module().ConciseDateFormatter(locator))
+        else:
+            axes.set_xlabel("time")
+        axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="best")
+        if title:
+            axes.set_title(title)
+    return axes
+
+
+def _dates_module() -> Any:
+    import matplotlib.dates
+
+    return matplotlib.dates
+
+
 def plot_similarities(
     embedding: Embedding,
     labels: Any = None,
@@ -64,6 +111,8 @@ def plot_similarities(
     pairs: Any = None,
     n_pairs: int = 20_000,
     title: str | None = None,
+    size: tuple[float, float] | None = None,
+    dpi: float | None = None,
     random_state: int | None = 0,
     ax: Axes = None,
 ) -> Axes:
@@ -77,6 +126,8 @@ def plot_similarities(
         Pairs known to belong together, such as edges, against random pairs.
     n_pairs : int
         Pairs drawn at random for each histogram.
+    size, dpi : optional
+        As in :func:`plot_map`; (4.0, 2.8) inches by default.
     """
     rng = np.random.default_rng(random_state)
     n = len(embedding)
@@ -96,7 +147,7 @@ def plot_similarities(
         sample = rng.choice(n, min(n, 2000), replace=False)
         _, scores = embedding.nearest(embedding.vectors[sample], 2, method="exact")
         series = [("random pairs", _cosines(embedding, i, j)), ("nearest neighbours", scores[:, 1])]
-    return _histograms(series, title, ax)
+    return _histograms(series, title, axes_of(ax, SIZE, size, dpi))
 
 
 def _by_label(
@@ -128,9 +179,8 @@ def _cosines(embedding: Embedding, i: NDArray[Any], j: NDArray[Any]) -> NDArray[
     return np.einsum("ij,ij->i", A, B) / np.where(length > 0, length, 1)
 
 
-def _histograms(series: list[tuple[str, NDArray[Any]]], title: str | None, ax: Axes) -> Axes:
+def _histograms(series: list[tuple[str, NDArray[Any]]], title: str | None, axes: Axes) -> Axes:
     plt = pyplot()
-    axes = axes_of(ax, (4.0, 2.8))
     low = min(float(values.min()) for _, values in series)
     bins = np.linspace(min(low, 0.0), 1.0, 61)
     with plt.rc_context(STYLE):

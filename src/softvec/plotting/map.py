@@ -1,24 +1,38 @@
-"""A two-dimensional map of named vectors, coloured by group."""
+"""A two-dimensional map of named vectors, coloured by group or by value."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.names import Labels
-from softvec.names.align import align_labels, is_missing
-from softvec.plotting.names import write_names
-from softvec.plotting.style import GREY, MARKERS, PALETTE, STYLE, Axes, axes_of, plain_text, pyplot
+from softvec.plotting.colours import Colouring, coloured, groups_of, values_of
+from softvec.plotting.names import default_number, order_of_names, write_names
+from softvec.plotting.style import (
+    COLOURS,
+    DARK_GREY,
+    GREY,
+    INK,
+    MARKERS,
+    PALETTE,
+    SCALE,
+    STYLE,
+    Axes,
+    axes_of,
+    plain_text,
+    pyplot,
+)
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
-_AUTO_TSNE = 2000
+SIZE = (5.2, 4.4)  # inches
+MARKERS_SHOW = 1000  # points; among more, a triangle cannot be told from a circle
+MAX_EDGES = 50_000  # lines; more are a grey sheet
+LINE = 14.0  # points that a line of the legend takes
 
 
 def plot_map(
@@ -28,9 +42,14 @@ def plot_map(
     method: str = "auto",
     coordinates: NDArray[np.floating] | None = None,
     n_names: int | None = None,
+    n_groups: int | None = None,
+    continuous: bool | None = None,
+    edges: Any = None,
     sizes: Any = None,
     title: str | None = None,
     legend: bool = True,
+    size: tuple[float, float] | None = None,
+    dpi: float | None = None,
     random_state: int | None = 0,
     ax: Axes = None,
     **options: Any,
@@ -43,125 +62,205 @@ def plot_map(
     labels : sequence of n labels, mapping of names to labels, pandas Series, or "clusters", optional
         Colours. A sequence is in the order of the vectors, a Series is matched by its index. ``"clusters"``
         colours groups found by :meth:`Embedding.cluster`. None, NaN or -1 is grey.
-    method : {"auto", "pca", "tsne", "umap"}
-        How to lay out; "auto" is t-SNE for up to 2,000 vectors (seconds), else PCA.
-    coordinates : array of shape (n, 2), optional
-        A layout made before, instead of ``method``.
+    method : {"auto", "pca", "tsne", "opentsne", "umap"}
+        Layout, as in :meth:`Embedding.layout`. The picture says below the points which was used.
+    coordinates : array of shape (n, 2), or Layout, optional
+        A layout made before, instead of ``method``. That of :meth:`Embedding.layout` says how it was made.
     n_names : int, optional
-        Names to write at most, those of the largest items first, where there is room. By default all
-        of up to 40 items, else 25 if there are names and sizes, and none if not.
+        Names to write at most, where there is room: those of the largest items first, and of a corpus
+        those of words that are frequent, but not the most frequent of all ("the", "of"). By default all of
+        up to 40 items; else 25, of a corpus 40, if items have sizes and names that can be read (no numbers,
+        no barcodes).
+    n_groups : int, optional
+        Groups with a colour of their own at most, the largest; the others are grey, which the legend says.
+        Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.
+    continuous : bool, optional
+        Whether labels are values with a colour bar. Default: numbers with decimals, or more than 40
+        different integers other than 0, 1, 2, ...
+    edges : graph, list of edges, sparse matrix, or path, optional
+        Edges to draw as thin lines under the points.
     sizes : array of shape (n,), optional
         Areas of the points; by default the ``sizes`` of the embedding.
+    size : (width, height), optional
+        Of a new figure, in inches. Default: (5.2, 4.4).
+    dpi : float, optional
+        Dots per inch of a new figure.
     options
-        Passed on to the method of projection.
+        Passed on to the layout.
 
     Returns
     -------
     matplotlib Axes
     """
-    if method == "auto":
-        method = "tsne" if len(embedding) <= _AUTO_TSNE else "pca"
-    Z = embedding.project(method, random_state=random_state, **options) if coordinates is None else None
-    Z = np.asarray(coordinates if Z is None else Z, dtype=float)
-    if Z.shape != (len(embedding), 2):
-        raise InputError(f"coordinates have shape {Z.shape}; expected ({len(embedding)}, 2)")
-    groups = groups_of(embedding, labels)
-    weight = embedding.sizes if sizes is None else np.asarray(sizes, dtype=float)
-    if weight is not None and weight.shape != (len(Z),):
-        raise InputError(f"sizes have shape {weight.shape}; expected ({len(Z)},)")
-    plt = pyplot()
-    area = _areas(len(Z), weight)
-    axes = axes_of(ax, (5.2, 4.4))
-    with plt.rc_context(STYLE):
-        shown = _scatter(axes, Z, area, groups)
-        axes.set(xticks=[], yticks=[], aspect="auto")
-        axes.margins(0.06)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        if title:
-            axes.set_title(title)
-        if legend and shown > 1:
-            _legend(axes, [label for label, _ in groups if label != ""])
+    Z, caption = _layout(embedding, method, coordinates, random_state, options)
+    weight = _weights(embedding, sizes)
+    values = values_of(embedding, labels, continuous)
+    groups = [] if values is not None else groups_of(embedding, labels)
+    pairs = None if edges is None else embedding._edges(edges)
+    found = coloured(groups, _coloured_groups(n_groups, len(groups), len(Z)))
+    axes = axes_of(ax, SIZE, size, dpi)
+    width, height = axes.get_figure().get_size_inches() if ax is None else SIZE
+    area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
+    with pyplot().rc_context(STYLE):
+        _frame(axes, Z, title, caption)
+        if pairs is not None:
+            _draw_edges(axes, Z, pairs)
+        if values is not None:
+            _draw_values(axes, Z, area, values, legend)
+        else:
+            _draw_groups(axes, Z, area, found, legend)
         if n_names is None:
-            numbers = embedding.names == Labels.range(len(Z))  # row numbers say nothing on a map
-            n_names = 40 if len(Z) <= 40 else 25 if weight is not None and not numbers else 0
+            n_names = default_number(embedding, weight)
         if n_names:
-            order = np.argsort(-(weight if weight is not None else np.zeros(len(Z))), kind="stable")
-            write_names(axes, Z, area, embedding, order, n_names)
+            write_names(axes, Z, area, embedding, order_of_names(embedding, weight, Z, n_names), n_names)
     return axes
 
 
+def _layout(
+    embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: dict[str, Any]
+) -> tuple[NDArray[np.float64], str | None]:
+    """Return coordinates, checked, and the line that says how they were found; None for given ones."""
+    if coordinates is None:
+        coordinates = embedding.layout(method, random_state=random_state, **options)
+    caption = getattr(coordinates, "description", None)
+    coordinates = getattr(coordinates, "coordinates", coordinates)
+    Z = np.asarray(coordinates, dtype=float)
+    if Z.shape != (len(embedding), 2):
+        raise InputError(f"coordinates have shape {Z.shape}; expected ({len(embedding)}, 2)")
+    return Z, caption
+
+
+def _weights(embedding: Embedding, sizes: Any) -> NDArray[np.floating] | None:
+    weight = embedding.sizes if sizes is None else np.asarray(sizes, dtype=float)
+    if weight is not None and weight.shape != (len(embedding),):
+        raise InputError(f"sizes have shape {weight.shape}; expected ({len(embedding)},)")
+    return weight
+
+
+def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
+    """Return how many groups get a colour: ten, or nine and grey; twice as many where markers are seen."""
+    most = len(MARKERS) * len(COLOURS)
+    if n_groups is not None:
+        if not 0 <= n_groups <= most:
+            raise InputError(f"n_groups is {n_groups!r}; expected 0 to {most}")
+        return n_groups
+    times = 2 if n <= MARKERS_SHOW else 1
+    return groups if groups <= times * len(PALETTE) else times * len(COLOURS)
+
+
+def _looks(found: Colouring) -> list[tuple[str, str]]:
+    """Return the colour and the marker of each group; the grey of the palette only where no other grey is."""
+    grey = found.smaller or len(found.unlabelled) or len(found.groups) > 2 * len(PALETTE)
+    colours = COLOURS if grey else PALETTE
+    return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(found.groups))]
+
+
+def _frame(axes: Axes, Z: NDArray[Any], title: str | None, caption: str | None) -> None:
+    axes.set(xticks=[], yticks=[], aspect="auto")
+    axes.margins(0.06)
+    axes.update_datalim(Z)
+    axes.autoscale_view()  # edges are drawn within these limits
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    if title:
+        axes.set_title(title)
+    if caption and len(Z) > 1:
+        axes.set_xlabel(caption, loc="left", fontsize=6.5, color="#6b7178")
+
+
 def _areas(n: int, weight: NDArray[np.floating] | None) -> NDArray[np.floating]:
-    base = float(np.clip(6000.0 / max(n, 1), 1.5, 45.0))
+    base = float(np.clip(9000.0 / max(n, 1), 0.6, 45.0))
     if weight is None or n == 0 or weight.max() <= 0:
         return np.full(n, base)
     relative = weight / weight[weight > 0].mean()
     return base * np.clip(relative**0.6, 0.5, 12.0)
 
 
-def _scatter(
-    axes: Axes, Z: NDArray[Any], area: NDArray[Any], groups: list[tuple[str, NDArray[np.intp]]]
-) -> int:
-    """Draw the groups, grey ones first; return how many have a colour of their own."""
-    many = len(Z) > 5000
-    edge = {"linewidths": 0} if len(Z) > 1500 else {"linewidths": 0.4, "edgecolors": "white"}
-    common = {"alpha": 0.65 if many else 0.9, "rasterized": many, **edge}
-    single = len(groups) == 1
-    shown = 0
-    for label, rows in sorted(groups, key=lambda group: group[0] != ""):
-        rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
-        if label == "":
-            colour = PALETTE[0] if single else GREY
-            axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, **common)
-            continue
-        colour = PALETTE[shown % len(PALETTE)]
-        marker = MARKERS[shown // len(PALETTE)]
-        axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **common)
-        shown += 1
-    return shown
+def _draw_edges(axes: Axes, Z: NDArray[Any], pairs: NDArray[np.int64]) -> None:
+    from matplotlib.collections import LineCollection
+
+    if len(pairs) > MAX_EDGES:  # evenly spaced ones, the same in every picture
+        pairs = pairs[np.linspace(0, len(pairs) - 1, MAX_EDGES).astype(np.int64)]
+    count = max(len(pairs), 1)
+    lines = LineCollection(
+        list(Z[pairs]), colors=INK, linewidths=float(np.clip(40 / count**0.5, 0.15, 0.6)),
+        alpha=float(np.clip(3.5 / count**0.5, 0.04, 0.3)), zorder=0.5, rasterized=count > 5000,
+    )  # fmt: skip
+    axes.add_collection(lines, autolim=False)
 
 
-def _legend(axes: Axes, labels: list[str]) -> None:
+def _point_style(n: int) -> dict[str, Any]:
+    edge = {"linewidths": 0} if n > 1500 else {"linewidths": 0.4, "edgecolors": "white"}
+    alpha = 0.5 if n > 50_000 else 0.7 if n > 5000 else 0.9
+    return {"alpha": alpha, "rasterized": n > 5000, **edge}
+
+
+def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], found: Colouring, legend: bool) -> None:
+    """Draw the grey points first, then the groups, and say in the legend what each colour is."""
+    style = _point_style(len(Z))
+    grey = [rows for _, rows in found.smaller]
+    layers = [(np.concatenate(grey) if grey else np.array([], np.intp), DARK_GREY, "o")]
+    plain = not found.groups and not found.smaller
+    layers.insert(0, (found.unlabelled, PALETTE[0] if plain else GREY, "o"))
+    layers += [(rows, *look) for (_, rows), look in zip(found.groups, _looks(found))]
+    for rows, colour, marker in layers:
+        if len(rows):
+            rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
+            axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **style)
+    if legend and len(found.groups) + bool(found.smaller) > 1:
+        _legend(axes, found)
+
+
+def _legend(axes: Axes, found: Colouring) -> None:
     from matplotlib.lines import Line2D
 
+    height = axes.get_window_extent().height / axes.get_figure().dpi * 72  # points
+    extra = bool(found.smaller) + bool(len(found.unlabelled))
+    columns = 1 + int((len(found.groups) + 2 * extra) * LINE // height)
+    longest = 32 // columns
+    entries = [
+        (plain_text(_short(label, longest)), *look) for (label, _), look in zip(found.groups, _looks(found))
+    ]
+    if found.smaller:
+        kind = "smaller group" if found.groups else "group"
+        items = sum(len(rows) for _, rows in found.smaller)
+        entries.append((f"{counted(len(found.smaller), kind)}\n({counted(items, 'item')})", DARK_GREY, "o"))
+    if len(found.unlabelled):
+        entries.append((f"no label\n({counted(len(found.unlabelled), 'item')})", GREY, "o"))
     handles = [
-        Line2D([], [], linestyle="", marker=MARKERS[i // len(PALETTE)], color=PALETTE[i % len(PALETTE)],
-               markersize=5, label=plain_text(text))
-        for i, text in enumerate(labels[:24])
-    ]  # fmt: skip
-    if len(labels) > 24:
-        handles.append(Line2D([], [], linestyle="", label=f"and {len(labels) - 24} more"))
+        Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5, label=text)
+        for text, colour, marker in entries
+    ]
     axes.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2
+        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2,
+        ncols=columns, columnspacing=0.8,
+    )  # fmt: skip
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _draw_values(
+    axes: Axes, Z: NDArray[Any], area: NDArray[Any], values: NDArray[np.float64], legend: bool
+) -> None:
+    """Draw values on a colour scale with a bar; a few extreme ones have the colour of its end."""
+    from matplotlib.cm import ScalarMappable
+
+    style = _point_style(len(Z))
+    missing = np.isnan(values)
+    axes.scatter(Z[missing, 0], Z[missing, 1], s=area[missing], color=GREY, **style)
+    rows = np.flatnonzero(~missing)
+    rows = rows[np.argsort(-area[rows], kind="stable")]
+    low, high = np.percentile(values[rows], [1, 99])
+    if low == high:
+        low, high = values[rows].min(), values[rows].max()
+    points = axes.scatter(
+        Z[rows, 0], Z[rows, 1], s=area[rows], c=values[rows], cmap=SCALE, vmin=low, vmax=high, **style
     )
-
-
-def groups_of(embedding: Embedding, labels: Any) -> list[tuple[str, NDArray[np.intp]]]:
-    """Return (label, rows) in natural order; unlabelled rows come last under an empty label."""
-    n = len(embedding)
-    if labels is None:
-        return [("", np.arange(n))]
-    if isinstance(labels, str):
-        if labels != "clusters":
-            raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
-        given: Sequence[Any] = [f"group {c}" for c in embedding.cluster()]
-    else:
-        given = align_labels(labels, n, embedding.names).tolist()
-    rows: dict[Any, list[int]] = {}
-    for i, label in enumerate(given):
-        rows.setdefault(None if is_missing(label) else label, []).append(i)
-    rest = rows.pop(None, [])
-    ordered = sorted(rows.items(), key=lambda item: -len(item[1]))
-    most = len(PALETTE) * len(MARKERS)
-    for _, more in ordered[most:]:
-        rest = rest + more
-    named = [(str(label), np.array(found)) for label, found in ordered[:most]]
-    natural = sorted(range(len(named)), key=lambda i: natural_key(ordered[i][0]))
-    named = [named[i] for i in natural]  # the legend goes 1, 2, ..., 10
-    return named + ([("", np.array(sorted(rest)))] if rest else [])
-
-
-def natural_key(label: Any) -> list[tuple[int, float, str]]:
-    """Sort key that puts 2 before 10 and "group 2" before "group 10"."""
-    parts = re.split(r"(\d+)", str(label))
-    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
+    if legend:
+        beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+        ends = beyond[bool(values[rows].min() < low), bool(values[rows].max() > high)]
+        points = ScalarMappable(points.norm, SCALE)  # the bar without the points' transparency
+        bar = axes.get_figure().colorbar(points, ax=axes, shrink=0.6, aspect=24, pad=0.02, extend=ends)
+        bar.outline.set_visible(False)

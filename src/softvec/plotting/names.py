@@ -1,16 +1,88 @@
-"""Names beside points, none over another."""
+"""Names beside points, none over another: which, in what order, and where."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.names import Labels
 from softvec.plotting.style import INK, Axes, plain_text
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+
+ALL_UP_TO = 40  # items: each gets its name, where there is room
+BY_DEFAULT = 25
+WORDS = 40  # of a corpus: words are short, and one looks for many
+COMMON = 0.0003  # share of a corpus above which a word says little: "though", "quite", "take" in English
+
+
+def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) -> int:
+    """Return how many names to write: none where they say nothing, or where none matters more."""
+    n = len(embedding)
+    if n <= ALL_UP_TO:
+        return n
+    if weight is None or embedding.names == Labels.range(n):
+        return 0
+    sample = np.linspace(0, n - 1, min(n, 200)).astype(int)
+    readable = sum(is_readable(embedding.names[i]) for i in sample.tolist())
+    most = WORDS if _is_corpus(embedding) else BY_DEFAULT
+    return most if readable > len(sample) / 2 else 0
+
+
+def _is_corpus(embedding: Embedding) -> bool:
+    data = embedding.provenance.get("data")
+    return isinstance(data, dict) and data.get("kind") == "corpus"
+
+
+def is_readable(name: Hashable) -> bool:
+    """Whether a name says something to a reader: a text, no number, barcode, hash or path.
+
+    >>> [is_readable(name) for name in ("Valjean", "TP53", "AAACCTGAGAAACCAT-1", "5d41402abc4b2a", 7)]
+    [True, True, False, False, False]
+    """
+    if not isinstance(name, str) or not 1 <= len(name) <= 24:
+        return False
+    digits = sum(character.isdigit() for character in name)
+    letters = sum(character.isalpha() for character in name)
+    if not letters or (len(name) >= 8 and 3 * digits > len(name)):
+        return False
+    return re.fullmatch(r"[ACGTN]{8,}([-_.].*)?", name) is None
+
+
+def order_of_names(
+    embedding: Embedding, weight: NDArray[np.floating] | None, Z: NDArray[Any], n_names: int
+) -> NDArray[np.intp]:
+    """Return rows in the order in which their names are wanted: by weight, for a corpus all over the map."""
+    n = len(embedding)
+    if weight is None:
+        return np.arange(n)
+    order = np.argsort(-weight, kind="stable")
+    if not _is_corpus(embedding) or n <= ALL_UP_TO:
+        return order
+    common = min(int((weight > COMMON * weight.sum()).sum()), n // 10)
+    longer = np.array([len(str(embedding.names[i])) > 1 for i in order[common:].tolist()])  # no initials
+    return _by_region(order[common:][longer], Z, n_names)
+
+
+def _by_region(order: NDArray[np.intp], Z: NDArray[Any], n_names: int) -> NDArray[np.intp]:
+    """Return rows so that each part of the map comes in turn, its first row first.
+
+    The parts are the fields of a grid with about as many fields as names are wanted.
+    """
+    side = max(2, round(n_names**0.5))
+    low, span = Z.min(axis=0), np.ptp(Z, axis=0)
+    field = np.minimum((Z[order] - low) / np.where(span > 0, span, 1) * side, side - 1).astype(int)
+    code = field[:, 0] * side + field[:, 1]
+    by_field = np.argsort(code, kind="stable")
+    starts = np.searchsorted(code[by_field], code[by_field])  # where the field of each begins
+    turn = np.empty(len(order), np.intp)
+    turn[by_field] = np.arange(len(order)) - starts
+    return order[np.argsort(turn, kind="stable")]
 
 
 def write_names(

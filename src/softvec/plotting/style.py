@@ -14,8 +14,11 @@ PALETTE = (
     "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#92dadd",
     "#e76300", "#a96b59", "#b9ac70", "#717581", "#1f2328",
 )  # fmt: skip
+COLOURS = tuple(colour for colour in PALETTE if colour != "#717581")  # beside grey points
 MARKERS = ("o", "^", "s", "D")
-GREY = "#c8ccd0"
+GREY = "#d3d6da"  # no label
+DARK_GREY = "#b0b5bb"  # a group without a colour of its own
+SCALE = "viridis"  # perceptually uniform, readable with any kind of colour vision
 INK = "#22262b"
 STYLE = {
     "font.size": 9,
@@ -49,15 +52,36 @@ def pyplot() -> Any:
     return plt
 
 
-def axes_of(ax: Axes, size: tuple[float, float]) -> Axes:
+def axes_of(
+    ax: Axes,
+    default: tuple[float, float],
+    size: tuple[float, float] | None = None,
+    dpi: float | None = None,
+) -> Axes:
+    """Return ``ax``, or the axes of a new figure of a size in inches."""
     plt = pyplot()
     if ax is not None:
+        if size is not None or dpi is not None:
+            raise InputError("size and dpi are those of a new figure; leave them out, or leave out ax")
         return ax
+    width, height = _checked_size(default if size is None else size)
+    if dpi is not None and not 10 <= dpi <= 2400:
+        raise InputError(f"dpi is {dpi!r}; expected 10 to 2400")
     # Not within rc_context: the first figure loads the backend, which may turn the interactive mode on
     # (notebooks), and leaving the context would turn it off again for all later figures.
-    figure = plt.figure(figsize=size, layout="constrained")
+    figure = plt.figure(figsize=(width, height), dpi=dpi, layout="constrained")
     with plt.rc_context(STYLE):
         return figure.subplots()
+
+
+def _checked_size(size: Any) -> tuple[float, float]:
+    try:
+        width, height = (float(length) for length in size)
+    except (TypeError, ValueError):
+        raise InputError(f"size is {size!r}; expected (width, height) in inches") from None
+    if not (1 <= width <= 100 and 1 <= height <= 100):
+        raise InputError(f"size is {size!r}; expected a width and a height of 1 to 100 inches")
+    return width, height
 
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:

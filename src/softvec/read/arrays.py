@@ -39,7 +39,7 @@ def read_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...
     with reading(name, ".npy file"):
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
-            raise InputError(f"{name}: version {version} of the .npy format is not known; save it anew")
+            raise InputError(f"{name}: version {version} of the .npy format is not known; save it again")
         shape, fortran, dtype = _HEADERS[version](stream, max_header_size=_MAX_HEADER)
     if dtype.hasobject:
         raise InputError(
@@ -75,7 +75,7 @@ def read_array(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
     if dtype.kind == "U" and flat.size and dtype.itemsize:
         codes = flat.view(np.uint32 if dtype.isnative else np.dtype(np.uint32).newbyteorder())
         if codes.max() > 0x10FFFF:
-            raise InputError(f"{name} is damaged: its text holds {codes.max():#x}, which is no character")
+            raise InputError(f"{name} is damaged: its text holds {codes.max():#x}, which is not a character")
     if not dtype.isnative:
         flat = flat.astype(dtype.newbyteorder("="))
     return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)

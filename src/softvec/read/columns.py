@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.checks import counted
+from softvec.core.dates import parse as parse_dates
+from softvec.core.errors import InputError, guess
 from softvec.core.untrusted import one_line
+from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.roles import Column, is_stamp
 
-_SMALL = 200_000  # rows below which Python strings take less than compiling the kernels once would
 _SAMPLE = 2000  # rows from which it is found what a column holds
 
 
@@ -65,16 +67,24 @@ def to_arrow(column: Any) -> Any:
 
 
 def add_table(
-    builder: EdgeBuilder, table: Mapping[str, Any], first_row: int = 0, where: str = "the table"
+    builder: EdgeBuilder,
+    table: Mapping[str, Any],
+    where: str = "the table",
+    place: Callable[[int], str] | None = None,
+    first_row: int = 0,
 ) -> None:
-    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder."""
+    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder.
+
+    Messages call the table ``where``, and row ``k`` of it ``place(k)``.
+    """
+    place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
     for role, column in columns.items():
-        _refuse_nulls(column, role, first_row, where)
+        _refuse_nulls(column, role, place)
     weights = times = None
     if "weight" in columns:
         weights = numbers(columns["weight"], "weight", where)
-        check_weights(weights, builder.negative, lambda row: f"{where}, row {first_row + row}")
+        check_weights(weights, builder.negative, place)
     if "time" in columns:
         times = numbers(columns["time"], "time", where)
     source, target = columns["source"], columns["target"]
@@ -82,29 +92,34 @@ def add_table(
     builder.add([_block(side, builder.blocks_of(s)) for s, side in enumerate(sides)], weights, times)
 
 
-def _refuse_nulls(column: Any, role: str, first_row: int, where: str) -> None:
+def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
     nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
     if nulls:
         valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
         row = int(np.argmin(np.asarray(valid)))
         raise InputError(
-            f"{where}, row {first_row + row}: the {role} is missing ({nulls:,} such rows); fill or drop them"
+            f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill or drop them"
         )
 
 
 def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
-    """Return an Arrow column as numbers; dates become seconds since 1970."""
+    """Return an Arrow column as numbers; times that are dates as datetime64[us], in UTC if zoned."""
     import pyarrow as pa
 
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        micro = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return micro // 1_000_000 if np.all(micro % 1_000_000 == 0) else micro / 1e6
+        if role != "time":
+            raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
+        if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
+            guess(f"{where}: the times have the zone {kind.tz}; they are used in UTC")
+        return column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False).astype("datetime64[us]")
     if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        stamps = _stamps(column)
+        stamps = parse_dates(column)
         if stamps is not None:
+            if stamps.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
+                guess(f"{where}: the times have zones; they are used in UTC")
             return numbers(stamps, role, where)
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
@@ -118,18 +133,6 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)
     return values if role == "time" else values.astype(np.float64, copy=False)
-
-
-def _stamps(column: Any) -> Any:
-    """Return texts in ISO's form as time stamps, or None where they are something else."""
-    import pyarrow as pa
-
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
@@ -163,7 +166,7 @@ def _block(columns: Sequence[Any], like: type | None = None) -> Any:
             return np.stack([a.astype(np.int64, copy=False) for a in arrays], axis=1)
         return _objects(decoded)
     text = all(pa.types.is_string(c.type) or pa.types.is_large_string(c.type) for c in decoded)
-    if text and (like is Tokens or len(decoded[0]) > _SMALL):
+    if text and (like in (Tokens, np.ndarray) or worth_compiling(10 * len(decoded[0]))):
         return tokens_of(decoded)
     return _objects(decoded)
 

@@ -1,7 +1,7 @@
 """Edge lists in text: streamed in blocks of lines, parsed by compiled kernels on several threads.
 
-Names that are all integers stay integers; one that is not makes all of them strings, and the file is
-read once more. Quoted fields are left to Arrow's CSV reader.
+Names that are all integers stay integers; one that is not makes all of them strings. Quoted fields are left
+to Arrow's CSV reader.
 """
 
 from __future__ import annotations
@@ -16,41 +16,17 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, guess
 from softvec.core.threads import workers
+from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read import lines
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.lines import COMMENTS, Table
+from softvec.read.lines import Table
+from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
 
-_SMALL = 1 << 21  # bytes below which plain Python takes less than compiling the kernels once would
 _POWERS = 10.0 ** np.arange(23)
-_SAMPLE = 1 << 16  # bytes from which the layout is found
-IDS = ("auto", "integer", "string")
 _MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """What the user says about a text table; None where it is to be found out."""
-
-    delimiter: str | None = None
-    header: bool | None = None
-    comments: bytes = COMMENTS
-    columns: Any = None
-    encoding: str | None = None
-    ids: str = "auto"
-    two_sided: bool = False
-    timed: bool = False
-    weighted: bool | None = None
-    weight: Any = None
-    decimal: str | None = None
-    negative: str = "error"
-    n_jobs: int | None = None
-
-
-class _NotIntegers(Exception):
-    """An id that is no integer was met after integers: read again, as strings."""
 
 
 class _Quoted(Exception):
@@ -72,44 +48,6 @@ def first_block(source: Source, options: TextOptions) -> tuple[bytes, int, Itera
     return block, line, blocks
 
 
-def find_layout(
-    source: Source, options: TextOptions, *, keep_time: bool = False, wide: bool = False
-) -> tuple[Table, list[bytes]]:
-    """Return the layout of a table and the lines it was found from.
-
-    A time column is kept only where temporal edges are read, or with ``keep_time``; a ``wide`` table has no
-    edges at all.
-    """
-    blocks = text_blocks(source, encoding=options.encoding, block=_SAMPLE, longest=4 << 20)
-    sample: list[bytes] = []
-    marked = None
-    for block, _ in blocks:  # more than one only where long comments come first
-        marked = marked or (lines.marked_names(block, options.comments) if options.comments else None)
-        sample += lines.sample_lines(block, options.comments)
-        if len(sample) > 1:
-            break
-    columns = options.columns
-    table = lines.find_table(
-        sample, delimiter=options.delimiter, header=options.header, comments=options.comments,
-        columns=_timed(columns) if options.timed else columns, weight=options.weight,
-        decimal=options.decimal, name=source.name,
-    )  # fmt: skip
-    if marked is not None:
-        shown = marked[:40].decode("utf-8", "replace")
-        text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
-        table = replace(table, guesses=(*table.guesses, text))
-    if wide or (keep_time and not options.timed):
-        return table, sample
-    return _with_roles(table, options, source.name), sample
-
-
-def _timed(columns: Any) -> Any:
-    """Temporal columns are given in the order time, source, target, weight."""
-    if columns is None or isinstance(columns, dict):
-        return columns
-    return dict(zip(("time", "source", "target", "weight"), columns))
-
-
 def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
     roles = dict(table.roles)
     if options.timed and "time" not in roles:
@@ -129,11 +67,11 @@ def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
     return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
 
 
-def read_edges(source: Source, options: TextOptions) -> Edges:
+def read_edges(opened: Opened) -> Edges:
     """Read the edges in a text file."""
-    if options.ids not in IDS:
-        raise InputError(f"ids is {options.ids!r}; expected one of {', '.join(IDS)}")
-    table, _ = find_layout(source, options)
+    assert opened.text is not None
+    source, options = opened.source, opened.options
+    table = _with_roles(opened.text.table, options, source.name)
     for text in table.guesses:
         if options.weighted is None or "weighted=False" not in text:
             guess(f"{source.name}: {text}")
@@ -165,10 +103,7 @@ def _read(source: Source, table: Table, options: TextOptions) -> Edges:
     if table.quoted or stamped or marked:
         return _by_arrow(source, table, options)
     try:
-        try:
-            return _stream(source, table, options, options.ids != "string")
-        except _NotIntegers:
-            return _stream(source, table, options, False)
+        return _stream(source, table, options)
     except _Quoted:
         return _by_arrow(source, table, options)
 
@@ -183,13 +118,14 @@ def _by_arrow(source: Source, table: Table, options: TextOptions) -> Edges:
     return edges_of_csv(source, table, options)
 
 
-def _stream(source: Source, table: Table, options: TextOptions, integers: bool) -> Edges:
+def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
+    integers = options.ids != "string"
     block, line, rest = first_block(source, options)
     if table.header is not None:
         block, line = _after_header(block, line, table)
     builder = EdgeBuilder(options.two_sided, options.negative)
     second = next(rest, None)
-    if second is None and len(block) <= _SMALL:
+    if second is None and not worth_compiling(len(block)):
         _add(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
         return _finish(builder, source)
 
@@ -199,15 +135,16 @@ def _stream(source: Source, table: Table, options: TextOptions, integers: bool) 
             yield second
         yield from rest
 
-    def one(text: bytes, start: int) -> _Parsed:
+    def parse(text: bytes, start: int) -> _Parsed:
         return _parse_block(text, start, table, source.name, integers, options.ids)
 
     blocks = every()
     with workers(options.n_jobs) as pool:
         builder.pool = pool
         while batch := list(islice(blocks, pool.n_jobs)):
-            for parsed in pool.map(one, batch):
+            for parsed in pool.map(parse, batch):
                 _add(builder, parsed, options)
+                integers = integers and not isinstance(parsed.ids, Tokens)
     return _finish(builder, source)
 
 
@@ -291,9 +228,9 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     opens[list(table.comments)] = True
     room = text.count(b"\n") + 1
     if integers and table.n_fields == 2 and table.roles == {"source": 0, "target": 1}:
-        found = _parse_pairs(buf, opens, room, table)
-        if found is not None:
-            return _Parsed(found)
+        pairs = _parse_pairs(buf, opens, room, table)
+        if pairs is not None:
+            return _Parsed(pairs)
     order = [role for role in ("source", "target", "weight", "time") if role in table.roles]
     slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
     for slot, role in enumerate(order):
@@ -310,8 +247,13 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     block.refuse_empty()
     weights = block.decimals(order.index("weight"), "weight") if "weight" in order else None
     times = block.times(order.index("time")) if "time" in order else None
-    pairs = block.integers(ids) if integers else block.tokens()
-    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {block.line_of(row)}")
+    whole = block.integers(ids) if integers else None
+    return _Parsed(
+        block.tokens() if whole is None else whole,
+        weights,
+        times,
+        lambda row: f"{name}, line {block.line_of(row)}",
+    )
 
 
 def _parse_pairs(buf: Any, opens: Any, room: int, table: Table) -> NDArray[np.integer] | None:
@@ -351,7 +293,8 @@ class _Block:
             role = "source" if empty[row, 0] else "target"
             raise lines.field_error(role, b"", self.name, self.line_of(row))
 
-    def integers(self, ids: str) -> NDArray[np.int64]:
+    def integers(self, ids: str) -> NDArray[np.int64] | None:
+        """Return the ids as integers, or None where one is not."""
         from softvec.kernels import text as kernels
 
         pairs = np.empty((len(self.starts), 2), dtype=np.int64)
@@ -359,7 +302,7 @@ class _Block:
         if bad < 0:
             return pairs
         if ids != "integer":
-            raise _NotIntegers
+            return None
         fields = [self.field(bad, 0), self.field(bad, 1)]
         wrong = fields[0] if not lines.all_integers(fields[:1]) else fields[1]
         raise _not_integer(wrong, self.name, self.line_of(bad))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError, guess
 from softvec.read import lines
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
@@ -13,7 +14,7 @@ from softvec.read.lines import Table
 from softvec.read.roles import names_two_kinds
 from softvec.read.streams import Source
 
-FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml")
+FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs")
 
 
@@ -21,10 +22,8 @@ def find_format(source: Source, format: str | None = None) -> str:
     """Return the format of a file, from its first bytes or, where these are text, its extension."""
     if format is not None:
         known = {"csv": "text", "tsv": "text", "txt": "text", "feather": "arrow"}.get(format, format)
-        if known not in FORMATS:
-            raise InputError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
-        return known
-    head = source.head(4096)
+        return str(choice("format", known, FORMATS))
+    head = source.start[:4096]
     if not head:
         raise InputError(f"{source.name} is empty: there are no edges in it")
     magic = {
@@ -35,12 +34,18 @@ def find_format(source: Source, format: str | None = None) -> str:
         b"FEA1": "arrow",
         b"\xff\xff\xff\xff": "arrow",
         b"MATLAB 5.0": "mat",
-        b"\x89HDF": "mat",
         b"%%MatrixMarket": "mtx",
     }
-    for start, found in magic.items():
+    for start, marked in magic.items():
         if head.startswith(start):
-            return found
+            return marked
+    if head.startswith(b"\x89HDF") and source.suffix != ".mat":
+        if source.suffix == ".h5ad":
+            return "h5ad"
+        raise InputError(
+            f"{source.name} is an HDF5 file; softvec reads .h5ad (AnnData) alone of these; load it and pass "
+            "the matrix or the graph"
+        )
     if source.suffix == ".mat":
         return "mat"  # version 4 has no mark
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -56,7 +61,9 @@ def find_format(source: Source, format: str | None = None) -> str:
     return "text"
 
 
-def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: str = "the text") -> str:
+def text_kind(
+    sample: Sequence[bytes], table: Table | None, suffix: str, name: str, square: bool | None = None
+) -> str:
     """Say what a text holds: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
 
     A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
@@ -69,6 +76,10 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: s
         Their layout as a table; None if they have none.
     suffix : str
         The extension: ``.csv``, ``.tsv``, ``.edges`` and the like are always tables.
+    name : str
+        For messages.
+    square : bool or None
+        What :func:`square_names` says of the table.
     """
     if table is None:
         _refuse_adjacency(sample, name)
@@ -81,16 +92,15 @@ def text_kind(sample: Sequence[bytes], table: Table | None, suffix: str, name: s
     if not is_table and wide_kind(layout) is None:
         _refuse_adjacency(sample, name)
         return "corpus"
-    if square_names(table, sample) is not None:
+    if square is not None:
         return "graph"
     if lines.looks_temporal(table, sample):
         return "temporal"
     wide = wide_kind(layout)
     if wide is not None:
         return wide
-    guessed = len(layout.guesses)
-    kind = guess_kind(layout, name)
-    for text in layout.guesses[guessed:]:
+    kind, remarks = guess_kind(layout, name)
+    for text in remarks:
         guess(text)
     return kind
 

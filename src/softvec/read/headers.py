@@ -23,7 +23,7 @@ def find_decimal(
 ) -> tuple[bytes, bool]:
     """Return the decimal mark of a table, and whether thousands are set apart in it."""
     if decimal not in (None, ".", ","):
-        raise InputError(f"decimal is {decimal!r}; expected '.' or ','")
+        raise InputError.of("decimal", decimal, "'.' or ','")
     for c in range(len(rows[0]) if rows else 0):
         fields = [row[c] for row in rows if row[c]]
         with_comma = [f for f in fields if b"," in f]

@@ -59,32 +59,30 @@ def two_kinds(layout: Layout) -> bool:
     return len(left) >= 10 and not set(left) & set(right)
 
 
-def guess_kind(layout: Layout, where: str) -> str:
-    """Say what kind of data a table of edges is, and add to its guesses what is not certain."""
+def guess_kind(layout: Layout, where: str) -> tuple[str, list[str]]:
+    """Return the kind of data of a table of edges, and remarks on what is not certain."""
     if names_two_kinds(layout.header):
-        return "bipartite"
+        return "bipartite", []
     ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
     if "time" not in layout.roles or len(layout.columns) < 3:
-        if layout.header is not None and two_kinds(layout):
-            layout.guesses.append(
-                f"{where} is read as one graph, though {ends} share no name; kind='bipartite' if they are "
-                "two kinds of items, kind='graph' if not"
-            )
-        return "graph"
+        if layout.header is None or not two_kinds(layout):
+            return "graph", []
+        return "graph", [
+            f"{where} is read as one graph, though {ends} share no name; kind='bipartite' if they are "
+            "two kinds of items, kind='graph' if not"
+        ]
     if two_kinds(layout):
-        layout.guesses.append(
+        return "bipartite", [
             f"{where} is read as two kinds of items without times, as {ends} share no name; "
             "kind='temporal' if they are of one kind"
-        )
-        return "bipartite"
+        ]
     shown = layout.show(layout.roles["time"])
     if layout.header is None and not layout.columns[layout.roles["time"]].stamps:
-        layout.guesses.append(
+        return "graph", [
             f"column {shown} of {where} reads as Unix times and is not used; kind='temporal' uses it"
-        )
-        return "graph"
-    if layout.roles["time"] != 0:
-        layout.guesses.append(
-            f"{where} is read as contacts in time, by column {shown}; kind='graph' leaves the times out"
-        )
-    return "temporal"
+        ]
+    if layout.roles["time"] == 0:
+        return "temporal", []
+    return "temporal", [
+        f"{where} is read as contacts in time, by column {shown}; kind='graph' leaves the times out"
+    ]

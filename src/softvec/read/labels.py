@@ -83,7 +83,19 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
         raise InputError(f"{path} is a directory; expected a file of labels")
     if file.suffix in (".npy", ".npz"):
         return _from_array(_load(file), names, path)
-    return _from_text(_text(file), names, path)
+    return _from_text(text_lines(file), names, path)
+
+
+def read_values(path: str | os.PathLike[str], names: Labels) -> list[Any] | None:
+    """Read numbers with decimals, one for each of ``names``, from an ``.npy`` file; None for other files."""
+    file = Path(path)
+    if file.suffix != ".npy" or not file.is_file():
+        return None
+    array = _load(file)
+    if array.ndim != 1 or array.dtype.kind != "f" or not (array != np.round(array))[np.isfinite(array)].any():
+        return None
+    values: list[Any] = align_labels(array, len(names), names, from_file=True).tolist()
+    return values
 
 
 def _load(file: Path) -> Any:
@@ -96,7 +108,7 @@ def _load(file: Path) -> Any:
 
 def _from_array(array: Any, names: Labels, path: Any) -> Groups:
     n = len(names)
-    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUS":
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufUSO":  # O: lines of a text
         raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
     try:
         aligned = align_labels(array, n, names, from_file=True)
@@ -118,14 +130,15 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
     return Groups(tuple(classes), members, unmatched)
 
 
-def _text(file: Path) -> list[str]:
-    with reading(str(file), "text of labels"), open_source(file).seekable() as stream:
+def text_lines(file: str | os.PathLike[str], holds: str = "labels") -> list[str]:
+    """Return the lines of a text file, perhaps compressed, without empty ones at its end."""
+    with reading(str(file), f"text of {holds}"), open_source(file).seekable() as stream:
         lines = stream.read().decode("utf-8-sig").split("\n")
     kept = [line.rstrip("\r") for line in lines]
     while kept and not kept[-1].strip():
         kept.pop()
     if not kept:
-        raise InputError(f"{file} is empty; expected a file of labels")
+        raise InputError(f"{file} is empty; expected a file of {holds}")
     return kept
 
 
@@ -137,7 +150,7 @@ def _from_text(lines: list[str], names: Labels, path: Any) -> Groups:
         return _from_array(np.array(labels, dtype=object), names, path)
     rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
     for number, (name, *labels) in enumerate(fields, start=1):
-        at = _row(names, name)
+        at = row_of(names, name)
         if at < 0:
             unmatched += 1
             continue
@@ -164,7 +177,8 @@ def _splitter(lines: list[str]) -> Any:
     return lambda line: re.split(r"\s+", line.strip())
 
 
-def _row(names: Labels, text: Hashable) -> int:
+def row_of(names: Labels, text: Hashable) -> int:
+    """Return the row of a name as it is or, where it is a number in writing, as an integer; -1 for none."""
     if text in names:
         return names.index(text)
     try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.read.headers import (
     DIGITS,
@@ -100,7 +101,7 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
 
 
 def has_quotes(text: bytes, delimiter: int) -> bool:
-    """Whether a field somewhere in a text starts with a quote."""
+    """Whether any field of a text starts with a quote."""
     if delimiter == 0 or b'"' not in text:
         return False
     return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
@@ -260,7 +261,7 @@ def delimiter_byte(delimiter: str) -> int:
     if text == " ":
         return 0
     if len(text) != 1 or not text.isascii() or text in "\n\r\"'":
-        raise InputError(f"delimiter is {delimiter!r}; expected one character, or ' ' for blanks of any kind")
+        raise InputError.of("delimiter", delimiter, "one character, or ' ' for blanks of any kind")
     return ord(text)
 
 
@@ -289,11 +290,10 @@ def parse(
 def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int) -> str:
     """Say what is wrong with a line of too many or too few fields."""
     shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
-    found = f"{len(fields)} column{'s' * (len(fields) != 1)}"
     between = _NAMES.get(table.delimiter, repr(chr(table.delimiter)))
     return (
-        f"{name}, line {number}: {found} where other lines have {table.n_fields}, separated by {between}: "
-        f"{shown!r}"
+        f"{name}, line {number}: {counted(len(fields), 'column')} where other lines have {table.n_fields}, "
+        f"separated by {between}: {shown!r}"
     )
 
 

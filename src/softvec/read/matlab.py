@@ -41,7 +41,7 @@ def read_variables(stream: IO[bytes], name: str) -> dict[str, Any]:
         order = {b"IM": "<", b"MI": ">"}.get(head[126:128])
         if order is None:
             raise InputError(f"{name} is not a readable MATLAB file: its header is damaged")
-        found: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         spent = 0
         while tag := stream.read(8):
             kind, size = struct.unpack(order + "II", tag)
@@ -56,8 +56,8 @@ def read_variables(stream: IO[bytes], name: str) -> dict[str, Any]:
                 check_expanded(spent, stored, name, "its variables")
             if kind == _MATRIX:
                 title, value = _variable(memoryview(body), order, stored, name)
-                found[title] = value
-    return found
+                variables[title] = value
+    return variables
 
 
 def _inflate(body: bytes, order: str, stored: int, name: str) -> tuple[int, bytes]:

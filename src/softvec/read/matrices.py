@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -17,10 +16,9 @@ from softvec.core.untrusted import reading
 from softvec.names import Labels
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
-from softvec.read.edgelist import TextOptions, find_layout
-from softvec.read.formats import square_names
 from softvec.read.kinds import row_names
 from softvec.read.objects import Graph, from_networkx
+from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
 
 
@@ -41,8 +39,8 @@ def read_npz(source: Source) -> Graph:
 
 
 def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labels | None:
-    found = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-    return stored_names(found, name) if found else None
+    parts = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+    return stored_names(parts, name) if parts else None
 
 
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
@@ -67,10 +65,10 @@ def read_mat(source: Source, variable: str | None = None) -> Graph:
             raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
         stream.seek(0)
         newer = 0 not in head[:4] and len(head) > 4  # version 4 starts with a small number of 32 bits
-        found = read_variables(stream, source.name) if newer else _read_version_4(stream, source)
+        variables = read_variables(stream, source.name) if newer else _read_version_4(stream, source)
     matrices = {
         key: value
-        for key, value in found.items()
+        for key, value in variables.items()
         if (sparse.issparse(value) or getattr(value, "dtype", np.dtype("O")).kind in "fiub")
         and value.ndim == 2
         and min(value.shape) > 1
@@ -80,15 +78,15 @@ def read_mat(source: Source, variable: str | None = None) -> Graph:
             raise InputError(
                 f"{source.name} has no matrix {variable!r}; it has {_listed(matrices) or 'none'}"
             )
-        return _with_names(matrices[variable], found)
+        return _with_names(matrices[variable], variables)
     if not matrices:
-        raise InputError(f"{source.name} holds no matrix; its variables are {_listed(found) or 'none'}")
+        raise InputError(f"{source.name} holds no matrix; its variables are {_listed(variables) or 'none'}")
 
     def rank(key: str) -> tuple[bool, bool, int]:
         value = matrices[key]
         return sparse.issparse(value), value.shape[0] == value.shape[1], value.shape[0] * value.shape[1]
 
-    return _with_names(matrices[max(matrices, key=rank)], found)
+    return _with_names(matrices[max(matrices, key=rank)], variables)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -111,10 +109,10 @@ def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
     return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
 
-def _with_names(matrix: Any, found: dict[str, Any]) -> Graph:
+def _with_names(matrix: Any, variables: dict[str, Any]) -> Graph:
     labels = []
     for key, size in (("names", matrix.shape[0]), ("column_names", matrix.shape[1])):
-        stored = found.get(key)
+        stored = variables.get(key)
         names = None
         if stored is not None and np.size(stored) == size:
             names = [str(item) for item in (stored if isinstance(stored, list) else stored.reshape(-1))]
@@ -170,12 +168,13 @@ def _read_gml(stream: Any) -> Any:
     return nx.read_gml(stream, label="id")
 
 
-def read_text(source: Source, options: TextOptions) -> Graph:
+def read_text(opened: Opened) -> Graph:
     """Read a text table of numbers; a first column may name the rows, a header the columns."""
-    table, sample = find_layout(source, replace(options, columns=None, weight=None, timed=False), wide=True)
+    assert opened.text is not None
+    source, options, table = opened.source, opened.options, opened.text.table
     columns = table.layout.columns
     named = row_names(table.layout)
-    if square_names(table, sample) is None and named is not None and columns[named].numeric:
+    if opened.text.square is None and named is not None and columns[named].numeric:
         named = named if table.header is not None else None  # a count without a title may be data
     body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
     text = [at for at in body if not columns[at].numeric]

@@ -91,10 +91,10 @@ class _Body:
         return [np.concatenate(column) for column in parts]
 
     def _parse(self, block: bytes, line: int, types: list[str]) -> list[NDArray[Any]]:
-        found = _by_arrow(block, types)
-        if found is None:  # several blanks between columns, or before them
-            found = _by_arrow(re.sub(rb"(?m)^ | ?\r?$", b"", re.sub(rb"[ \t]+", b" ", block)), types)
-        return self._by_lines(block, line, types) if found is None else found
+        columns = _by_arrow(block, types)
+        if columns is None:  # several blanks between columns, or before them
+            columns = _by_arrow(re.sub(rb"(?m)^ | ?\r?$", b"", re.sub(rb"[ \t]+", b" ", block)), types)
+        return self._by_lines(block, line, types) if columns is None else columns
 
     def _by_lines(self, block: bytes, line: int, types: list[str]) -> list[NDArray[Any]]:
         rows = []

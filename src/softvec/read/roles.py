@@ -55,12 +55,12 @@ class Column:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing stands in it."""
+        """Whether it holds no values."""
         return not any(value is not None and value != "" for value in self.values)
 
     @property
     def running(self) -> bool:
-        """Whether it counts its rows, from 0 or 1."""
+        """Whether it numbers the rows, from 0 or 1."""
         values = list(self.values)
         return self.whole and len(values) > 2 and values in (_count(values, 0), _count(values, 1))
 
@@ -151,6 +151,13 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
             if left.startswith(one) and two + left[len(one) :] in words:
                 return i, words.index(two + left[len(one) :])
     return None
+
+
+def timed_columns(columns: Any) -> Any:
+    """Return the user's columns of temporal edges, given as (time, source, target[, weight]), by role."""
+    if columns is None or isinstance(columns, str | Mapping):
+        return columns
+    return dict(zip(("time", "source", "target", "weight"), columns))
 
 
 def find_roles(
@@ -332,7 +339,7 @@ def _judge_weight(layout: Layout, at: int) -> None:
             "it if small ones do, or pass weighted=False"
         )
     elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
-        layout.guesses.append(f"column {shown} is used as the weight; weighted=False if it is none")
+        layout.guesses.append(f"column {shown} is used as the weight; weighted=False if it is not")
 
 
 def _check_named_weight(layout: Layout, where: str) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,7 @@ from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, most_expanded, one_line
 
 BLOCK = 4 << 20
+HEAD = 1 << 16  # decompressed bytes from which format, layout and kind are detected
 _LONGEST_LINE = 256 << 20
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
@@ -28,7 +29,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BO
 
 @dataclass(frozen=True)
 class Source:
-    """A named, re-readable sequence of bytes; compression is seen through.
+    """A named source of bytes that can be read again, decompressed on the way.
 
     Attributes
     ----------
@@ -37,6 +38,8 @@ class Source:
     suffix : str
         The extension in lower case, without that of the compression.
     compression : str or None
+    start : bytes
+        The first ``HEAD`` decompressed bytes, or all there are: read once, when the source is opened.
     """
 
     name: str
@@ -44,6 +47,12 @@ class Source:
     compression: str | None
     path: Path | None
     spooled: Any = None
+    start: bytes = field(default=b"", repr=False)
+
+    @property
+    def whole(self) -> bool:
+        """Whether ``start`` is all there is."""
+        return len(self.start) < HEAD
 
     @property
     def size(self) -> int:
@@ -55,40 +64,16 @@ class Source:
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the decompressed bytes from the start; damage on the way is an InputError."""
-        try:
-            if self.path is not None:
-                raw: Any = open(self.path, "rb")  # noqa: SIM115 - closed below
-            else:
-                raw = self.spooled
-                raw.seek(0)
-            try:
-                yield self._decompressed(raw)
-            finally:
-                if self.path is not None:
-                    raw.close()
-        except (OSError, EOFError) as error:
-            if self.compression and not isinstance(error, PermissionError | FileNotFoundError):
-                raise InputError(
-                    f"{self.name}: the {self.compression} data is damaged or cut off ({one_line(error)})"
-                ) from None
-            reason = getattr(error, "strerror", None) or one_line(error)
-            raise InputError(f"cannot read {self.name}: {reason}") from None
+        file = self.path or os.dup(self.spooled.fileno())  # Arrow closes what it reads
+        with _clear_errors(self.name, self.compression), open(file, "rb") as raw:
+            raw.seek(0)
+            yield _decompressed(raw, self.compression)
 
-    def _decompressed(self, raw: IO[bytes]) -> Any:
-        if self.compression is None:
-            return raw
-        if self.compression == "xz":
-            import lzma
-
-            return _Translated(lzma.LZMAFile(raw), lzma.LZMAError)
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), self.compression)
-
-    def head(self, size: int = 65_536) -> bytes:
-        """Return the first ``size`` bytes, or all there are."""
-        with self.open() as stream:
-            return _read(stream, size)
+    @contextlib.contextmanager
+    def open_start(self) -> Iterator[Any]:
+        """Open the decompressed bytes for detection: the file itself is opened only beyond ``start``."""
+        with contextlib.ExitStack() as stack:
+            yield _Start(self, stack)
 
     @contextlib.contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
@@ -104,6 +89,50 @@ class Source:
                     check_expanded(copy.tell(), self.size, self.name, f"the {self.compression} data")
             copy.seek(0)
             yield copy
+
+
+class _Start:
+    """The start of a source as a stream, continued in the file where more is asked for."""
+
+    def __init__(self, source: Source, stack: contextlib.ExitStack):
+        self._source, self._stack = source, stack
+        self._held = io.BytesIO(source.start)
+        self._rest: Any = None
+
+    def read(self, size: int) -> bytes:
+        part = self._held.read(size)
+        if part or self._source.whole:
+            return part
+        if self._rest is None:
+            self._rest = self._stack.enter_context(self._source.open())
+            _read(self._rest, HEAD)
+        return self._rest.read(size)
+
+
+@contextlib.contextmanager
+def _clear_errors(name: str, compression: str | None) -> Iterator[None]:
+    """Turn what goes wrong with reading into an InputError."""
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        if compression and not isinstance(error, PermissionError | FileNotFoundError):
+            raise InputError(
+                f"{name}: the {compression} data is damaged or cut off ({one_line(error)})"
+            ) from None
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise InputError(f"cannot read {name}: {reason}") from None
+
+
+def _decompressed(raw: IO[bytes], compression: str | None) -> Any:
+    if compression is None:
+        return raw
+    if compression == "xz":
+        import lzma
+
+        return _Translated(lzma.LZMAFile(raw), lzma.LZMAError)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
 
 
 class Bounded(io.RawIOBase):
@@ -176,21 +205,23 @@ def open_source(where: Any) -> Source:
     if path.is_dir():
         raise InputError(f"{path} is a directory; give a file (a folder of texts: read_corpus)")
     try:
-        with open(path, "rb") as file:
-            magic = file.read(6)
+        file = open(path, "rb")  # noqa: SIM115 - closed below
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except PermissionError:
         raise InputError(f"cannot read {path}: permission denied") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    suffix = path.suffix.lower()
-    compression = _compression(magic)
-    if compression is None and suffix in SUFFIXES and magic:
+    with file:
+        if not path.is_file():  # a pipe or a device can be read only once
+            return _spool(file, str(path))
+        suffix = path.suffix.lower()
+        compression, start = _look(file, str(path))
+    if compression is None and suffix in SUFFIXES and start:
         raise InputError(f"{path} is named {suffix}, but does not hold {SUFFIXES[suffix]} data")
     if suffix in SUFFIXES:
         suffix = Path(path.stem).suffix.lower()
-    return Source(str(path), suffix, compression, path)
+    return Source(str(path), suffix, compression, path, start=start)
 
 
 def _spool(stream: Any, name: str) -> Source:
@@ -200,14 +231,23 @@ def _spool(stream: Any, name: str) -> Source:
     except TypeError:
         copy.close()
         raise InputError(f"{name} is open as text; open it as binary ('rb')") from None
-    copy.seek(0)
-    source = Source(name, "", _compression(copy.read(6)), None, copy)
+    copy.flush()
+    with open(os.dup(copy.fileno()), "rb") as file:
+        compression, start = _look(file, name)
+    source = Source(name, "", compression, None, copy, start)
     weakref.finalize(source, copy.close)
     return source
 
 
-def _compression(magic: bytes) -> str | None:
-    return next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
+def _look(file: IO[bytes], name: str) -> tuple[str | None, bytes]:
+    """Return the compression of a file, and its first decompressed bytes."""
+    with _clear_errors(name, None):
+        file.seek(0)
+        magic = file.read(6)
+        file.seek(0)
+    compression = next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
+    with _clear_errors(name, compression):
+        return compression, _read(_decompressed(file, compression), HEAD)
 
 
 _SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
@@ -219,7 +259,7 @@ def text_encoding(head: bytes, encoding: str | None) -> str:
         try:
             return codecs.lookup(encoding).name
         except LookupError:
-            raise InputError(f"encoding is {encoding!r}, which Python does not know") from None
+            raise InputError.of("encoding", encoding, "an encoding such as 'latin-1'") from None
     return next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
 
 
@@ -230,19 +270,21 @@ def text_blocks(
     whole_lines: bool = True,
     block: int = BLOCK,
     longest: int = _LONGEST_LINE,
+    detecting: bool = False,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
 
     Blocks end at line ends, or with ``whole_lines=False`` at any blank. A byte-order mark is removed,
     lone carriage returns become line ends, other encodings become UTF-8; what is not UTF-8 is an error
-    with its line, as is a line of more than ``longest`` bytes.
+    with its line, as is a line of more than ``longest`` bytes. With ``detecting`` the file is not opened as
+    long as the bytes that its source holds suffice.
     """
     line = 1
     carry = b""
     first = True
     decoder: codecs.IncrementalDecoder | None = None
     lone_returns = False
-    with source.open() as stream:
+    with source.open_start() if detecting else source.open() as stream:
         while True:
             raw = _read(stream, block)
             if first:

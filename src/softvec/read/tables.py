@@ -12,11 +12,13 @@ import numpy as np
 
 from softvec.core.errors import InputError, guess
 from softvec.core.untrusted import check_expanded, reading
+from softvec.read import lines
 from softvec.read.columns import add_table, describe
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.lines import Table
 from softvec.read.objects import Graph
-from softvec.read.roles import Layout, find_roles
+from softvec.read.opened import Opened, TextOptions
+from softvec.read.roles import Column, Layout
 from softvec.read.streams import Source, text_blocks
 
 _BATCH = 262_144  # rows held at a time
@@ -75,10 +77,10 @@ def csv_batches(source: Source, table: Table, encoding: str | None, text: set[in
 
 def _explain(message: str, source: Source, encoding: str | None) -> str:
     """Say where and what: Arrow counts rows, so the line is found by its text."""
-    found = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
-    if not found:
+    ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
+    if not ragged:
         return ": " + message.replace("\n", " ")
-    expected, got, text = found.groups()
+    expected, got, text = ragged.groups()
     wanted = text.split("\n")[0].rstrip("\r").encode()
     for block, line in text_blocks(source, encoding=encoding):
         for number, raw in enumerate(block.split(b"\n"), start=line):
@@ -87,54 +89,72 @@ def _explain(message: str, source: Source, encoding: str | None) -> str:
     return f": {got} columns where other lines have {expected}: {text[:60]!r}"
 
 
-class _NotIntegers(Exception):
-    pass
-
-
-def edges_of_csv(source: Source, table: Table, options: Any) -> Edges:
+def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
     """Read edges from a CSV file whose fields may be quoted."""
-    if options.ids == "string":
-        return _edges_of_csv(source, table, options, False)
-    try:
-        return _edges_of_csv(source, table, options, True)
-    except _NotIntegers:
-        if options.ids == "integer":
-            raise InputError(f"{source.name}: not all ids are integers, though ids='integer'") from None
-        return _edges_of_csv(source, table, options, False)
-
-
-def _edges_of_csv(source: Source, table: Table, options: Any, integers: bool) -> Edges:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
+    integers = options.ids != "string"
     builder = EdgeBuilder(options.two_sided, options.negative)
     texts = {table.roles["source"], table.roles["target"]}
     if "weight" in table.roles and not table.plain:
         texts.add(table.roles["weight"])
-    row = 2 if table.header is not None else 1
+    row = 0
     for batch in csv_batches(source, table, options.encoding, texts):
         columns = {role: batch.column(at) for role, at in table.roles.items()}
         if "weight" in columns and not table.plain:
             columns["weight"] = _plain_numbers(columns["weight"], table.decimal)
-        for role in ("source", "target"):
+        for role in [role for role, at in table.roles.items() if at in texts]:
             empty = pc.equal(columns[role], "")
             if pc.any(empty).as_py():
-                at = row + pc.index(empty, True).as_py()
-                raise InputError(f"{source.name}, row {at}: the {role} is missing")
-            if integers:
-                try:
-                    whole = columns[role].cast(pa.int64())
-                except pa.ArrowInvalid:
-                    raise _NotIntegers from None
-                if not pc.all(pc.equal(whole.cast(pa.string()), columns[role])).as_py():
-                    raise _NotIntegers  # 007 is a name
-                columns[role] = whole
-        add_table(builder, columns, row, source.name)
+                at = _line_of(source, table, options, row + pc.index(empty, True).as_py())
+                raise InputError(f"{source.name}, line {at}: the {role} is missing")
+        whole = _integers(columns) if integers else None
+        if integers and whole is None:
+            if options.ids == "integer":
+                raise InputError(f"{source.name}: not all ids are integers, though ids='integer'")
+            integers = False
+        columns |= whole or {}
+        first = row
+
+        def place(at: int, first: int = first) -> str:
+            return f"{source.name}, line {_line_of(source, table, options, first + at)}"
+
+        add_table(builder, columns, source.name, place)
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
         raise InputError(f"{source.name} is empty: there are no edges in it")
     return edges
+
+
+def _line_of(source: Source, table: Table, options: TextOptions, row: int) -> int:
+    """Return the line on which a row of data starts; a quoted field may hold line ends."""
+    left = row + (table.header is not None)
+    quoted = False
+    for block, line in text_blocks(source, encoding=options.encoding):
+        for number, raw in enumerate(block.split(b"\n"), start=line):
+            if not quoted and lines.is_data(raw, table.comments):
+                if left == 0:
+                    return number
+                left -= 1
+            quoted ^= raw.count(b'"') % 2 == 1
+    return line
+
+
+def _integers(columns: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the ends of edges as integers; None where one is not (007 is a name)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = {}
+    for role in ("source", "target"):
+        try:
+            whole[role] = columns[role].cast(pa.int64())
+        except pa.ArrowInvalid:
+            return None
+        if not pc.all(pc.equal(whole[role].cast(pa.string()), columns[role])).as_py():
+            return None
+    return whole
 
 
 def _plain_numbers(column: Any, mark: bytes) -> Any:
@@ -205,48 +225,58 @@ def _check_names(schema: Any) -> None:
         name.encode("utf-8")
 
 
-def table_layout(
-    source: Source, format: str, columns: Any, timed: bool, weight: Any = None
-) -> tuple[Layout, list[int]]:
-    """Say which column of an Arrow file plays which role; positions are those among the columns shown."""
+def table_head(source: Source, format: str) -> tuple[list[str], list[Column], list[int], bool]:
+    """Look at the start of a parquet, Arrow or Feather file.
+
+    Returns its column names; what the columns hold; the positions of these columns, without an index that
+    pandas stored; and whether they are a square matrix of numbers.
+    """
     schema, batches = arrow_batches(source, format)
-    name = source.name
-    if timed and columns is not None and not isinstance(columns, dict):
-        columns = dict(zip(("time", "source", "target", "weight"), columns))
     shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
-    first = next((batch for batch in batches if len(batch)), None)
-    if first is None:
-        raise InputError(f"{name} is empty: there are no edges in it")
-    layout = find_roles([describe(schema.names[at], first.column(at)) for at in shown], columns, weight, name)
-    if timed and "time" not in layout.roles:
-        if columns is not None or len(shown) < 3:
-            raise InputError(f"{name} has no time column among {schema.names}; name it with columns=")
-        roles = dict(zip(("time", "source", "target", "weight"), range(len(shown))))
-        layout = Layout(layout.columns, roles)
-    return layout, shown
+    may_be_square = len(shown) > 3 and all(_is_number(schema.field(at).type) for at in shown)
+    described, n_rows = None, 0
+    for batch in batches:
+        n_rows += len(batch)
+        if described is None and n_rows:
+            described = [describe(schema.names[at], batch.column(at)) for at in shown]
+        if n_rows and not (may_be_square and n_rows <= len(shown)):
+            break
+    if described is None:
+        raise InputError(f"{source.name} is empty: there are no edges in it")
+    return schema.names, described, shown, may_be_square and n_rows == len(shown)
 
 
-def edges_of_arrow(source: Source, format: str, options: Any) -> Edges | Graph:
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def edges_of_arrow(opened: Opened) -> Edges | Graph:
     """Read edges (or a square matrix of numbers) from a parquet, Arrow or Feather file."""
-    schema, batches = arrow_batches(source, format)
-    if options.columns is None and not options.timed:
-        square = _square(schema, source, format)
-        if square is not None:
-            return square
-    layout, shown = table_layout(source, format, options.columns, options.timed, options.weight)
-    for text in layout.guesses:
+    source, options, table = opened.source, opened.options, opened.arrow
+    assert table is not None
+    if table.square and options.columns is None and not options.timed:
+        names = [table.names[at] for at in table.shown]
+        return Graph(numeric_columns(source, opened.format, names)[0], names)
+    roles, guesses = table.layout.roles, table.layout.guesses
+    if options.timed and "time" not in roles:
+        if options.columns is not None or len(table.shown) < 3:
+            raise InputError(f"{source.name} has no time column among {table.names}; name it with columns=")
+        roles, guesses = dict(zip(("time", "source", "target", "weight"), range(len(table.shown)))), []
+    for text in guesses:
         if options.weighted is None or "weighted=False" not in text:
             guess(f"{source.name}: {text}")
-    if not options.timed:
-        layout.roles.pop("time", None)
-    if options.weighted is False:
-        layout.roles.pop("weight", None)
-    roles = {role: shown[at] for role, at in layout.roles.items()}
+    unused = {"time" if not options.timed else "", "weight" if options.weighted is False else ""}
+    layout = Layout(table.layout.columns, {role: at for role, at in roles.items() if role not in unused})
     builder = EdgeBuilder(options.two_sided, options.negative)
     row = 0
-    for batch in batches:
-        columns = {role: _names_as(batch.column(at), role, options.ids) for role, at in roles.items()}
-        add_table(builder, columns, row, source.name)
+    for batch in arrow_batches(source, opened.format)[1]:
+        columns = {
+            role: _names_as(batch.column(table.shown[at]), role, options.ids)
+            for role, at in layout.roles.items()
+        }
+        add_table(builder, columns, source.name, first_row=row)
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
@@ -262,24 +292,6 @@ def _names_as(column: Any, role: str, ids: str) -> Any:
     return column
 
 
-def is_square(source: Source, format: str) -> bool:
-    """Whether a file holds a square table of numbers."""
-    return _square(arrow_batches(source, format)[0], source, format) is not None
-
-
-def _square(schema: Any, source: Source, format: str) -> Graph | None:
-    import pyarrow as pa
-
-    shown = [field for field in schema if not field.name.startswith("__index_level_")]
-    names = [field.name for field in shown]
-    if len(names) <= 3 or not all(
-        pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in shown
-    ):
-        return None
-    matrix = numeric_columns(source, format, names)[0]
-    return Graph(matrix, names) if matrix.shape[0] == matrix.shape[1] else None
-
-
 def numeric_columns(source: Source, format: str, names: list[str] | None = None) -> tuple[np.ndarray, Any]:
     """Return the numeric columns of a file as a matrix, and its first column of text as names or None."""
     import pyarrow as pa
@@ -291,7 +303,7 @@ def numeric_columns(source: Source, format: str, names: list[str] | None = None)
     for at, name in enumerate(schema.names):  # by position: names may repeat
         column, kind = table.column(at), schema.field(at).type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if (names is None or name in names) and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        if (names is None or name in names) and _is_number(kind):
             columns.append(column.to_numpy())
         elif labels is None and text:
             labels = column.to_pylist()

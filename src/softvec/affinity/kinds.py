@@ -1,0 +1,102 @@
+"""The kinds of data, in one table: what builds P from each, and what reads each from a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.corpus import cooccurrence
+from softvec.affinity.dense import from_dense
+from softvec.affinity.features import neighbors
+from softvec.affinity.relations import bipartite, pairs, random_walk
+from softvec.affinity.temporal import supra_adjacency
+from softvec.core.errors import InputError, did_you_mean
+from softvec.read.edges import Edges
+from softvec.read.objects import Graph
+from softvec.read.opened import Opened
+
+Defaults = Mapping[str, Mapping[str, Any]]  # by kind, options that are used unless they are given
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of data.
+
+    Attributes
+    ----------
+    build : callable
+        Makes an :class:`Affinity` of an object; its other parameters are the options of this kind.
+    accepts : str
+        What such data is, in a few words.
+    reader : str
+        The function of :mod:`softvec.read.contents` that reads such data from an opened file, loaded when
+        first used; empty for text, which is streamed.
+    """
+
+    build: Callable[..., Affinity]
+    accepts: str
+    reader: str = "read_contents"
+
+    def read(self, opened: Opened, variable: str | None = None) -> Edges | Graph:
+        """Read what the builder takes."""
+        return getattr(import_module("softvec.read.contents"), self.reader)(opened, variable)
+
+    @property
+    def options(self) -> list[str]:
+        """Names of the options of this kind."""
+        return list(inspect.signature(self.build).parameters)[1:]
+
+
+KINDS: Mapping[str, Kind] = {
+    "graph": Kind(random_walk, "nodes and edges"),
+    "pairs": Kind(pairs, "pairs that may repeat"),
+    "bipartite": Kind(bipartite, "two kinds of items"),
+    "temporal": Kind(supra_adjacency, "contacts in time", "read_temporal_edges"),
+    "corpus": Kind(cooccurrence, "text", ""),
+    "features": Kind(neighbors, "feature vectors", "read_features"),
+    "dense": Kind(from_dense, "a dense matrix of affinities", "read_dense"),
+}
+_TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
+            ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
+
+
+def check_kind(kind: str) -> str:
+    """Return ``kind`` if there is such a kind of data."""
+    if kind not in KINDS:
+        listed = ", ".join(f"{name} ({row.accepts})" for name, row in KINDS.items())
+        raise InputError.of("kind", kind, f"one of {listed}")
+    return kind
+
+
+def kind_of_options(options: Iterable[str]) -> str | None:
+    """Return the kind that the names of the options tell, or None."""
+    given = set(options)
+    for kind, some, others in _TELLING:
+        if given & set(some) and (not others or given & set(others)):
+            return kind
+    return None
+
+
+def takes(name: str) -> list[str]:
+    """Return the kinds of data that have an option of this name."""
+    return [kind for kind, row in KINDS.items() if name in row.options]
+
+
+def check_options(kind: str, options: Iterable[str], data: str = "") -> None:
+    """Raise an error that names the options of a kind, if one is unknown."""
+    known = KINDS[kind].options
+    unknown = [name for name in options if name not in known]
+    if not unknown:
+        return
+    hint = did_you_mean(unknown[0], known)
+    if elsewhere := takes(unknown[0]):
+        hint = f"; if this is {' or '.join(elsewhere)} data, say so with kind="
+    several = "s" * (len(unknown) > 1)
+    raise InputError(
+        f"unknown option{several} {', '.join(map(repr, unknown))} for {data or kind} data; expected one of "
+        f"{', '.join(known)}{hint}"
+    )

@@ -1,0 +1,285 @@
+"""The builders for graphs, pairs and two kinds of items, from any object that holds edges or a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.affinity.base import Affinity
+from softvec.affinity.graphs import from_edges, from_matrix
+from softvec.core.errors import InputError
+from softvec.read import frames, objects
+from softvec.read.edges import Edges
+from softvec.read.opened import check_weighted
+
+
+def random_walk(
+    graph: Any,
+    length: int = 1,
+    *,
+    directed: bool | None = None,
+    weighted: bool | None = None,
+    self_loops: str = "drop",
+    duplicates: str | None = None,
+    isolated: str = "keep",
+    dangling: str = "zero",
+    names: Any = None,
+    columns: Any = None,
+    weight: Any = None,
+    negative: str = "error",
+    key: str | None = None,
+) -> Affinity:
+    """Build P from a graph: the mean of the powers 1..length of its random walk ``D^-1 A``.
+
+    Parameters
+    ----------
+    graph : SciPy sparse, ndarray, networkx, igraph, PyTorch Geometric, frame or iterable of edges, Affinity
+    length : int
+        Steps of the walk; more of them relate nodes further apart. Nothing is materialised.
+    directed : bool, optional
+        By default what the graph says: a matrix is undirected if it is symmetric, a list of edges is
+        undirected. False makes a matrix symmetric by adding its transpose.
+    weighted : bool, optional
+        By default weights are used where there are any; False ignores them.
+    self_loops : {"drop", "keep"}
+        Edges from a node to itself, counted in the summary.
+    duplicates : {None, "sum", "merge", "error"}
+        Repeated edges: by default added up if weighted, merged into one if not.
+    isolated : {"keep", "drop"}
+        Nodes without edges.
+    dangling : {"zero", "self", "error"}
+        Rows of P without entries: no weight in the loss, a step to itself, or an error.
+    names : sequence, optional
+        Names of the nodes of a matrix, or of the integer ids 0, 1, ... of a list of edges.
+    columns : sequence or mapping, optional
+        Columns of a frame: (source, target[, weight]), or a mapping from role to column.
+    weight : str, optional
+        The attribute of edges, or the column of a frame, that holds the weights; ``"weight"`` by default.
+    negative : {"error", "drop", "abs"}
+        Negative weights in a list of edges.
+    key : str, optional
+        Which graph in ``obsp`` of an AnnData; ``"connectivities"`` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> P = random_walk(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]]), length=2)
+    >>> P.summary
+    '3 nodes, 2 edges, undirected, unweighted'
+    >>> P.operator @ np.eye(3)
+    array([[0.5 , 0.25, 0.25],
+           [0.5 , 0.25, 0.25],
+           [0.5 , 0.25, 0.25]])
+    """
+    check_weighted(weighted)
+    if key is not None:
+        if not objects.is_anndata(graph):
+            raise InputError(f"key is {key!r}, but {type(graph).__name__} is not an AnnData; leave it out")
+        graph = objects.from_anndata(graph, key)
+    source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
+    common: dict[str, Any] = {
+        "weighted": weighted, "self_loops": self_loops, "isolated": isolated, "length": length,
+        "dangling": dangling,
+    }  # fmt: skip
+    if isinstance(source, Edges):
+        return from_edges(source, directed=bool(directed), duplicates=duplicates, names=names, **common)
+    if source.matrix.shape[0] != source.matrix.shape[1]:
+        raise InputError(
+            f"the matrix has shape {source.matrix.shape}; "
+            "a graph is square; for two kinds of items use bipartite"
+        )
+    directed = source.directed if directed is None else directed
+    made = from_matrix(
+        source.matrix, directed=directed, names=source.names if names is None else names, **common
+    )
+    if isinstance(graph, Affinity) and made.shape == graph.shape:  # what is known of its items stays true
+        return replace(
+            made, kind=graph.kind, frequency=graph.frequency, contacts=graph.contacts, error=graph.error
+        )
+    return made
+
+
+def pairs(
+    pairs: Any,
+    *,
+    weights: Any = None,
+    directed: bool = False,
+    weighted: bool | None = None,
+    self_loops: str = "drop",
+    duplicates: str = "sum",
+    isolated: str = "keep",
+    length: int = 1,
+    dangling: str = "zero",
+    names: Any = None,
+    columns: Any = None,
+    weight: Any = None,
+    negative: str = "error",
+) -> Affinity:
+    """Build P from a list of pairs; a pair listed twice counts twice.
+
+    Parameters
+    ----------
+    pairs : iterable of (a, b) or (a, b, weight), array of shape (m, 2) or (m, 3), frame
+    weights : array_like, optional
+        One weight, or count, for each pair.
+    directed : bool
+        Whether (a, b) says nothing about (b, a).
+    weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
+        As in :func:`random_walk`, but duplicates are summed by default.
+
+    Examples
+    --------
+    >>> pairs([("TP53", "MDM2"), ("TP53", "MDM2"), ("TP53", "ATM")]).matrix.toarray()
+    array([[0., 2., 1.],
+           [2., 0., 0.],
+           [1., 0., 0.]])
+    """
+    check_weighted(weighted)
+    edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
+    return from_edges(
+        edges, directed=directed, weighted=weighted, self_loops=self_loops, duplicates=duplicates,
+        isolated=isolated, length=length, dangling=dangling, names=names, kind="pairs",
+    )  # fmt: skip
+
+
+def bipartite(
+    data: Any,
+    *,
+    weights: Any = None,
+    weighted: bool | None = None,
+    duplicates: str = "sum",
+    isolated: str = "keep",
+    dangling: str = "zero",
+    names: Any = None,
+    column_names: Any = None,
+    columns: Any = None,
+    weight: Any = None,
+    negative: str = "error",
+) -> Affinity:
+    """Build the two-sided P of two kinds of items, such as users and the things they bought.
+
+    Parameters
+    ----------
+    data : sparse or dense matrix of shape (n, m), iterable of (row, column[, weight]), frame
+    weights : array_like, optional
+        One weight for each pair.
+    weighted, duplicates, isolated, dangling, columns, weight, negative
+        As in :func:`pairs`.
+    names, column_names : sequence, optional
+        Names of the rows and of the columns of a matrix.
+
+    Examples
+    --------
+    >>> P = bipartite([("ann", "tea"), ("bob", "tea"), ("bob", "rum")])
+    >>> P.rows.to_list(), P.columns.to_list()
+    (['ann', 'bob'], ['tea', 'rum'])
+    >>> P.summary
+    '2 rows, 2 columns, 3 pairs, unweighted'
+    """
+    common: dict[str, Any] = {
+        "weighted": weighted,
+        "isolated": isolated,
+        "dangling": dangling,
+        "kind": "bipartite",
+    }
+    check_weighted(weighted)
+    data = frames.in_memory(data)
+    if objects.is_anndata(data):
+        data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
+    elif frames.is_frame(data) and columns is None and weight is None and frames.wide_frame(data):
+        data = frames.matrix_of_frame(data)
+    if isinstance(data, Affinity | objects.Graph) or (_is_matrix(data) and not is_edge_array(data)):
+        source = _graph_source(data, None, True, negative)
+        assert isinstance(source, objects.Graph)
+        names = source.names if names is None else names
+        column_names = source.column_names if column_names is None else column_names
+        return from_matrix(source.matrix, names=names, column_names=column_names, two_sided=True, **common)
+    edges = _edge_source(data, weights, columns, True, negative, weight, weighted is not None)
+    return from_edges(edges, directed=True, duplicates=duplicates, **common)
+
+
+def _is_matrix(data: Any) -> bool:
+    return sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
+
+
+def is_edge_array(data: Any) -> bool:
+    """Whether an array reads as a list of edges rather than as a matrix: (m, 2) integers or names."""
+    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
+        return False
+    kinds = {2: "iuUSO", 3: "USO"}
+    return data.dtype.kind in kinds.get(data.shape[1], "")
+
+
+def _graph_source(
+    data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
+) -> Edges | objects.Graph:
+    """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
+    data = frames.in_memory(data)
+    if isinstance(data, objects.Graph | Edges):
+        return data
+    if isinstance(data, Affinity):
+        if data.counts is None:
+            raise InputError(f"this {data.kind} affinity has no matrix of its own to walk on")
+        own = None if data.rows is data.columns else data.columns
+        return objects.Graph(data.counts, data.rows, column_names=own)
+    if objects.is_networkx(data):
+        return objects.from_networkx(data, weight, told)
+    if objects.is_igraph(data):
+        return objects.from_igraph(data, weight, told)
+    if frames.is_frame(data):
+        square = frames.square_frame(data) if columns is None and weight is None else None
+        return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
+    if weight is not None:
+        raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
+    if objects.is_anndata(data):
+        return objects.from_anndata(data)
+    if objects.is_torch_geometric(data):
+        return objects.from_torch_geometric(data)
+    if _is_matrix(data) and not is_edge_array(data):
+        return objects.Graph(data)
+    return _edge_source(data, None, columns, two_sided, negative)
+
+
+def _edge_source(
+    data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
+    told: bool = False,
+) -> Edges:  # fmt: skip
+    data = frames.in_memory(data)
+    if isinstance(data, Edges):
+        return data
+    options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
+    if frames.is_frame(data):
+        if weights is not None:
+            data = {**frames.frame_columns(data), "weight": weights}
+        return frames.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
+    if weight is not None:
+        raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
+    if isinstance(data, np.ndarray):
+        if weights is None:
+            return objects.edges_of_array(data, **options)
+        return objects.edges_of_rows(data.tolist(), weights=weights, **options)
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes):
+        return objects.edges_of_rows(data, weights=weights, **options)
+    raise InputError(f"{type(data).__name__} is not a graph, a matrix, a frame or a list of pairs")
+
+
+def temporal_edges(
+    data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
+) -> Edges:
+    """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
+    data = frames.in_memory(data)
+    if isinstance(data, Edges):
+        return data
+    if frames.is_frame(data):
+        return frames.edges_of_frame(
+            data, columns=columns, weight=weight, negative=negative, timed=True, told=told
+        )
+    if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":
+        return objects.edges_of_array(data, timed=True, negative=negative)
+    if not isinstance(data, Iterable) or isinstance(data, str | bytes):
+        raise InputError(f"{type(data).__name__} is not a list of contacts (t, i, j)")
+    return objects.edges_of_rows(data, timed=True, negative=negative)

@@ -1,0 +1,122 @@
+"""Dates and durations: ISO texts in and out, and lengths of time such as ``15min``."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+
+_UNITS = {  # in microseconds; "m" is left out, it may be a minute or a month
+    **dict.fromkeys(("us", "µs"), 1),
+    "ms": 1_000,
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000_000),
+    **dict.fromkeys(("min", "minute", "minutes"), 60_000_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
+    **dict.fromkeys(("w", "week", "weeks"), 604_800_000_000),
+}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]+)\s*")
+_LONGEST = 1e17  # microseconds, 3,000 years: sums with dates stay within 64 bits
+
+
+def is_duration(value: Any) -> bool:
+    """Whether a value is a length of time with its unit: a text, a timedelta, a timedelta64."""
+    return isinstance(value, str | datetime.timedelta | np.timedelta64)
+
+
+def duration(name: str, value: Any) -> int:
+    """Return a length of time in microseconds; a plain number counts seconds.
+
+    Examples
+    --------
+    >>> duration("window", "15min"), duration("window", datetime.timedelta(hours=1))
+    (900000000, 3600000000)
+    """
+    micro: float | None = None
+    if isinstance(value, str):
+        parts = _DURATION.fullmatch(value)
+        unit = parts and (_UNITS.get(parts[2]) or _UNITS.get(parts[2].lower()))
+        micro = float(parts[1]) * unit if parts and unit else None
+    elif isinstance(value, np.timedelta64):
+        whole = not np.isnat(value) and np.datetime_data(value)[0] not in ("generic", "Y", "M")
+        micro = float(value / np.timedelta64(1, "us")) if whole else None
+    elif isinstance(value, datetime.timedelta):
+        micro = value / datetime.timedelta(microseconds=1)
+    elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        micro = float(value) * 1e6
+    if micro is None or not 1 <= micro < _LONGEST:
+        raise InputError(
+            f"{name} is {str(value)!r}; expected a length of time such as 30s, 15min, 1h, 1d or 1w"
+        )
+    return round(micro)
+
+
+def to_dates(values: Sequence[Any]) -> NDArray[np.datetime64] | None:
+    """Return dates, or texts in ISO's form, as datetime64[us]; None where a value is something else.
+
+    Dates with a zone become UTC.
+    """
+    import pyarrow as pa
+
+    if len(values) and all(isinstance(value, datetime.date | np.datetime64) for value in values):
+        zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
+        if 0 < zoned < len(values):
+            raise InputError(f"{zoned:,} of {len(values):,} dates have a time zone; expected all or none")
+        dates = np.array([_naive(value) for value in values], dtype="datetime64[us]")
+    elif len(values) and all(isinstance(value, str) for value in values):
+        column = parse(pa.array(values))
+        if column is None:
+            return None
+        dates = column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+    else:
+        return None
+    return None if np.isnat(dates).any() else dates.astype("datetime64[us]")
+
+
+def _naive(value: Any) -> Any:
+    if getattr(value, "tzinfo", None) is None:
+        return value
+    return value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def parse(column: Any) -> Any:
+    """Return an Arrow column of texts in ISO's form as time stamps, or None where they are something else."""
+    import pyarrow as pa
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def iso_texts(dates: NDArray[np.datetime64]) -> list[str]:
+    """Return dates as ISO texts of one length: as short as all of them allow, so that they sort by time.
+
+    Examples
+    --------
+    >>> iso_texts(np.array(["2024-03-01T09:00:00", "2024-03-01T09:15:00"], dtype="M8[us]"))
+    ['2024-03-01T09:00', '2024-03-01T09:15']
+    """
+    dates = dates.astype("datetime64[us]")
+    first, last = np.datetime64("0001-01-01"), np.datetime64("9998-12-31")
+    if len(dates) and not (first <= dates.min() and dates.max() <= last):
+        raise InputError(f"dates from {dates.min()} to {dates.max()}; expected years from 1 to 9998")
+    texts: list[str] = np.datetime_as_string(shortest(dates)).tolist()
+    return texts
+
+
+def shortest(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """Return dates in the coarsest unit that holds them all: days, minutes, seconds or microseconds."""
+    for unit in ("D", "m", "s"):
+        short = dates.astype(f"datetime64[{unit}]")
+        if (short == dates).all():
+            return short
+    return dates.astype("datetime64[us]")

@@ -1,0 +1,347 @@
+"""Predict who is infected when, from some observed states, with the curve of the epidemic and a band."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.checks import counted, integer, number
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.embedding.logistic import fit_one_vs_rest
+from softvec.evaluate.observations import Observations, match_observations
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+Array = NDArray[Any]
+_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)  # prior variances of the log odds, tried in a cross-validation
+_FOLDS = 5
+_SHRINKAGE = 0.5  # weight of "as the time tells" in the mean of a person's other observed states
+_BUMPS = 8  # Gaussian functions of the window number, which stand for time alone
+
+
+class Curve(NamedTuple):
+    """Number of infected people over time: ``times, expected, low, high``."""
+
+    times: Array
+    expected: Array
+    low: Array
+    high: Array
+
+
+class PairProbability(NamedTuple):
+    """Probability that a person is infected in the window that starts at a time."""
+
+    person: Any
+    time: Any
+    probability: float
+    observed: bool
+    active: bool
+
+
+@dataclass(frozen=True, repr=False)
+class EpidemicPrediction:
+    """Result of :func:`predict_epidemic`; an iterable of :class:`PairProbability`.
+
+    Attributes
+    ----------
+    persons, times : list of length D
+        Every person in every window (or only those active in it), in order of time.
+    probability : ndarray of shape (D,)
+        Probability of being infected; 0 or 1 where the state was observed.
+    observed : ndarray of bool of shape (D,)
+        Where the state was observed.
+    active : ndarray of bool of shape (D,)
+        Where the person had a contact in the window.
+    curve : Curve
+        Expected number infected in each window, with a band.
+    level : float
+        Probability with which the band is to hold the true number in a window.
+    scores : dict
+        Cross-validated ``auc`` and ``log_loss`` over the observed states, each of ``"prediction"``, and of
+        what is known without vectors: ``"no_vectors"`` (the time and the person's other observed states),
+        ``"time"`` (the window number alone) and ``"prevalence"`` (one share for all).
+    """
+
+    persons: list[Any]
+    times: list[Any]
+    probability: Array
+    observed: NDArray[np.bool_]
+    active: NDArray[np.bool_]
+    curve: Curve
+    level: float
+    scores: dict[str, dict[str, float]]
+
+    def __len__(self) -> int:
+        return len(self.persons)
+
+    def __iter__(self) -> Iterator[PairProbability]:
+        columns = (self.probability.tolist(), self.observed.tolist(), self.active.tolist())
+        return map(PairProbability, self.persons, self.times, *columns)
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas frame of person, time, probability, observed, active; dates as dates."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        from softvec.core.dates import to_dates
+
+        dates = to_dates(self.times)
+        times = self.times if dates is None else dates
+        columns = {"probability": self.probability, "observed": self.observed, "active": self.active}
+        return pd.DataFrame({"person": pd.Series(self.persons), "time": times, **columns})
+
+    def plot(self, *, title: str | None = None, ax: Any = None) -> Any:
+        """Draw the curve with its band; see :func:`softvec.plotting.plot_epidemic`."""
+        from softvec.plotting import plot_epidemic
+
+        return plot_epidemic(self, title=title, ax=ax)
+
+    def __repr__(self) -> str:
+        peak = int(np.argmax(self.curve.expected))
+        return (
+            f"<EpidemicPrediction for {counted(len(self), '(person, time) pair')} from "
+            f"{counted(int(self.observed.sum()), 'observation')}: peak of {self.curve.expected[peak]:.1f} "
+            f"infected at {self.curve.times[peak]}, AUC {self.scores['prediction']['auc']:.3f} "
+            f"({self.scores['no_vectors']['auc']:.3f} without vectors, {self.scores['time']['auc']:.3f} from "
+            "time alone)>"
+        )
+
+
+def predict_epidemic(
+    emb: Embedding,
+    observations: Any,
+    *,
+    everyone: bool = True,
+    level: float = 0.9,
+    n_draws: int = 400,
+    random_state: int | np.random.Generator | None = 0,
+    n_jobs: int | None = None,
+) -> EpidemicPrediction:
+    """Predict from partial observations who is infected when, and the curve of the epidemic.
+
+    A logistic regression is fitted to the observed states. Its features are the time, the person's other
+    observed states (the nearer in time the more they count), and the vector of the (person, time) pair.
+    Regularisation is chosen by cross-validation; vectors that do not help beyond the rest are left out.
+
+    Parameters
+    ----------
+    emb : Embedding
+        Of contacts in time: its names are (person, time).
+    observations : mapping, frame, Series, array or path
+        States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
+        or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
+        value for each vector. A time (a number or a date, as in the contacts) counts for its window.
+    everyone : bool
+        Predict every person in every window with contacts. Where a person has none, the vector is
+        interpolated between those of the windows before and after. False: only people with a contact in
+        the window, also in the curve.
+    level : float
+        Probability of the band.
+    n_draws : int
+        Draws from the posterior of the regression (its Laplace approximation). For each, the states not
+        observed are drawn too: the band holds the uncertainty of the parameters and that of the states.
+    random_state : int, Generator or None
+    n_jobs : int, optional
+        Threads; they do not change the result.
+
+    Returns
+    -------
+    EpidemicPrediction
+        Probabilities, curve with band, and scores beside those of time alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softvec import Embedding
+    >>> from softvec.evaluate import predict_epidemic
+    >>> names = [(person, time) for person in range(40) for time in range(10)]
+    >>> sick = np.array([person < 20 and time >= 5 for person, time in names])
+    >>> emb = Embedding(np.stack([sick, ~sick], axis=1), names)
+    >>> seen = {name: state for name, state in zip(names[::3], sick[::3])}
+    >>> result = predict_epidemic(emb, seen)
+    >>> len(result), result.curve.expected[[2, 8]].round().tolist()
+    (400, [0.0, 20.0])
+    """
+    level = number("level", level, above=0)
+    if not level < 1:
+        raise InputError.of("level", level, "a number between 0 and 1")
+    n_draws = integer("n_draws", n_draws)
+    seen = match_observations(emb, observations, everyone)
+    cells = seen.cells
+    rng = np.random.default_rng(random_state)
+    with workers(n_jobs):  # one BLAS thread: the same bits everywhere
+        F, scores = _select(_scaled(cells.vectors), seen, rng)
+        probability, curve = _draw(F, seen, level, n_draws, rng)
+    return EpidemicPrediction(
+        cells.persons, cells.times, probability, seen.observed, cells.active, curve, float(level), scores
+    )
+
+
+def _bumps(seen: Observations) -> Array:
+    """Return smooth functions of the window number, of shape (D, _BUMPS)."""
+    place = seen.cells.window / max(len(seen.cells.starts) - 1, 1)
+    centres = np.linspace(0, 1, _BUMPS)
+    return _scaled(np.exp(-0.5 * ((place[:, None] - centres) * (_BUMPS - 1)) ** 2))
+
+
+def _scaled(X: Array) -> Array:
+    """Centre the features, and scale them so that their squared length is 1 on average."""
+    X = X - X.mean(axis=0, dtype=np.float64)
+    length = np.sqrt((X**2).sum(axis=1).mean())
+    return X / length if length > 0 else X
+
+
+def _select(
+    vectors: Array, seen: Observations, rng: np.random.Generator
+) -> tuple[Array, dict[str, dict[str, float]]]:
+    """Return the features, scaled by their prior deviations, and the cross-validated scores.
+
+    Three groups of features are tried in turn; a group that does not help is left out.
+    """
+    rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
+    folds = _folds(y, rng)
+    p = np.empty(len(y))
+    for fold in range(_FOLDS):
+        p[folds == fold] = y[folds != fold].mean()
+    scores = {"prevalence": {"auc": 0.5, "log_loss": _log_loss(y, p)}}  # one share for all ranks nobody
+    bumps = _bumps(seen)
+    F, p = _best([np.sqrt(c) * bumps for c in _GRID], None, rows, y, folds)
+    scores["time"] = _score(y, p)
+    for name, group in (("no_vectors", _own_states(seen, rows, y - p)), ("prediction", vectors)):
+        if np.ptp(group[rows], axis=0).any():  # without a difference there is nothing to learn from
+            F, p = _best([F, *(np.hstack([F, np.sqrt(c) * group]) for c in _GRID)], p, rows, y, folds)
+        scores[name] = _score(y, p)
+    return F, dict(reversed(scores.items()))
+
+
+def _best(
+    candidates: list[Array], first: Array | None, rows: Array, y: Array, folds: Array
+) -> tuple[Array, Array]:
+    """Return the features of the least cross-validated log loss, and their cross-validated probabilities.
+
+    ``first`` are the probabilities of the first candidate where they are known already.
+    """
+    p = [
+        first if first is not None and k == 0 else _cross_validated(F[rows], y, folds)
+        for k, F in enumerate(candidates)
+    ]
+    best = int(np.argmin([_log_loss(y, values) for values in p]))
+    return candidates[best], p[best]
+
+
+def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
+    """Return, for each pair, how far the same person's other observed states differ from what time tells.
+
+    A mean in which each observation weighs exp(-distance in windows / reach), for three reaches; a pair's
+    own state counts nothing for itself. Shape (D, 3).
+    """
+    person, window = seen.cells.person, seen.cells.window
+    reaches = np.geomspace(1.0, max(len(seen.cells.starts) / 4, 1.0), 3)
+    value = np.zeros(len(person))
+    value[rows] = surprise
+    result = np.zeros((len(person), len(reaches)))
+    order = np.argsort(person, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(person[order])) + 1):
+        known = mine[seen.observed[mine]]
+        apart = np.abs(window[mine][:, None] - window[known])  # (pairs of the person, observed)
+        for r, reach in enumerate(reaches):
+            share = np.where(apart > 0, np.exp(-apart / reach), 0.0)
+            result[mine, r] = share @ value[known] / (share.sum(axis=1) + _SHRINKAGE)
+    return _scaled(result)
+
+
+def _score(y: Array, p: Array) -> dict[str, float]:
+    return {"auc": _auc(y, p), "log_loss": _log_loss(y, p)}
+
+
+def _folds(y: Array, rng: np.random.Generator) -> Array:
+    """Return the fold of each observation, the infected ones spread evenly."""
+    order = rng.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.int64)
+    folds[order] = np.arange(len(y)) % _FOLDS
+    return folds
+
+
+def _cross_validated(F: Array, y: Array, folds: Array) -> Array:
+    """Return the probability of each observation from the other folds, averaged over the posterior.
+
+    The average of a sigmoid over a normal distribution is taken as sigmoid(mean / sqrt(1 + pi variance / 8)).
+    """
+    from scipy.linalg import solve_triangular
+
+    p = np.empty(len(y))
+    for fold in range(_FOLDS):
+        train, test = folds != fold, folds == fold
+        weights, factor = _fit(F[train], y[train])
+        G = _with_ones(F[test])
+        variance = (solve_triangular(factor, G.T, trans="T") ** 2).sum(axis=0)
+        p[test] = _sigmoid(G @ weights / np.sqrt(1 + np.pi * variance / 8))
+    return p
+
+
+def _fit(F: Array, y: Array) -> tuple[Array, Array]:
+    """Return the mode (p + 1,) of the posterior, and R of its precision R'R there, upper triangular."""
+    from scipy.linalg import cholesky
+
+    weights = fit_one_vs_rest(F, y[:, None], 1.0)[:, 0]
+    G = _with_ones(F)
+    p = _sigmoid(G @ weights)
+    prior = np.ones(G.shape[1])
+    prior[-1] = 1e-2  # the intercept is free in the fit; a prior deviation of 10 keeps its draws finite
+    return weights, cholesky((G * (p * (1 - p))[:, None]).T @ G + np.diag(prior))
+
+
+def _with_ones(F: Array) -> Array:
+    return np.hstack([F, np.ones((len(F), 1))])
+
+
+def _sigmoid(scores: Array) -> Array:
+    p: Array = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    return p
+
+
+def _log_loss(y: Array, p: Array) -> float:
+    p = np.clip(p, 1e-12, 1 - 1e-12)
+    return float(-np.mean(np.where(y, np.log(p), np.log(1 - p))))
+
+
+def _auc(y: Array, p: Array) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(y, p))
+
+
+def _draw(
+    F: Array, seen: Observations, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[Array, Curve]:
+    """Return the probabilities, and the curve with its band, over draws from the posterior."""
+    from scipy.linalg import solve_triangular
+
+    rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
+    hidden = np.flatnonzero(~seen.observed)
+    window, T = seen.cells.window[hidden], len(seen.cells.starts)
+    weights, factor = _fit(F[rows], y)
+    draws = weights + solve_triangular(factor, rng.standard_normal((len(weights), n_draws))).T
+    G = _with_ones(F[hidden])
+    mean = np.zeros(len(hidden))
+    counts = np.empty((n_draws, T))
+    for k, w in enumerate(draws):  # one at a time: memory for one
+        p = _sigmoid(G @ w)
+        mean += p / n_draws
+        counts[k] = np.bincount(window, weights=rng.random(len(p)) < p, minlength=T)
+    known = np.bincount(seen.cells.window[rows], weights=y, minlength=T)
+    probability = seen.state.astype(np.float64)
+    probability[hidden] = mean
+    expected = known + np.bincount(window, weights=mean, minlength=T)
+    low, high = known + np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return probability, Curve(
+        seen.cells.starts, expected, np.minimum(low, expected), np.maximum(high, expected)
+    )

@@ -1,0 +1,118 @@
+"""What the colours of a map say: groups, or values on a scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.names.align import align_labels, is_missing
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
+
+Groups = list[tuple[str, NDArray[np.intp]]]
+MOST_INTEGER_GROUPS = 40  # more integers than this are amounts (degrees, years), unless they are 0, 1, 2, ...
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """Which rows are drawn in which colour.
+
+    Attributes
+    ----------
+    groups : list of (label, rows)
+        The groups with a colour of their own, in natural order.
+    smaller : Groups
+        The other groups, which share a grey.
+    unlabelled : ndarray of int
+        Rows without a label.
+    """
+
+    groups: Groups
+    smaller: Groups
+    unlabelled: NDArray[np.intp]
+
+
+def values_of(embedding: Embedding, labels: Any, continuous: bool | None) -> NDArray[np.float64] | None:
+    """Return labels as values on a scale, NaN where missing; None if they are groups.
+
+    Numbers with decimals are values; integers are groups, unless there are more than 40 of them and they are
+    not 0, 1, 2, ... as numbers of groups are. ``continuous`` decides otherwise.
+    """
+    if labels is None or isinstance(labels, str) or continuous is False:
+        return None
+    given = align_labels(labels, len(embedding), embedding.names).tolist()
+    numbers = np.array([_number(label) for label in given], dtype=object)
+    if any(number is None for number in numbers):
+        if continuous:
+            first = next(str(label) for label, number in zip(given, numbers) if number is None)
+            raise InputError(f"labels hold {first!r}, no number; expected numbers for continuous=True")
+        return None
+    values = numbers.astype(np.float64)
+    known = values[~np.isnan(values)]
+    if np.isinf(known).any():
+        raise InputError("labels hold infinite values; expected finite numbers, or NaN for a missing one")
+    if not len(known):
+        return None
+    return values if continuous or _is_scale(known) else None
+
+
+def _number(label: Any) -> float | None:
+    """Return a label as a number, NaN for a missing one, None for anything else."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return float("nan")
+    if isinstance(label, int | float | np.number) and not isinstance(label, bool | np.bool_):
+        return float(label)
+    return None
+
+
+def _is_scale(values: NDArray[np.float64]) -> bool:
+    if (values != np.round(values)).any():
+        return True
+    different = np.unique(values[values >= 0])  # -1 says that there is no label
+    return len(different) > MOST_INTEGER_GROUPS and different[-1] != len(different) - 1
+
+
+def groups_of(embedding: Embedding, labels: Any) -> Groups:
+    """Return (label, rows) in natural order; unlabelled rows come last under an empty label."""
+    n = len(embedding)
+    if labels is None:
+        return [("", np.arange(n))]
+    if isinstance(labels, str):
+        if labels != "clusters":
+            raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
+        given: Sequence[Any] = [f"group {c}" if c >= 0 else None for c in embedding.cluster()]
+    else:
+        given = align_labels(labels, n, embedding.names).tolist()
+    rows: dict[Any, list[int]] = {}
+    for i, label in enumerate(given):
+        rows.setdefault(None if is_missing(label) else label, []).append(i)
+    rest = rows.pop(None, [])
+    named = [(str(label), np.array(members)) for label, members in rows.items()]
+    named.sort(key=lambda group: natural_key(group[0]))  # 1, 2, ..., 10
+    return named + ([("", np.array(rest))] if rest else [])
+
+
+def coloured(groups: Groups, most: int) -> Colouring:
+    """Give the largest groups, ``most`` at most, a colour of their own."""
+    unlabelled = next((rows for label, rows in groups if label == ""), np.array([], np.intp))
+    named = [(label, rows) for label, rows in groups if label != ""]
+    order = sorted(range(len(named)), key=lambda i: -len(named[i][1]))
+    large = set(order[:most])
+    return Colouring(
+        [group for i, group in enumerate(named) if i in large],
+        [group for i, group in enumerate(named) if i not in large],
+        unlabelled,
+    )
+
+
+def natural_key(label: Any) -> list[tuple[int, float, str]]:
+    """Sort key that puts 2 before 10 and "group 2" before "group 10"."""
+    parts = re.split(r"(\d+)", str(label))
+    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]

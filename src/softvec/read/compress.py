@@ -1,0 +1,226 @@
+"""Edges to sparse matrices: by SciPy where they are few, by a counting sort where they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.errors import InputError
+from softvec.core.threads import workers
+from softvec.kernels import worth_compiling
+from softvec.names.coding import Codes
+from softvec.read.edges import Edges
+
+_NONE = np.empty((0, 2), np.int32)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was met while edges became a matrix."""
+
+    self_loops: int = 0
+    duplicates: int = 0
+    zeros: int = 0
+
+
+def compress(
+    edges: Edges, *, both: bool, weighted: bool, self_loops: bool, merge: str
+) -> tuple[sparse.csr_array, Report]:
+    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; ``edges`` is spent.
+
+    Parameters
+    ----------
+    edges : Edges
+    both : bool
+        Enter each edge in both directions.
+    weighted : bool
+        Use the weights; otherwise (or where there are none) the matrix has boolean values, unless
+        duplicates are summed.
+    self_loops : bool
+        Keep edges from a node to itself (two-sided edges have none).
+    merge : {"sum", "merge", "error"}
+        Duplicates are added up (counted, without weights), reduced to one edge, or refused.
+    """
+    if not edges.codes and len(edges.rows):
+        raise InputError("these edges were used up by a matrix made of them; read them again")
+    counted = merge == "sum" and not weighted
+    if not weighted and edges.weights is not None:
+        edges = replace(edges, weights=None)
+    zeros = _drop_zeros(edges) if weighted else 0
+    build = _compress_large if worth_compiling(2 * len(edges)) else _compress_small
+    matrix, loops, off, on = build(edges, both, weighted or counted, self_loops)
+    duplicates = (off // 2 if both else off) + on
+    if merge == "error" and duplicates:
+        raise InputError(f"{duplicates:,} edges are repeated; pass duplicates='sum' or 'merge'")
+    if merge == "merge" and weighted and duplicates:
+        raise InputError(
+            f"{duplicates:,} weighted edges are repeated and duplicates='merge' would have to pick one; "
+            "pass duplicates='sum' or weighted=False"
+        )
+    if counted and not duplicates:
+        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), matrix.shape)
+    return matrix, Report(loops, duplicates, zeros)
+
+
+def _drop_zeros(edges: Edges) -> int:
+    """Drop edges of weight 0, in place: they are no edges, but their ends stay. Return their number."""
+    zeros = 0
+    weights = edges.weights or []
+    for b in range(len(weights)):  # one piece at a time is held twice
+        some = weights[b] != 0
+        dropped = len(some) - int(np.count_nonzero(some))
+        if dropped:
+            zeros += dropped
+            edges.codes[b], weights[b] = edges.codes[b][some], weights[b][some]
+    return zeros
+
+
+def _compress_small(
+    edges: Edges, both: bool, valued: bool, self_loops: bool
+) -> tuple[sparse.csr_array, int, int, int]:
+    pairs = edges.pairs()
+    weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))
+    is_loop = pairs[:, 0] == pairs[:, 1] if not edges.two_sided else np.zeros(len(pairs), bool)
+    if not self_loops:
+        pairs, weights = pairs[~is_loop], weights[~is_loop]
+    i, j = pairs[:, 0], pairs[:, 1]
+    if both:
+        mirror = i != j
+        i, j = np.concatenate([i, j[mirror]]), np.concatenate([j, i[mirror]])
+        weights = np.concatenate([weights, weights[mirror]])
+    entered, entered_loops = len(i), int(np.count_nonzero(i == j))
+    shape = (len(edges.rows), len(edges.columns))
+    matrix = sparse.coo_array((weights, (i, j)), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
+    diagonal = int(np.count_nonzero(matrix.indices == rows))
+    on = entered_loops - diagonal
+    if not valued:
+        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), shape)
+    return matrix, int(is_loop.sum()), entered - matrix.nnz - on, on
+
+
+def _equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+    """Cut rows into ranges of about equally many entries."""
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], parts + 1).astype(np.int64))
+    cuts[0], cuts[-1] = 0, len(indptr) - 1
+    return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
+
+
+def _exact_in_single(weights: NDArray[Any]) -> bool:
+    return all(np.array_equal(w, w.astype(np.float32)) for w in np.array_split(weights, 16))
+
+
+def _compress_large(
+    edges: Edges, both: bool, valued: bool, self_loops: bool
+) -> tuple[sparse.csr_array, int, int, int]:
+    exact = edges.weights is not None and all(map(_exact_in_single, edges.weights))
+    kind = (np.float32 if exact else np.float64) if valued else None
+    loops = -1 if edges.two_sided else int(self_loops)
+    rows = edges_to_csr(
+        edges.codes, len(edges.rows), both=both, loops=loops, weights=edges.weights, values_of=kind
+    )
+    data = rows.values if valued else np.ones(len(rows.indices), dtype=bool)
+    matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
+    return matrix, rows.loops, rows.merged_off, rows.merged_on
+
+
+def canonical_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Return a matrix of rows that are sorted and free of duplicates."""
+    wide = np.int32 if len(indices) < 2**31 else np.int64
+    matrix = sparse.csr_array((data, indices.astype(wide, copy=False), indptr.astype(wide)), shape=shape)
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix
+
+
+@dataclass(frozen=True)
+class CompressedRows:
+    """Sorted rows without duplicates, and what was met on the way."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[Any]  # empty where none are asked for
+    loops: int  # self loops met
+    merged_off: int  # entries merged into another, off the diagonal
+    merged_on: int  # and on it
+
+
+#: Called with (lo, hi, indptr, counts, indices): drops entries of rows lo .. hi in place.
+Thinning = Callable[[int, int, NDArray[Any], NDArray[Any], NDArray[Any]], None]
+
+
+def edges_to_csr(
+    blocks: list[Codes],
+    n: int,
+    *,
+    both: bool,
+    loops: int,
+    weights: list[NDArray[Any]] | None = None,
+    values_of: type | None = None,
+    thin: Thinning | None = None,
+    n_jobs: int | None = None,
+) -> CompressedRows:
+    """Sort edges into rows: count, place, sort and merge. ``blocks`` and ``weights`` are spent.
+
+    Parameters
+    ----------
+    blocks : list of ndarray of shape (edges, 2)
+        Released one by one, so that edges and result are held once.
+    n : int
+        Number of rows.
+    both : bool
+        Enter each edge in both directions.
+    loops : {1, 0, -1}
+        Keep self loops, drop them, or take rows and columns for different items.
+    weights : list of ndarray, optional
+        One for each block; otherwise edges weigh 1.
+    values_of : dtype, optional
+        Of the values, the sums of the weights of equal edges; None for no values.
+    thin : callable, optional
+        Drops some of the merged entries.
+    """
+    from softvec.kernels import graph
+
+    counts = np.zeros(n, dtype=np.int64)
+    met = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    nnz = int(indptr[-1])
+    indices = np.empty(nnz, dtype=np.int32)
+    values: NDArray[Any] = np.empty(0 if values_of is None else nnz, dtype=values_of or np.float32)
+    cursor = indptr[:-1].astype(np.int32 if nnz < 2**31 else np.int64)
+    for b in range(len(blocks)):
+        codes, blocks[b] = blocks[b], _NONE
+        if weights:
+            weight, weights[b] = weights[b].astype(values.dtype, copy=False), np.empty(0)
+        else:
+            weight = np.ones(0 if values_of is None else len(codes), dtype=values.dtype)
+        graph.place(codes, weight, both, loops, cursor, indices[:, None], values)
+        del codes, weight
+    blocks.clear()
+
+    def merge(lo: int, hi: int) -> tuple[int, int]:
+        merged = graph.merge_rows(indptr, indices, values, lo, hi, counts)
+        if thin is not None:
+            thin(lo, hi, indptr, counts, indices)
+        return merged
+
+    with workers(n_jobs) as pool:
+        merged = pool.map(merge, _equal_shares(indptr, 16 * pool.n_jobs))
+    off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
+    if off or on or thin is not None:
+        closed = np.zeros(n + 1, dtype=np.int64)
+        np.cumsum(counts, out=closed[1:])  # now the lengths of the merged rows
+        graph.close_gaps(indptr, closed, indices, values)
+        indptr, nnz = closed, int(closed[-1])
+        indices.resize(nnz, refcheck=False)  # in place: a copy would be the peak
+        values.resize(0 if values_of is None else nnz, refcheck=False)
+    return CompressedRows(indptr, indices, values, met, off, on)

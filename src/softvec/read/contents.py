@@ -1,0 +1,98 @@
+"""An opened source to its contents: edges or a matrix, whatever the format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softvec.core.errors import InputError, guess
+from softvec.core.untrusted import reading
+from softvec.read import matrices, tables
+from softvec.read.detect import ARROW
+from softvec.read.edgelist import read_edges
+from softvec.read.edges import Edges
+from softvec.read.kinds import wide_kind
+from softvec.read.matrix_market import read_matrix_market
+from softvec.read.objects import Graph, edges_of_rows
+from softvec.read.opened import Opened
+
+
+def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
+    """Read the edges or the matrix of a file; ``variable`` names that of a MATLAB file."""
+    source, format, options = opened.source, opened.format, opened.options
+    if format == "text":
+        return matrices.read_text(opened) if _is_matrix(opened) else read_edges(opened)
+    if format == "adjlist":
+        return edges_of_rows(matrices.read_adjacency_list(source, options), two_sided=options.two_sided)
+    if format in ARROW:
+        return tables.edges_of_arrow(opened)
+    if format == "mtx":
+        return read_matrix_market(source)
+    if format == "npz":
+        return matrices.read_npz(source)
+    if format == "npy":
+        return Graph(matrices.read_npy(source))
+    if format == "mat":
+        return matrices.read_mat(source, variable)
+    return matrices.read_network(source, format, options.weight)
+
+
+def _is_matrix(opened: Opened) -> bool:
+    """Whether a text is a matrix rather than edges: a square one, or a wide one of two kinds of items."""
+    assert opened.text is not None
+    if opened.kind == "dense":
+        return True
+    if opened.options.columns is not None or opened.options.weight is not None:
+        return False
+    square = opened.text.square
+    if square is False and opened.kind == "graph":
+        guess(f"{opened.name} is read as a square matrix; if its lines are edges, name two with columns=")
+    return square is not None or (
+        opened.kind == "bipartite" and wide_kind(opened.text.table.layout) is not None
+    )
+
+
+def read_anndata(opened: Opened) -> Any:
+    """Read an .h5ad file by the library anndata."""
+    if opened.source.path is None or opened.source.compression is not None:
+        raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
+    try:
+        import anndata  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise InputError(
+            f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
+        ) from None
+    with reading(opened.name, "AnnData file"):
+        return anndata.read_h5ad(opened.source.path)
+
+
+def read_temporal_edges(opened: Opened, variable: str | None = None) -> Edges:
+    """Read edges with times."""
+    if opened.format == "text":
+        return read_edges(opened)
+    if opened.format not in ARROW:
+        raise InputError(
+            f"{opened.name} is {opened.format}, which has no times; temporal edges come as a table"
+        )
+    edges = tables.edges_of_arrow(opened)
+    assert isinstance(edges, Edges)
+    return edges
+
+
+def read_features(opened: Opened, variable: str | None = None) -> Graph:
+    """Read the numbers of a file of feature vectors, with the names of its rows where it has them."""
+    if opened.format == "text":
+        return matrices.read_text(opened)
+    if opened.format in ARROW:
+        return Graph(*tables.numeric_columns(opened.source, opened.format))
+    data = read_contents(opened, variable)
+    if isinstance(data, Edges):
+        raise InputError(f"{opened.name} holds edges, not feature vectors; read it with kind='graph'")
+    return data
+
+
+def read_dense(opened: Opened, variable: str | None = None) -> Graph:
+    """Read a dense matrix."""
+    data = read_contents(opened, variable)
+    if isinstance(data, Edges):
+        raise InputError(f"{opened.name} holds edges, not a dense matrix")
+    return data

@@ -1,0 +1,146 @@
+"""What a file is, found once: its format, the layout of its table and the kind of its data."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+from softvec.core.errors import InputError, guess
+from softvec.read import lines
+from softvec.read.arrays import read_header
+from softvec.read.formats import find_format, square_names, text_kind
+from softvec.read.kinds import guess_kind, wide_kind
+from softvec.read.lines import Table
+from softvec.read.opened import ArrowTable, Opened, TextOptions, TextTable
+from softvec.read.roles import find_roles, timed_columns
+from softvec.read.streams import HEAD, Source, open_source, text_blocks
+
+ARROW = ("parquet", "arrow")
+_MATRIX_KINDS = ("features", "dense")  # columns are numbers, none has a role
+
+
+def detect(
+    where: Any, options: TextOptions | None = None, *, kind: str | None = None, format: str | None = None
+) -> Opened:
+    """Open a file and say what it is.
+
+    Parameters
+    ----------
+    where : path, "-" or binary file
+    options : TextOptions, optional
+        What the user says about a table.
+    kind, format : str, optional
+        What the user says about the data; else both are detected.
+
+    Examples
+    --------
+    >>> opened = detect(io.BytesIO(b"source,target,weight\\na,b,2\\nb,c,1\\n"))
+    >>> opened.format, opened.kind, opened.text.table.roles
+    ('text', 'graph', {'source': 0, 'target': 1, 'weight': 2})
+    """
+    options = options or TextOptions()
+    source = open_source(where)
+    format = find_format(source, format)
+    if format == "text":
+        return _detect_text(source, options, kind)
+    if format in ARROW:
+        return _detect_arrow(source, format, options, kind)
+    if kind is None:
+        kind = "features" if format == "npy" and not _is_square_npy(source) else "graph"
+    return Opened(source, format, kind, _for_kind(options, kind))
+
+
+def _for_kind(options: TextOptions, kind: str) -> TextOptions:
+    """Return the options with what follows from the kind of data."""
+    columns, weight = options.columns, options.weight
+    if kind in _MATRIX_KINDS:
+        columns = weight = None
+    elif kind == "temporal":
+        columns = timed_columns(columns)
+    return replace(
+        options, two_sided=kind == "bipartite", timed=kind == "temporal", columns=columns, weight=weight
+    )
+
+
+def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Opened:
+    if kind == "corpus":
+        return Opened(source, "text", kind, options)
+    chosen = options if kind is None else _for_kind(options, kind)
+    try:
+        sample, comment = _sample_lines(source, options)
+        table = _find_table(source, sample, comment, chosen)
+    except InputError:
+        prose = _sample_words(source, options) if kind is None else []
+        if not prose or lines.modal_fields(prose, 0)[0] <= 3:
+            raise  # too few words a line for a text: what is wrong with the table is the better message
+        return Opened(source, "text", text_kind(prose, None, source.suffix, source.name), options)
+    square = square_names(table, sample)
+    if kind is None:
+        kind = text_kind(sample, table, source.suffix, source.name, square)
+        chosen = _for_kind(options, kind)
+        if (chosen.columns, chosen.weight) != (options.columns, options.weight):
+            table = _find_table(source, sample, comment, chosen)
+    return Opened(source, "text", kind, chosen, TextTable(table, sample, square))
+
+
+def _sample_words(source: Source, options: TextOptions) -> list[bytes]:
+    """Return the first lines of a text; the last may be cut."""
+    blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, block=HEAD, detecting=True)
+    return lines.sample_lines(next(blocks, (b"", 1))[0], options.comments)
+
+
+def _sample_lines(source: Source, options: TextOptions) -> tuple[list[bytes], bytes | None]:
+    """Return the first data lines of a text, and a comment among them that looks like data."""
+    sample: list[bytes] = []
+    comment = None
+    blocks = text_blocks(source, encoding=options.encoding, block=HEAD, longest=4 << 20, detecting=True)
+    for block, _ in blocks:  # more than one only where long comments come first
+        comment = comment or (lines.marked_names(block, options.comments) if options.comments else None)
+        sample += lines.sample_lines(block, options.comments)
+        if len(sample) > 1:
+            break
+    return sample, comment
+
+
+def _find_table(source: Source, sample: list[bytes], comment: bytes | None, options: TextOptions) -> Table:
+    table = lines.find_table(
+        sample, delimiter=options.delimiter, header=options.header, comments=options.comments,
+        columns=options.columns, weight=options.weight, decimal=options.decimal, name=source.name,
+    )  # fmt: skip
+    if comment is None:
+        return table
+    shown = comment[:40].decode("utf-8", "replace")
+    text = f"lines such as {shown!r} are taken for comments; comment=None reads them"
+    return replace(table, guesses=(*table.guesses, text))
+
+
+def _detect_arrow(source: Source, format: str, options: TextOptions, kind: str | None) -> Opened:
+    from softvec.read.tables import table_head
+
+    names, described, shown, square = table_head(source, format)
+    layout = None
+    if kind is None:
+        layout = find_roles(described, options.columns, options.weight, source.name)
+        wide = wide_kind(layout) if options.columns is None else None
+        if wide is not None:
+            kind = "graph" if square else wide
+        else:
+            kind, remarks = guess_kind(layout, source.name)
+            for text in remarks:
+                guess(text)
+    chosen = _for_kind(options, kind)
+    if kind == "features":
+        return Opened(source, format, kind, chosen)
+    if layout is None or chosen.columns != options.columns:
+        layout = find_roles(described, chosen.columns, chosen.weight, source.name)
+    return Opened(source, format, kind, chosen, arrow=ArrowTable(names, layout, shown, square))
+
+
+def _is_square_npy(source: Source) -> bool:
+    """Whether an array is square, by its header alone."""
+    size = source.size if source.compression is None else 1 << 62  # checked when it is read
+    shape, _, dtype = read_header(io.BytesIO(source.start), size, source.name)
+    if len(shape) != 2 or dtype.kind not in "fiub":
+        raise InputError(f"{source.name} holds {dtype} of shape {shape}; expected a numeric matrix")
+    return shape[0] == shape[1]

@@ -1,0 +1,58 @@
+"""Several files that are one corpus: a folder, or a pattern such as ``texts/*.txt``."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from softvec.core.errors import InputError
+from softvec.read.streams import SUFFIXES
+
+_DATA = frozenset(
+    (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".mtx", ".npz", ".npy", ".mat", ".parquet",
+     ".arrow", ".feather", ".graphml", ".gml", ".h5ad", ".svec")
+)  # fmt: skip
+
+
+def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[Path] | None:
+    """Return the files of a folder, or those that a pattern matches, hidden ones left out, in order.
+
+    None where ``where`` is neither. Files of tables or matrices, met by a pattern,
+    are refused unless ``kind`` says that they are text.
+    """
+    if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
+        return None
+    path = Path(where)
+    if path.is_dir():
+        files = _visible(path.rglob(pattern), path)
+        if not files:
+            raise InputError(f"{where} holds no files that match {pattern!r}")
+        return files
+    text = os.fspath(where)
+    if not isinstance(text, str) or not glob.has_magic(text) or path.exists():
+        return None
+    files = _visible(map(Path, glob.glob(text, recursive=True)), Path())
+    if not files:
+        raise InputError(f"no file matches {text!r}")
+    tables = [file for file in files if _suffix(file) in _DATA]
+    if tables and kind is None:
+        raise InputError(
+            f"{text!r} matches {tables[0].name}, which is no text; files that match are read as a corpus, so "
+            "give one file, or kind='corpus'"
+        )
+    return files
+
+
+def _visible(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Return the files among the paths that are not hidden, nor in a hidden folder below ``folder``."""
+    below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
+    shown = (path for path, part in below if not any(name.startswith(".") for name in part.parts))
+    return sorted(path for path in shown if path.is_file())
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in SUFFIXES else suffix

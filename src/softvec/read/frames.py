@@ -1,0 +1,217 @@
+"""Frames and tables of other libraries: pandas, polars, Arrow, DuckDB, or a mapping of columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softvec.core.errors import GuessWarning, InputError, guess
+from softvec.core.untrusted import one_line
+from softvec.read.columns import add_table, describe
+from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.kinds import ends_are_named, row_names, wide_kind
+from softvec.read.objects import Graph
+from softvec.read.roles import Layout, find_roles, timed_columns
+
+_WIDE = 64  # columns of a wide frame that tell what it is
+
+
+def in_memory(data: Any) -> Any:
+    """Return a table that is lazy or streamed (polars' LazyFrame, DuckDB's relation, an Arrow stream) whole.
+
+    Anything else is returned as it is.
+    """
+    if type(data).__name__ == "LazyFrame" and hasattr(data, "collect"):
+        return data.collect()
+    known = any(hasattr(data, name) for name in ("iloc", "get_columns", "column_names", "dtype"))
+    if known or not hasattr(data, "__arrow_c_stream__"):
+        return data
+    import pyarrow as pa
+
+    try:
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    except pa.ArrowException as error:
+        raise InputError(f"{type(data).__name__} is not a table of columns: {one_line(error)}") from None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data is a pandas or polars frame, an Arrow table, or a mapping of columns."""
+    if isinstance(data, Graph):
+        return False
+    if isinstance(data, Mapping):
+        return bool(data) and all(hasattr(column, "__len__") for column in data.values())
+    return (hasattr(data, "columns") and hasattr(data, "dtypes")) or hasattr(data, "column_names")
+
+
+def frame_columns(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a frame by name, in order."""
+    if isinstance(frame, Mapping):
+        lengths = {name: len(column) for name, column in frame.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name!r}: {length:,}" for name, length in list(lengths.items())[:3])
+            raise InputError(
+                f"a mapping is read as a table, but its columns differ in length ({shown}); "
+                "a mapping of nodes to neighbours: networkx.Graph(mapping)"
+            )
+        return dict(frame)
+    if hasattr(frame, "column_names"):  # Arrow
+        return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
+    if hasattr(frame, "iloc"):  # pandas: names may repeat or be numbers; a named index is a column
+        levels = [frame.index.get_level_values(k) for k in range(frame.index.nlevels)]
+        named = len(levels) > 1 or frame.index.name is not None
+        left = {f"level_{k}" if level.name is None else level.name: level for k, level in enumerate(levels)}
+        columns = {name: frame.iloc[:, i] for i, name in enumerate(frame.columns)}
+        if len(columns) < len(frame.columns):
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise InputError(f"the frame has more than one column {twice!r}; rename them")
+        return {**(left if named else {}), **columns}
+    return {name: frame[name] for name in frame.columns}
+
+
+def frame_layout(frame: Any, columns: Any = None, weight: Any = None) -> Layout:
+    """Say what the columns of a frame are."""
+    described = [describe(name, column) for name, column in frame_columns(frame).items()]
+    return find_roles(described, columns, weight, "the frame")
+
+
+def wide_frame(frame: Any) -> str | None:
+    """Say whether a frame is a matrix, its rows items: "features", or "bipartite" for counts; else None."""
+    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
+        frame = frame.iloc[:, :_WIDE]
+    described = [describe(name, column) for name, column in frame_columns(frame).items()]
+    if len(described) < 2:
+        return None
+    try:
+        layout = find_roles(described, None, None, "the frame")
+    except InputError:
+        layout = Layout(described, {})
+    kind = wide_kind(layout)
+    own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
+    if kind is None and _text_index(frame) and len(own) > 1 and all(column.numeric for column in own):
+        whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
+        kind = None if ends_are_named(layout) else "bipartite" if whole else "features"
+    return kind
+
+
+def _all_numbers(frame: Any) -> bool:
+    return all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes)
+
+
+def _text_index(frame: Any) -> bool:
+    index = getattr(frame, "index", None)
+    return (
+        index is not None
+        and hasattr(frame, "iloc")
+        and not hasattr(index, "start")
+        and (getattr(index, "nlevels", 1) > 1 or isinstance(index[0] if len(index) else None, str))
+    )
+
+
+def matrix_of_frame(frame: Any) -> Graph:
+    """Return the numbers of a wide frame; its rows are named by its index, or by a first column of text."""
+    if hasattr(frame, "iloc") and all(hasattr(dtype, "sparse") or hasattr(dtype, "fill_value")
+                                      for dtype in frame.dtypes):  # fmt: skip
+        numbers: Any = sparse.csr_array(frame.sparse.to_coo())
+        return Graph(numbers, _index_names(frame), None, list(frame.columns))
+    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
+        return Graph(frame.to_numpy(), _index_names(frame), None, list(frame.columns))
+    table = frame_columns(frame)
+    if hasattr(frame, "iloc"):  # without the index
+        own = set(frame.columns)
+        table = {name: column for name, column in table.items() if name in own}
+    described = [describe(name, column) for name, column in table.items()]
+    names, named = _index_names(frame), None
+    if names is None:
+        named = row_names(Layout(described, {}))
+        names = None if named is None else list(described_values(list(table.values())[named]))
+    body = [at for at, column in enumerate(described) if at != named and not column.empty]
+    text = [at for at in body if not described[at].numeric]
+    if len(text) == len(body):
+        raise InputError("the frame has no columns of numbers")
+    if text:
+        shown = ", ".join(str(described[at].name) for at in text[:4])
+        guess(f"columns that hold no numbers are not used: {shown}")
+    kept = [at for at in body if at not in text]
+    values = list(table.values())
+    matrix = np.stack([np.asarray(values[at], dtype=float) for at in kept], axis=1)
+    if all(described[at].whole for at in kept) and np.isfinite(matrix).all():
+        matrix = matrix.astype(np.int64) if (matrix == matrix.round()).all() else matrix
+    return Graph(matrix, names, None, [described[at].name for at in kept])
+
+
+def described_values(column: Any) -> list[Any]:
+    """Return a column of any frame as a list."""
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+
+
+def _index_names(frame: Any) -> list[Any] | None:
+    """Return the index of a pandas frame, unless pandas made it."""
+    if not hasattr(frame, "iloc") or type(frame.index).__name__ == "RangeIndex":
+        return None
+    return list(frame.index)
+
+
+def square_frame(frame: Any) -> Graph | None:
+    """Return a frame that is a square table of numbers as a matrix, or None."""
+    if isinstance(frame, Mapping) or hasattr(frame, "column_names"):
+        return None
+    names = list(frame.columns)
+    rows = len(frame)
+    if hasattr(frame, "index"):
+        if rows != len(names) or not _all_numbers(frame):
+            return None
+        if list(frame.index) == names:
+            return Graph(frame.to_numpy(), names)
+        return _symmetric(frame.to_numpy(), names)
+    numbers = [bool(dtype.is_numeric()) for dtype in frame.dtypes]
+    if rows == len(names) and all(numbers):
+        return _symmetric(frame.to_numpy(), names)
+    titled = rows == len(names) - 1 and not numbers[0] and all(numbers[1:])
+    if titled and frame[names[0]].to_list() == names[1:]:  # the first column repeats the header
+        return Graph(frame[:, 1:].to_numpy(), names[1:])
+    return None
+
+
+def square_kind(frame: Any) -> bool:
+    """Whether a frame is a square table of numbers; says nothing about it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuessWarning)
+        return square_frame(frame) is not None
+
+
+def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
+    """Return a square matrix whose rows have no names of their own, if it is symmetric."""
+    if len(names) < 4 or not np.array_equal(matrix, matrix.T):
+        return None
+    guess("the frame is square and symmetric, and is read as a graph named by its columns; kind= to override")
+    return Graph(matrix, names)
+
+
+def edges_of_frame(
+    frame: Any, *, columns: Any = None, weight: Any = None, two_sided: bool = False, negative: str = "error",
+    timed: bool = False, told: bool = False,
+) -> Edges:  # fmt: skip
+    """Return the edges in a frame, its columns found by name or position."""
+    table = frame_columns(frame)
+    header = list(table)
+    columns = timed_columns(columns) if timed else columns
+    layout = frame_layout(frame, columns, weight)
+    if timed and "time" not in layout.roles:
+        if len(header) < 3 or columns is not None:
+            raise InputError(f"the frame has no time column among {header}; name it with columns=")
+        layout = Layout(layout.columns, dict(zip(("time", "source", "target", "weight"), range(len(header)))))
+    if not timed:
+        layout.roles.pop("time", None)
+    for text in layout.guesses:
+        if not told or "weighted=False" not in text:
+            guess(f"the frame: {text}")
+    builder = EdgeBuilder(two_sided, negative)
+    values = list(table.values())
+    add_table(builder, {role: values[at] for role, at in layout.roles.items()}, where="the frame")
+    edges = builder.finish()
+    return replace(edges, notes=(layout.summary, *edges.notes))

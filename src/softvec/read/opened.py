@@ -1,0 +1,109 @@
+"""An opened source: its bytes, and what was detected about them. Readers ask it, not the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from softvec.core.checks import choice
+from softvec.core.errors import InputError
+from softvec.read.lines import COMMENTS, Table
+from softvec.read.roles import Layout
+from softvec.read.streams import Source
+
+IDS = ("auto", "integer", "string")
+
+
+def check_weighted(weighted: Any) -> None:
+    """Refuse a name where True or False is expected."""
+    if weighted not in (None, True, False):
+        raise InputError.of(
+            "weighted", weighted, "True or False", f"to name the weights, weight={weighted!r}"
+        )
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What the user says about a table; None where it is to be detected."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comments: bytes = COMMENTS
+    columns: Any = None
+    encoding: str | None = None
+    ids: str = "auto"
+    weighted: bool | None = None
+    weight: Any = None
+    decimal: str | None = None
+    negative: str = "error"
+    n_jobs: int | None = None
+    two_sided: bool = False  # rows and columns are different items: follows from the kind
+    timed: bool = False  # edges have times: follows from the kind
+
+    def __post_init__(self) -> None:
+        choice("ids", self.ids, IDS)
+        check_weighted(self.weighted)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> TextOptions:
+        """Take from a user's options those about the table."""
+        given = {name: options[name] for name in TEXT_OPTIONS if name in options}
+        if "comment" in given:
+            comment = given.pop("comment")
+            given["comments"] = b"" if comment is None else str(comment).encode()
+        return cls(**given)
+
+
+TEXT_OPTIONS = tuple(f.name for f in fields(TextOptions) if f.name not in ("two_sided", "timed", "comments"))
+TEXT_OPTIONS += ("comment",)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """The layout of a text table, and the lines it was detected from."""
+
+    table: Table
+    lines: Sequence[bytes]
+    square: bool | None  # a square matrix of numbers: True with names around it, False without; else None
+
+
+@dataclass(frozen=True)
+class ArrowTable:
+    """The layout of a parquet, Arrow or Feather file."""
+
+    names: Sequence[str]
+    layout: Layout  # of the columns shown
+    shown: Sequence[int]  # positions of these columns; the others are an index that pandas stored
+    square: bool  # a square matrix of numbers
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source with its format, its kind of data, its layout and the user's options, each found once.
+
+    Attributes
+    ----------
+    source : Source
+    format : str
+        One of ``softvec.read.formats.FORMATS``.
+    kind : str
+        A kind of data, such as ``"graph"``.
+    options : TextOptions
+    text : TextTable or None
+        Of a table in text.
+    arrow : ArrowTable or None
+        Of a parquet, Arrow or Feather file.
+    """
+
+    source: Source
+    format: str
+    kind: str
+    options: TextOptions = field(default_factory=TextOptions)
+    text: TextTable | None = None
+    arrow: ArrowTable | None = None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.source.name

@@ -1,0 +1,155 @@
+"""What a file is gets detected once: how often it is opened, and what the opened source says."""
+
+import gzip
+import io
+import os
+import sys
+import threading
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import softvec
+from softvec.affinity import read
+from softvec.cli import run
+from softvec.core.errors import InputError
+from softvec.read import edgelist
+from softvec.read.columns import add_table
+from softvec.read.detect import detect
+from softvec.read.edges import EdgeBuilder
+from softvec.read.opened import TextOptions
+from softvec.read.streams import text_blocks
+
+rng = np.random.default_rng(3)
+OPENED: dict[str, int] = {}
+
+
+def _count(event, arguments):
+    if event == "open" and isinstance(arguments[0], str | os.PathLike):
+        name = os.path.basename(arguments[0])
+        if name in OPENED:
+            OPENED[name] += 1
+
+
+@pytest.fixture(scope="module")
+def counting():
+    sys.addaudithook(_count)  # cannot be taken away; it only looks at names in OPENED
+    yield
+    OPENED.clear()
+
+
+def opens(path, action):
+    OPENED.clear()
+    OPENED[path.name] = 0
+    action()
+    return OPENED[path.name]
+
+
+def lines(n, form="{} {}\n"):
+    return "".join(form.format(*pair) for pair in rng.integers(0, 500, (n, 2))).encode()
+
+
+def table(path, **columns):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    write = parquet.write_table if path.suffix == ".parquet" else feather.write_feather
+    write(pa.table(columns), path)
+
+
+@pytest.mark.parametrize("n", [100, 20_000])  # within the bytes looked at, and beyond them
+@pytest.mark.parametrize("name", ["edges.txt", "edges.txt.gz"])
+def test_an_edge_list_is_opened_once_to_detect_and_once_to_read(name, n, tmp_path, counting):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(lines(n)) if name.endswith("gz") else lines(n))
+    assert opens(path, lambda: read(path)) == 2
+    command = ["embed", str(path), "-d", "2", "-o", str(tmp_path / "v.svec"), "--epochs", "1"]
+    assert opens(path, lambda: run(command)) == 2
+
+
+def test_other_formats_are_opened_as_often(tmp_path, counting):
+    square = rng.integers(0, 2, (9, 9))
+    np.save(tmp_path / "features.npy", rng.standard_normal((30, 4)))
+    np.save(tmp_path / "graph.npy", square | square.T)
+    np.savetxt(tmp_path / "square.txt", square | square.T, "%d")
+    np.savetxt(tmp_path / "features.csv", rng.standard_normal((30, 6)), delimiter=",")
+    ends = {name: rng.integers(0, 50, 300) for name in ("source", "target")}
+    table(tmp_path / "edges.parquet", **ends)
+    table(tmp_path / "edges.feather", **ends, weight=rng.random(300))
+    table(tmp_path / "square.parquet", **{f"g{i}": column for i, column in enumerate(square | square.T)})
+    (tmp_path / "text.txt").write_text("the cat sat on the mat today\na dog\n" * 50)
+    for path in sorted(tmp_path.iterdir()):
+        # Arrow keeps what a file holds at its end, so a look at the first bytes is one more
+        times = 3 if path.suffix in (".parquet", ".feather") else 2
+        with pytest.warns() if path.name == "square.txt" else nullcontext():
+            assert opens(path, lambda path=path: read(path)) == times, path.name
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "kind"),
+    [
+        (b"1 2\n2 3\n", "text", "graph"),
+        (b"userId,movieId,rating\n1,7,4\n2,7,5\n", "text", "bipartite"),
+        (b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", "mtx", "graph"),
+        (b"once upon a time there was a king\nhe had a daughter\n", "text", "corpus"),
+    ],
+)
+def test_format_and_kind(text, format, kind):
+    opened = detect(io.BytesIO(text))
+    assert (opened.format, opened.kind) == (format, kind)
+    assert opened.options.two_sided == (kind == "bipartite")
+
+
+def test_options_about_the_table_are_kept_and_checked():
+    opened = detect(io.BytesIO(b"5 a b\n6 b c\n"), TextOptions(columns=(0, 1, 2)), kind="temporal")
+    assert opened.text.table.roles == {"time": 0, "source": 1, "target": 2}
+    with pytest.raises(InputError, match="ids is 'int'; expected one of auto, integer, string"):
+        TextOptions(ids="int")
+
+
+def test_a_late_name_that_is_no_integer_does_not_read_the_file_again(tmp_path, counting, monkeypatch):
+    text = b"".join(b"%d %d\n" % tuple(pair) for pair in rng.integers(-500, 500, (20_000, 2)))
+    path, strings = tmp_path / "late.txt", tmp_path / "strings.txt"
+    path.write_bytes(text + b"x 1\n" + text[:50_000].rsplit(b"\n", 1)[0] + b"\n")
+    strings.write_bytes(path.read_bytes())
+    monkeypatch.setattr(
+        edgelist, "text_blocks", lambda source, **options: text_blocks(source, **options | {"block": 1 << 14})
+    )
+    monkeypatch.setattr("softvec.kernels.SMALL", 0)
+    got = []
+    assert opens(path, lambda: got.append(read(path))) == 2
+    want = read(strings, ids="string")
+    assert got[0].rows.to_list() == want.rows.to_list()
+    assert (got[0].counts != want.counts).nnz == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = lines(3000)
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+    writer.start()
+    got = read(pipe)
+    writer.join()
+    assert got.summary == read(io.BytesIO(text)).summary
+
+
+def test_a_pipe_of_compressed_data(tmp_path):
+    text = gzip.compress(b"a b\nb c\n")
+    assert softvec.affinity.read(io.BytesIO(text)).rows.to_list() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_integers_become_text_when_a_name_is_none(two_sided):
+    blocks = [([7, -2], [2**62, 7]), (["x", "7"], ["-2", "007"]), ([7], [0])]
+    builder = EdgeBuilder(two_sided)
+    for source, target in blocks:
+        add_table(builder, {"source": source, "target": target})
+    edges = builder.finish()
+    columns = [[str(name) for block in blocks for name in block[side]] for side in (0, 1)]
+    codes = edges.pairs()
+    assert [edges.rows[code] for code in codes[:, 0]] == columns[0]
+    assert [edges.columns[code] for code in codes[:, 1]] == columns[1]
+    assert edges.rows.to_list()[:2] == ["7", "-2" if two_sided else str(2**62)]
