@@ -59,7 +59,8 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
     log_size -= log_size.mean()
     agreement = _agreement(X, A)
-    x, pulled = X[rows].astype(np.float64), np.asarray(P @ X)
+    near = np.unique(P.indices)  # SciPy would copy all of X to double precision
+    x, pulled = X[rows].astype(np.float64), np.asarray(P[:, near] @ X[near])
     products = [(x, X[items]), (x * agreement, X[items])]
     features = np.stack(
         [
