@@ -118,7 +118,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths(), stacklevel=5)
+        X, fits = views.fit_views(A, settings, seed, self._lengths())
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
@@ -185,6 +185,8 @@ class Job:
         }
         if self.shrinkage and affinity.counts is not None:
             data["mean_neighbours"] = mean_neighbours(affinity.counts)
+        if self.view == "fused" and affinity.counts is not None and affinity.counts.dtype != bool:
+            data["mean_weight"] = float(affinity.counts.data.mean(dtype=np.float64))
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -214,10 +216,19 @@ def _choose_view(affinity: Affinity, n_components: int, old: Embedding | None, f
         reason = f"it has settings of its own; leave out {', '.join(given) or 'init'}"
     elif n_components < 8:
         reason = "it needs at least 8 dimensions"
+    elif not _even_weights(affinity.counts):
+        reason = "its weights differ by too many orders of magnitude"
     if view == "fused" and reason:
         raise InputError(f"view='fused' cannot be used here: {reason}")
     dense = not reason and mean_neighbours(affinity.counts) >= DENSE  # type: ignore[arg-type]
     return "fused" if view == "fused" or (view == "auto" and dense) else "walk"
+
+
+def _even_weights(counts: Any) -> bool:
+    """Whether products of two weights stay within single precision."""
+    if counts.dtype == bool or not counts.nnz:
+        return True
+    return float(counts.data.min()) > 1e-15 * float(counts.data.max())
 
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
