@@ -251,3 +251,8 @@ class TestChecks:
         text = report.summary({"graphs": {"ppi": {"nodes": 3890}}, **results(*rows)})
         expected = "50.0, 1 s | **54.0, 2 s (ProNE)** | 49.0, 20 s (PecanPy) |"
         assert text.splitlines()[-1] == f"| ppi, 3,890 nodes | {expected}"
+
+    def test_the_table_of_the_readme_is_that_of_the_results(self):
+        text = report.summary(json.loads((common.RESULTS / "peers.json").read_text()))
+        assert text in (ROOT / "README.md").read_text()
+        assert len([line for line in text.splitlines() if " nodes |" in line]) <= 8
