@@ -15,7 +15,7 @@ CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 
 
 class NameOnly:
-    """Stands for no value in an :class:`Option` that is only named; a class, so that errors can be pickled."""
+    """Stands for no value in an :class:`Option` that is only named; a class, so that errors pickle."""
 
 
 @dataclass(frozen=True)
