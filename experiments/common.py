@@ -125,13 +125,6 @@ def median_times(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {key: float(np.median([row[key] for row in rows])) for key in ("seconds", "cpu_seconds")}
 
 
-def use_data() -> None:
-    """Point SOFTVEC_DATA to `../shared/data` beside the repository where nothing else is set."""
-    beside = ROOT.parent.parent / "shared" / "data"
-    if "SOFTVEC_DATA" not in os.environ and beside.is_dir():
-        os.environ["SOFTVEC_DATA"] = str(beside)
-
-
 def table(header: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -183,7 +176,6 @@ def main(
         "--output", type=Path, help="directory for results and figure (default: the experiment's)"
     )
     options = parser.parse_args(arguments)
-    use_data()
     size = "quick" if options.quick else "full"
     home = options.output or ROOT / name
     path = home / "results" / f"{size}.json"

@@ -204,10 +204,8 @@ def test_als_separates_two_groups():
 def test_small_run(name, tmp_path):
     import importlib
 
-    from experiments.common import use_data
     from softvec import datasets
 
-    use_data()
     needed = {
         "communities": ["karate"], "contacts": ["sfhh"], "exact": [], "genes": ["genes"],
         "extensions": ["genes", "football", "sfhh", "primaryschool"], "two_sided": ["novels"],

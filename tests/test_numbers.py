@@ -101,3 +101,11 @@ def test_start_of_any_length(scale):
     start = np.random.default_rng(0).normal(size=(50, 4))
     near, far = (EDRep(4, init=s * start, n_epochs=3).fit_transform(graph()) for s in (1.0, scale))
     assert np.allclose(near, far, atol=1e-3)
+
+
+def test_half_precision_matrices_are_read():
+    A = np.kron(np.eye(2), np.ones((4, 4))).astype(np.float16)
+    emb = softvec.embed(A, 2, kind="graph", random_state=0)
+    np.testing.assert_array_equal(
+        emb.vectors, softvec.embed(A.astype(float), 2, kind="graph", random_state=0).vectors
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.common import ROOT
+from softvec import datasets
 
 #: Real graphs, smallest first.
 REAL = (
@@ -58,15 +57,11 @@ class Graph:
 
 
 def data_home() -> Path:
-    """Return the directory of the data sets: `SOFTVEC_DATA`, or `../shared/data` beside the project."""
-    named = os.environ.get("SOFTVEC_DATA")
-    places = [Path(named)] if named else [ROOT.parent / "shared" / "data"]
-    for place in places:
-        if (place / "graphs").is_dir():
-            return place / "graphs"
-    raise FileNotFoundError(
-        f"no directory 'graphs' under {places[0]}; set SOFTVEC_DATA to where the data sets are"
-    )
+    """Return the directory of the graphs, below that of the data sets."""
+    place = datasets.data_dir() / "graphs"
+    if not place.is_dir():
+        raise FileNotFoundError(f"no directory {place}; set SOFTVEC_DATA to where the data sets are")
+    return place
 
 
 def load(name: str) -> Graph:

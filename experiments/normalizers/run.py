@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, Results, config_of, use_data
+from experiments.common import ROOT, Results, config_of
 from experiments.normalizers import figure, measure, speed, tables
 
 HOME = ROOT / "normalizers"
@@ -51,7 +51,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--redo-part", action="append", default=[], metavar="PART", help="forget a part")
     parser.add_argument("--file", action="append", default=[], help="measure these vectors instead")
     options = parser.parse_args(arguments)
-    use_data()
     config = config_of("normalizers", options.quick)
     size = "quick" if options.quick else "full"
     if options.file:

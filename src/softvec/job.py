@@ -119,7 +119,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths(), stacklevel=5)
+        X, fits = views.fit_views(A, settings, seed, self._lengths())
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
@@ -187,6 +187,8 @@ class Job:
         }
         if self.shrinkage and affinity.counts is not None:
             data["mean_neighbours"] = mean_neighbours(affinity.counts)
+        if self.view == "fused" and affinity.counts is not None and affinity.counts.dtype != bool:
+            data["mean_weight"] = float(affinity.counts.data.mean(dtype=np.float64))
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -218,13 +220,24 @@ def _choose_view(
         reason = f"fused views have settings of their own; leave out {', '.join(given) or 'init'}"
     elif n_components < 8:
         reason = "fused views need at least 8 dimensions"
+    elif not _even_weights(affinity.counts):
+        reason = "fused views multiply weights, and these differ by too many orders of magnitude"
     if view == "fused" and reason:
         raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
-    if view != "auto" or reason:
-        return ("fused" if view == "fused" else "walk"), reason or "asked for"
+    if view != "auto":
+        return view, "asked for"
+    if reason:
+        return "walk", reason
     mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
     bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
     return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"
+
+
+def _even_weights(counts: Any) -> bool:
+    """Whether products of two weights stay within single precision."""
+    if counts.dtype == bool or not counts.nnz:
+        return True
+    return float(counts.data.min()) > 1e-15 * float(counts.data.max())
 
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:

@@ -222,7 +222,7 @@ def canonical(matrix: Any) -> sparse.csr_array:
             raise InputError(
                 f"expected a numeric matrix of two dimensions, not {dense.dtype} of shape {dense.shape}"
             )
-        matrix = sparse.csr_array(dense)
+        matrix = sparse.csr_array(dense.astype(np.float32) if dense.dtype == np.float16 else dense)
     if matrix.dtype.kind not in "fiub":
         raise InputError(f"a matrix of dtype {matrix.dtype} is not numeric; convert it to float")
     csr = sparse.csr_array(checked_csr(matrix))

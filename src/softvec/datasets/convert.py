@@ -47,7 +47,7 @@ def member(data: bytes, ending: str) -> bytes:
                 for entry in archive.infolist()
                 if entry.filename.endswith(ending) and not _hidden(entry.filename)
             ]
-            _one(found, ending)
+            _check_single(found, ending)
             if found[0].file_size > LARGEST:
                 raise InputError(f"{found[0].filename} unpacks to {found[0].file_size >> 20} MiB; refused")
             with archive.open(found[0]) as stream:
@@ -59,7 +59,7 @@ def member(data: bytes, ending: str) -> bytes:
                 for entry in tar
                 if entry.isfile() and entry.name.endswith(ending) and not _hidden(entry.name)
             ]
-            _one(files, ending)
+            _check_single(files, ending)
             if files[0].size > LARGEST:
                 raise InputError(f"{files[0].name} unpacks to {files[0].size >> 20} MiB; refused")
             stream_or_none = tar.extractfile(files[0])
@@ -73,7 +73,7 @@ def _hidden(name: str) -> bool:
     return name.startswith("__MACOSX") or name.rsplit("/", 1)[-1].startswith(".")
 
 
-def _one(found: list[Any], ending: str) -> None:
+def _check_single(found: list[Any], ending: str) -> None:
     if len(found) != 1:
         raise InputError(f"the archive has {len(found)} files that end in {ending}; one is expected")
 

@@ -62,7 +62,9 @@ def add(
     if model.linear is None:
         X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
     else:
-        tail = degree_coordinates(np.asarray(new.edges.sum(axis=1)).reshape(-1), emb.sizes)
+        unit = recorded(emb, "data").get("mean_weight", 1.0)
+        degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
+        tail = degree_coordinates(degree, np.asarray(emb.sizes) / unit)
         X[:, -tail.shape[1] :] = tail
     return _extended(emb, new, X)
 

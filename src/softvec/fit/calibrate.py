@@ -54,12 +54,12 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     items = np.arange(n) if n <= _ITEMS else np.sort(rng.choice(n, _ITEMS, replace=False))
     count = min(len(filled), _ROWS, max(20, _SCORES // len(items)))
     rows = np.sort(rng.choice(filled, count, replace=False))
-    P = sparse.csr_array(A[rows], dtype=np.float64)
-    P = sparse.csr_array(sparse.diags_array(1 / P.sum(axis=1)) @ P)
+    P = _walk(A, rows)
     log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
     log_size -= log_size.mean()
     agreement = _agreement(X, A)
-    x, pulled = X[rows].astype(np.float64), np.asarray(P @ X)
+    near = np.unique(P.indices)  # SciPy would copy all of X to double precision
+    x, pulled = X[rows].astype(np.float64), np.asarray(P[:, near] @ X[near])
     products = [(x, X[items]), (x * agreement, X[items])]
     features = np.stack(
         [
@@ -77,12 +77,20 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     return Calibration(weights, float(best[2]), losses[0], losses[1], count)
 
 
+def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
+    """Return rows of A divided by their sums, in double precision; none of them is empty."""
+    part = sparse.csr_array(A[rows], dtype=np.float64)
+    scale = 1 / np.maximum.reduceat(part.data, part.indptr[:-1])  # first: sums of huge weights overflow
+    part.data *= np.repeat(scale, np.diff(part.indptr))
+    part.data /= np.repeat(np.add.reduceat(part.data, part.indptr[:-1]), np.diff(part.indptr))
+    return part
+
+
 def _agreement(X: Array, A: sparse.csr_array) -> Array:
     """Return, for each coordinate, its correlation over edges divided by its variance, (d,)."""
     rows = np.flatnonzero(np.diff(A.indptr))
     rows = rows[:: max(1, len(rows) // _AGREEMENT_ROWS)]
-    part = sparse.csr_array(A[rows], dtype=np.float32)
-    means = (part @ X) / part.sum(axis=1)[:, None]
+    means = _walk(A, rows).astype(np.float32) @ X
     center = X.mean(axis=0, dtype=np.float64)
     x, y = X[rows] - center, means - center
     variance = np.maximum(np.mean(x * x, axis=0), 1e-12)

@@ -202,7 +202,7 @@ class Engine:
         d = X.shape[1]
         mu, omega = mom.mu.astype(X.dtype), mom.omega.astype(X.dtype)
 
-        def signed_sums(lo: int, hi: int) -> Sums:
+        def pulled_sums(lo: int, hi: int) -> Sums:
             x, terms = X[lo:hi], []
             for rho, sign in ((self.rho, 1.0), (self.rho_n, -1.0)):
                 if rho is None:
@@ -232,7 +232,7 @@ class Engine:
                     second[c] += part.second[0]
             return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
 
-        return self.runtime.workers.fold(signed_sums, row_blocks(len(X), self.block), add_sums)
+        return self.runtime.workers.fold(pulled_sums, row_blocks(len(X), self.block), add_sums)
 
     def products(self, x: Array, omega: Array) -> Array:
         """Return ``x @ omega[c]`` for every class, in this thread's scratch."""

@@ -101,7 +101,7 @@ class View:
 # two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
 # node stands beside.
 FUSED = (
-    View("walk", steps=3, n_epochs=14),
-    View("hubs", two_steps=True, damping=0.5, n_epochs=6, init="power"),
-    View("pairs", two_steps=True, beta=12.0, n_epochs=10),
+    View("walk", steps=2, n_epochs=16),
+    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power"),
+    View("pairs", two_steps=True, beta=12.0, n_epochs=8, init="power"),
 )

@@ -87,6 +87,7 @@ def fit(
     dissimilarity: Any = None,
     item_weight: Any = None,
     warm: bool = False,
+    diagnosed: bool = True,
     stacklevel: int = 2,
 ) -> Fit:
     """Learn the vectors of P, which is `prepared`.
@@ -101,6 +102,8 @@ def fit(
         Base measure of the softmax.
     warm : bool
         Whether ``settings.init`` holds fitted vectors, whose classes can be found before the first epoch.
+    diagnosed : bool
+        Whether the result is measured with the exact softmax on a few rows, where that is cheap.
     stacklevel : int
         Which caller a warning points at; 2 is the one of this function.
     """
@@ -132,7 +135,7 @@ def fit(
             saved.save(state, seed)
         result = Fit(problem, state, seed)
         rows = _rows_to_check(problem, state)
-        if problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
+        if diagnosed and problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
             result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
 

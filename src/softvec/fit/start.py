@@ -27,13 +27,13 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
     X = np.empty((n, d), dtype)
     quantiles = _quantiles(np.dtype(dtype))
 
-    def fill(lo: int, hi: int) -> None:
+    def fill_block(lo: int, hi: int) -> None:
         bits, size = np.random.SFC64([seed, stream, lo]), (hi - lo) * d
         places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[:size]
         np.take(quantiles, places.reshape(hi - lo, d), out=X[lo:hi], mode="wrap")
         _unit(X[lo:hi], np.random.Generator(bits))
 
-    pool.map(fill, row_blocks(n, _BLOCK))
+    pool.map(fill_block, row_blocks(n, _BLOCK))
     return X
 
 

@@ -23,12 +23,21 @@ from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 Array = NDArray[Any]
 _BLOCK = 4096
 _DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
+_ALONE = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
 def n_epochs() -> int:
     """Return the epochs of all views together."""
     return sum(view.n_epochs for view in FUSED)
+
+
+def _of_mean_weight_one(A: sparse.csr_array) -> sparse.csr_array:
+    """Return weights divided by their mean, so that their scale does not matter."""
+    if A.dtype == bool or not A.nnz:
+        return A
+    values = A.data / A.data.mean(dtype=np.float64)
+    return sparse.csr_array((values.astype(np.float32), A.indices, A.indptr), shape=A.shape)
 
 
 def view_operator(A: sparse.csr_array, view: View) -> Operator:
@@ -41,9 +50,7 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
     return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
 
 
-def fit_views(
-    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, stacklevel: int = 2
-) -> tuple[Array, list[Fit]]:
+def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array) -> tuple[Array, list[Fit]]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -62,6 +69,7 @@ def fit_views(
     fits : list of Fit
         Without their vectors.
     """
+    A = _of_mean_weight_one(A)
     parts, fits, before = [], [], 0
     for number, view in enumerate(FUSED):
         chosen = replace(
@@ -72,7 +80,7 @@ def fit_views(
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, stacklevel=stacklevel + 1)
+        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False)
         half = result.state.X.astype(np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
@@ -84,6 +92,8 @@ def fit_views(
         X = np.empty((A.shape[0], settings.n_components), np.float32)
         _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
         X[:, d:] = tail
+    alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
+    X[alone] = _ALONE * parts[0][alone]
     return X, fits
 
 

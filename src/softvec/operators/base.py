@@ -40,10 +40,10 @@ class Runtime:
         """Compute all rows of a planned product into ``out``."""
         none = add[:0]
 
-        def multiply(lo: int, hi: int) -> None:
+        def fill_block(lo: int, hi: int) -> None:
             rows(lo, hi, out[lo:hi], add[lo:hi] if len(add) else none)
 
-        self.workers.map(multiply, row_blocks(len(out), self.block))
+        self.workers.map(fill_block, row_blocks(len(out), self.block))
 
 
 class Operator(ABC):
