@@ -224,8 +224,10 @@ def _choose_view(
         reason = "fused views need weights that differ by fewer orders of magnitude"
     if view == "fused" and reason:
         raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
-    if view != "auto" or reason:
-        return ("fused" if view == "fused" else "walk"), reason or "asked for"
+    if view != "auto":
+        return view, "asked for"
+    if reason:
+        return "walk", reason
     mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
     bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
     return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"

@@ -98,7 +98,7 @@ def embed(
     output_format: Annotated[
         str | None, typer.Option("--format", help="Format of the output (default: by its extension).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Start even if memory looks too small.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="No refusal where memory looks too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
     **fit: Any,

@@ -29,7 +29,7 @@ def neighbors(
     ] = None,
     plus: Annotated[bool, typer.Option("--sum", help="One search for the sum of all names.")] = False,
     context: Annotated[
-        bool, typer.Option("--context", help="Search the second side: items for a user.")
+        bool, typer.Option("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
     format: VectorFormat = None,
     quiet: Quiet = False,

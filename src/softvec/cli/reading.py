@@ -17,7 +17,7 @@ Kind = Annotated[
         "--kind",
         "-k",
         rich_help_panel=PANEL,
-        help="graph, pairs, bipartite, temporal, corpus, features or dense (default: detected).",
+        help="Data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
     ),
 ]
 Names = Annotated[
@@ -82,7 +82,7 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         rich_help_panel=PANEL,
-        help="text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected).",
+        help="Format: text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected).",
     ),
 ]
 Window = Annotated[

@@ -90,6 +90,10 @@ class Layout:
     guesses: list[Message] = field(default_factory=list)
     index: int | None = None  # a column that only counts rows
 
+    def guess(self, *parts: str | Option) -> None:
+        """Add to what was guessed."""
+        self.guesses.append(Message(*parts))
+
     @property
     def header(self) -> list[Any] | None:
         """Column names, if there are any."""
@@ -254,23 +258,16 @@ def _set_index_apart(layout: Layout) -> None:
         if not known and len(texts) < 2 and not _alike(layout, others):
             return  # edges from 0, 1, 2, ...: the others are no pair of ends
         if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
-            layout.guesses.append(
-                Message(
-                    f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers "
-                    "occur in others; if it only numbers the rows, name the ends of edges with ",
-                    Option("columns", ...),
-                )
+            layout.guess(
+                f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers "
+                "occur in others; if it only numbers the rows, name the ends of edges with ",
+                Option("columns", ...),
             )
             return
         layout.index = at
         if not known and len(texts) < 2:
-            layout.guesses.append(
-                Message(
-                    f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; if it names items, say "
-                    "so with ",
-                    Option("columns", ...),
-                )
-            )
+            text = f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; "
+            layout.guess(text, "if it names items, say so with ", Option("columns", ...))
         return
 
 
@@ -308,13 +305,8 @@ def _ends(layout: Layout, where: str) -> None:
     rest = [at for at in texts if at not in layout.roles.values()]
     if rest:
         ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-        layout.guesses.append(
-            Message(
-                f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; "
-                "name them with ",
-                Option("columns", ...),
-            )
-        )
+        text = f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; "
+        layout.guess(text, "name them with ", Option("columns", ...))
 
 
 def _weight(layout: Layout) -> None:
@@ -325,13 +317,8 @@ def _weight(layout: Layout) -> None:
     if header is None and len(columns) > 3 and numbers and numbers[0] == 2:
         numbers = [2]  # KONECT's order: source, target, weight, time
         if "time" not in layout.roles:
-            layout.guesses.append(
-                Message(
-                    f"column 2 of {len(columns)} is taken for the weight; ",
-                    Option("weighted", False),
-                    " if it is not",
-                )
-            )
+            text = f"column 2 of {len(columns)} is taken for the weight; "
+            layout.guess(text, Option("weighted", False), " if it is not")
         layout.roles["weight"] = 2
     elif len(numbers) == 1 and len(free) == 1:
         at = layout.roles["weight"] = numbers[0]
@@ -339,28 +326,20 @@ def _weight(layout: Layout) -> None:
             _judge_weight(layout, at)
     elif numbers and header is not None:
         shown = ", ".join(layout.show(at) for at in numbers[:4])
-        layout.guesses.append(
-            Message(
-                f"no weights are used, though there are numbers in {shown}; name one with ",
-                Option("weight", ...),
-            )
-        )
+        text = f"no weights are used, though there are numbers in {shown}; name one with "
+        layout.guess(text, Option("weight", ...))
 
 
 def _judge_weight(layout: Layout, at: int) -> None:
     word, shown = word_of(layout.columns[at].name), layout.show(at)
     if word in _SMALL_IS_CLOSE:
-        layout.guesses.append(
-            Message(
-                f"column {shown} is used as the weight as it is, so that large values mean close items; "
-                "convert it if small ones do, or pass ",
-                Option("weighted", False),
-            )
+        layout.guess(
+            f"column {shown} is used as the weight as it is, so that large values mean close items; "
+            "convert it if small ones do, or pass ",
+            Option("weighted", False),
         )
     elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
-        layout.guesses.append(
-            Message(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
-        )
+        layout.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
 
 
 def _check_named_weight(layout: Layout, where: str) -> None:
@@ -373,18 +352,10 @@ def _check_named_weight(layout: Layout, where: str) -> None:
         return  # numbers that came as text
     digits = [text for text in texts if re.match(r"[^A-Za-z]{0,3}\d", text)]
     if len(digits) > 0.5 * len(texts):
-        raise InputError(
-            f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r}); convert it, "
-            "or pass ",
-            Option("weighted", False),
-        )
-    layout.guesses.append(
-        Message(
-            f"column {column.name} holds no numbers and is not used; ",
-            Option("weighted", False),
-            " to say so",
-        )
-    )
+        text = f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r})"
+        raise InputError(text, "; convert it, or pass ", Option("weighted", False))
+    text = f"column {column.name} holds no numbers and is not used; "
+    layout.guess(text, Option("weighted", False), " to say so")
     del layout.roles["weight"]
 
 
