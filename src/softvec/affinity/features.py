@@ -14,6 +14,7 @@ from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
+from softvec.core.untrusted import one_line
 from softvec.names import Labels
 from softvec.operators import checked_csr
 from softvec.read.frames import in_memory, is_frame, matrix_of_frame
@@ -110,6 +111,8 @@ def _check_features(features: Any) -> Any:
     if sparse.issparse(features):
         X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
         values = X.data
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"features have dtype {values.dtype}; expected real numbers")
     else:
         try:
             X = np.asarray(features)
@@ -134,7 +137,7 @@ def _exact(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> tuple[
         search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs or -1).fit(X)
         distances, indices = search.kneighbors()  # without each point itself
     except ValueError as error:
-        raise InputError(f"metric is {metric!r}: {error}") from None
+        raise InputError(f"metric is {metric!r}: {one_line(error)}") from None
     return indices, distances
 
 
@@ -146,7 +149,7 @@ def _approximate(
     try:
         search = NNDescent(X, metric=metric, n_neighbors=k + 1, random_state=seed, n_jobs=n_jobs or -1)
     except ValueError as error:
-        raise InputError(f"metric is {metric!r}: {error}") from None
+        raise InputError(f"metric is {metric!r}: {one_line(error)}") from None
     indices, distances = search.neighbor_graph
     own = indices == np.arange(len(indices))[:, None]
     own[~own.any(axis=1), -1] = True  # a twin stood in for the point itself: drop the furthest

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
@@ -30,6 +31,9 @@ def checked_csr(A: Any, name: str = "the matrix") -> Any:
         return sparse.csr_array(np.asarray(A))
     if A.ndim != 2:
         raise InputError(f"{name} has {A.ndim} dimensions; expected rows and columns")
+    free = available_memory()
+    if free is not None and 8 * max(A.shape) > free:  # row pointers alone; damaged files claim such shapes
+        raise InputError(f"{name} claims the shape {A.shape}, which does not fit in memory")
     if A.format == "coo":
         for indices, size, what in zip((A.row, A.col), A.shape, ("row", "column")):
             if len(indices) != len(A.data):
