@@ -92,7 +92,7 @@ def measure(graph: Graph, make: Callable[[sp.csr_array, int, int], np.ndarray]) 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
     """Return mean and spread of micro-F1 as Markdown, one line a graph."""
-    names = list(methods())
+    names = [name for name in methods() if any(name in row for row in scores.values())]
     lines = ["| graph | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for graph in CHOSEN_ON + SHOWN_ON:
         row = scores.get(graph, {})

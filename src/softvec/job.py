@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.checks import choice
-from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.core.errors import InputError, Option
 from softvec.core.threads import one_blas_thread, workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
@@ -53,9 +53,8 @@ class Job:
         self.turned_to = None
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
-            text = "init has several views, which are fitted anew and then aligned with it; "
             warnings.warn(
-                AdviceWarning(text, Option("view", "walk"), " goes on from the vectors"), stacklevel=4
+                "init has several views, which are fitted anew and then aligned with it", stacklevel=4
             )
             self.turned_to, self.old, old = old, None, None
         if old is not None:
