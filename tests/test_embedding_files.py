@@ -9,6 +9,7 @@ import os
 import struct
 import sys
 import zipfile
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,8 +23,13 @@ from softvec.embedding import Embedding
 from softvec.embedding.files.formats import EXTENSIONS, format_of
 from softvec.embedding.files.word2vec import parse_names
 
-ALL = sorted({"x" + e for e in EXTENSIONS} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"})
-KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather"]
+NEEDS_SAFETENSORS = pytest.mark.skipif(find_spec("safetensors") is None, reason="needs safetensors")
+SAFETENSORS = pytest.param("x.safetensors", marks=NEEDS_SAFETENSORS)
+ALL = [
+    *sorted({"x" + e for e in EXTENSIONS if e != ".safetensors"} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"}),
+    SAFETENSORS,
+]
+KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather", SAFETENSORS]
 
 
 def make(names=("ada", "bob", "cyd"), d=4, seed=0, **options):
