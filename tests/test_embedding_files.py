@@ -9,6 +9,7 @@ import os
 import struct
 import sys
 import zipfile
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,8 +23,13 @@ from softvec.embedding import Embedding
 from softvec.embedding.files.formats import EXTENSIONS, format_of
 from softvec.embedding.files.word2vec import parse_names
 
-ALL = sorted({"x" + e for e in EXTENSIONS} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"})
-KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather"]
+NEEDS_SAFETENSORS = pytest.mark.skipif(find_spec("safetensors") is None, reason="needs safetensors")
+SAFETENSORS = pytest.param("x.safetensors", marks=NEEDS_SAFETENSORS)
+ALL = [
+    *sorted({"x" + e for e in EXTENSIONS if e != ".safetensors"} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"}),
+    SAFETENSORS,
+]
+KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather", SAFETENSORS]
 
 
 def make(names=("ada", "bob", "cyd"), d=4, seed=0, **options):
@@ -168,6 +174,36 @@ def test_pandas_and_polars_read_parquet(tmp_path):
     # foreign parquet: names and one float column a dimension
     emb.to_dataframe("polars").write_parquet(tmp_path / "y.parquet")
     same(Embedding.load(tmp_path / "y.parquet"), emb)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "list", "large", "wide", "half", "double"])
+@pytest.mark.parametrize("extension", ["parquet", "feather"])
+def test_lists_and_columns_of_other_writers(tmp_path, kind, extension):
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    emb = make(d=3)
+    rows = emb.vectors.astype(np.float16 if kind == "half" else np.float64)
+    emb = Embedding(rows, emb.names)
+    number = {"half": pa.float16(), "double": pa.float64()}.get(kind, pa.float32())
+    columns = {"name": pa.array(["ada", "bob", "cyd"])}
+    if kind == "wide":
+        columns |= {f"x{j}": pa.array(emb.vectors[:, j]) for j in range(3)}
+    else:
+        type_of = {"list": pa.list_, "large": pa.large_list}.get(kind, lambda value: pa.list_(value, 3))
+        columns["vector"] = pa.array(list(rows.astype(number.to_pandas_dtype())), type_of(number))
+    path = tmp_path / f"x.{extension}"
+    write = parquet.write_table if extension == "parquet" else feather.write_feather
+    write(pa.table(columns), str(path))
+    same(Embedding.load(path), emb)
+
+
+def test_parquet_holds_fixed_size_lists(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    make().save(tmp_path / "x.parquet")
+    assert parquet.read_schema(tmp_path / "x.parquet").field("vector").type == pa.list_(pa.float32(), 4)
 
 
 def test_projector_pair(tmp_path):

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import python_blocks
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-
-
-def python_blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)

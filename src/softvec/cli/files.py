@@ -32,8 +32,8 @@ def convert(
 ) -> None:
     """Write a file of vectors in another format.
 
-    .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather, .csv,
-    .tsv (TensorBoard projector), .npy.
+    .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather,
+    .safetensors, .csv, .tsv (TensorBoard projector), .npy.
 
     [dim]Examples:[/dim]
 

@@ -563,8 +563,8 @@ class Embedding:
     ) -> None:
         """Write a file, its format told by the extension; an interrupted save leaves the old file.
 
-        ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.txt``/``.vec``/``.bin`` (word2vec),
-        ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
+        ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.safetensors``,
+        ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
         :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
         the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
         """

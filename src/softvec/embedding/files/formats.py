@@ -1,9 +1,9 @@
 """Files of named vectors: which format a file has, and the one door to reading and writing them all.
 
 Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
-(read by gensim and many others), ``parquet`` and ``feather``, ``csv``, ``tsv`` (the two files of the
-TensorBoard projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the text formats and
-word2vec.
+(read by gensim and many others), ``parquet`` and ``feather``, ``safetensors``, ``csv``, ``tsv`` (the two
+files of the TensorBoard projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the text
+formats and word2vec.
 """
 
 from __future__ import annotations
@@ -38,13 +38,21 @@ EXTENSIONS = {
     ".pq": "parquet",
     ".feather": "feather",
     ".arrow": "feather",
+    ".safetensors": "safetensors",
     ".csv": "csv",
     ".tsv": "tsv",
     ".npy": "npy",
 }
 FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
 ONE_SIDED = ("word2vec", "word2vec-binary", "csv", "tsv", "npy")
-NO_GZIP = ("softvec", "parquet", "feather", "tsv", "npy")  # compressed already, mapped, or two files
+NO_GZIP = (
+    "softvec",
+    "parquet",
+    "feather",
+    "safetensors",
+    "tsv",
+    "npy",
+)  # compressed already, mapped, or two files
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +139,12 @@ def write_vectors(
         text = f"the {chosen} format holds one side: the context vectors are left out (write them with "
         warnings.warn(AdviceWarning(text, Option("side", "context"), ")"), stacklevel=3)
         table = table.side("rows")
-    from softvec.embedding.files import svec, tables, word2vec
+    from softvec.embedding.files import svec, tables, tensors, word2vec
 
     if chosen == "softvec":
         return svec.write(table, path)
+    if chosen == "safetensors":
+        return tensors.write(table, path)
     if chosen in ("word2vec", "word2vec-binary"):
         return word2vec.write(table, path, binary=chosen == "word2vec-binary")
     return tables.write(table, path, chosen)
@@ -155,7 +165,7 @@ def read_vectors(
     index : bool
         Read the search index too, where the file has one (own format).
     """
-    from softvec.embedding.files import svec, tables, word2vec
+    from softvec.embedding.files import svec, tables, tensors, word2vec
 
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
@@ -164,6 +174,8 @@ def read_vectors(
         chosen = format or _sniff(source, os.fspath(path))
         if chosen == "softvec":
             return svec.read(source, mmap=mmap, index=index)
+        if chosen == "safetensors":
+            return tensors.read(source)
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
@@ -231,11 +243,13 @@ def _sniff(source: Path | io.BytesIO, name: str) -> str:
         return "feather"
     if head[:6] == b"\x93NUMPY":
         return "npy"
+    if head[4:9] == b"\0\0\0\0{":  # a 64-bit length below 4 GiB, then JSON
+        return "safetensors"
     extension = os.path.splitext(name.removesuffix(".gz"))[1].lower()
     by_name = EXTENSIONS.get(extension)
     if by_name in ("csv", "tsv", "word2vec-binary"):
         return by_name
-    if by_name in ("softvec", "parquet", "feather", "npy"):
+    if by_name in ("softvec", "parquet", "feather", "safetensors", "npy"):
         raise InputError(f"{title(source)} is not a {by_name} file: it is truncated, or has the wrong name")
     return "word2vec-binary" if _looks_binary(head) else "word2vec"
 

@@ -121,7 +121,7 @@ def from_arrow(table: Any, name: str) -> VectorTable:
 
     if table.num_rows == 0:
         raise InputError(f"{name} holds no vectors: its table has no rows")
-    meta = _metadata(table, name)
+    meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
     sizes = None
     if meta and "size" in table.column_names:
         sizes = table.column("size").drop_null().to_numpy()
@@ -151,8 +151,8 @@ def from_arrow(table: Any, name: str) -> VectorTable:
     )
 
 
-def _metadata(table: Any, name: str) -> dict[str, Any]:
-    raw = (table.schema.metadata or {}).get(_KEY)
+def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
+    """Return softvec's own metadata of a file, empty where another program wrote it."""
     if raw is None:
         return {}
     try:

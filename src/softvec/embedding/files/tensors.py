@@ -1,0 +1,153 @@
+"""Vectors as safetensors, the pickle-free tensor file of Hugging Face.
+
+Tensors: ``vectors`` (n, d) float32; ``names`` (UTF-8 bytes) and ``name_offsets``, or ``name_ids`` (int64) for
+integers, or ``name_*`` for what else ``Labels.to_arrays`` returns; ``sizes`` if known; the second side, if
+there is one, in the same way with ``context_`` in front. The provenance is JSON in the metadata.
+
+A file of another writer is read where its vectors are certain: one tensor of two dimensions and floats.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError, printable
+from softvec.core.files import atomic_write
+from softvec.core.untrusted import reading
+from softvec.embedding.files.formats import VectorTable, require_finite, title
+from softvec.embedding.files.tables import checked_metadata
+from softvec.names import Labels
+from softvec.read.arrays import stored_names
+
+_KEY = "softvec"
+_FLOATS = ("F16", "F32", "F64")  # what NumPy has; BF16 and the 8-bit floats it has not
+_TENSOR_OF = {"utf8": "names", "integers": "name_ids"}
+_KEY_OF = {tensor: key for key, tensor in _TENSOR_OF.items()}
+
+
+def _package() -> Any:
+    try:
+        import safetensors
+        import safetensors.numpy
+    except ImportError as error:
+        raise InputError(
+            "the safetensors format needs the package safetensors: pip install 'softvec[safetensors]'"
+        ) from error
+    return safetensors
+
+
+def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
+    """Write ``table`` as one file, atomically."""
+    package = _package()
+    tensors = {"vectors": np.ascontiguousarray(table.vectors), **_name_tensors(table.names, "")}
+    if table.sizes is not None:
+        tensors["sizes"] = np.ascontiguousarray(table.sizes)
+    if table.context_vectors is not None and table.context_names is not None:
+        tensors["context_vectors"] = np.ascontiguousarray(table.context_vectors)
+        tensors |= _name_tensors(table.context_names, "context_")
+    meta = {"version": 1, "provenance": table.provenance}
+    data = package.numpy.save(tensors, {_KEY: json.dumps(meta, allow_nan=False)})
+    with atomic_write(path, "wb") as file:
+        file.write(data)
+    return [] if os.fspath(path) == "-" else [Path(path)]
+
+
+def _name_tensors(labels: Labels, prefix: str) -> dict[str, NDArray[Any]]:
+    arrays = labels.to_arrays()
+    if "range" in arrays:  # written out, so that other programs see the names
+        arrays = {"integers": np.arange(len(labels), dtype=np.int64)}
+    return {
+        prefix + _TENSOR_OF.get(key, f"name_{key}"): np.ascontiguousarray(array)
+        for key, array in arrays.items()
+    }
+
+
+def read(source: Path | io.BytesIO) -> VectorTable:
+    """Read a file written by :func:`write`, or the one matrix of floats in another's."""
+    package = _package()
+    if isinstance(source, io.BytesIO):  # the package opens paths alone
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "vectors.safetensors"
+            copy.write_bytes(source.getbuffer())
+            return _read(package, copy, title(source))
+    return _read(package, source, title(source))
+
+
+def _read(package: Any, path: Path, name: str) -> VectorTable:
+    with (
+        reading(name, "safetensors file"),
+        package.safe_open(os.fspath(path), framework="numpy") as file,
+    ):
+        meta = checked_metadata((file.metadata() or {}).get(_KEY), name)
+        if not meta:
+            vectors = _matrix(file, _only_matrix(file, name), name)
+            return VectorTable(vectors, Labels.range(len(vectors)))
+        keys = set(file.keys())
+        vectors = _matrix(file, "vectors", name)
+        labels = _labels(file, "", len(vectors), name)
+        sizes = file.get_tensor("sizes") if "sizes" in keys else None
+        if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.float64):
+            raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
+        context = context_labels = None
+        if "context_vectors" in keys:
+            context = _matrix(file, "context_vectors", name)
+            context_labels = _labels(file, "context_", len(context), name)
+        return VectorTable(vectors, labels, context, context_labels, sizes, meta["provenance"])
+
+
+def _only_matrix(file: Any, name: str) -> str:
+    """Return the one tensor of another writer's file that can be the vectors."""
+    kinds = {
+        key: (file.get_slice(key).get_dtype(), file.get_slice(key).get_shape()) for key in sorted(file.keys())
+    }
+    matrices = [key for key, (dtype, shape) in kinds.items() if dtype in _FLOATS and len(shape) == 2]
+    if len(matrices) == 1:
+        return matrices[0]
+    if matrices:
+        shown = ", ".join(f"{printable(key)!r} {tuple(kinds[key][1])}" for key in matrices[:5])
+        more = f" and {len(matrices) - 5:,} more" if len(matrices) > 5 else ""
+        raise InputError(
+            f"{name} holds {len(matrices):,} matrices of floats ({shown}{more}): which are the vectors? "
+            "Take one with softvec.Embedding(safetensors.numpy.load_file(path)[tensor])"
+        )
+    shown = ", ".join(
+        f"{printable(key)!r} {dtype} {tuple(shape)}" for key, (dtype, shape) in [*kinds.items()][:5]
+    )
+    raise InputError(
+        f"{name} holds no matrix of 16-, 32- or 64-bit floats; its tensors: {shown or 'none'}. "
+        "Save the vectors as one float32 tensor of shape (n, d)"
+    )
+
+
+def _matrix(file: Any, key: str, name: str) -> NDArray[np.float32]:
+    if key not in list(file.keys()):
+        raise InputError(f"{name} is damaged: the tensor {key!r} is missing")
+    part = file.get_slice(key)
+    dtype, shape = part.get_dtype(), tuple(part.get_shape())
+    if dtype not in _FLOATS or len(shape) != 2 or 0 in shape:
+        raise InputError(
+            f"{name}: the tensor {printable(key)!r} is {dtype} of shape {shape}; expected rows of floats"
+        )
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused as infinite
+        vectors = file.get_tensor(key).astype(np.float32, copy=False)
+    require_finite(vectors, name)
+    return vectors
+
+
+def _labels(file: Any, prefix: str, n: int, name: str) -> Labels:
+    starts = (f"{prefix}names", f"{prefix}name_")
+    keys = [key for key in sorted(file.keys()) if key.startswith(starts)]
+    tensors = {key.removeprefix(prefix): file.get_tensor(key) for key in keys}
+    arrays = {_KEY_OF.get(key, key.removeprefix("name_")): array for key, array in tensors.items()}
+    labels = stored_names(arrays, name)
+    if len(labels) != n:
+        raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
+    return labels
