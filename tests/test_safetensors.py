@@ -115,6 +115,14 @@ DAMAGE = {
     "count": ({"name_offsets": np.array([0, 3, 16])}, "2 names for 3 vectors"),
     "within a character": ({"name_offsets": np.array([0, 3, 8, 16])}, "within a character"),
     "not UTF-8": ({"names": np.full(16, 255, np.uint8)}, "names cannot be read"),
+    "repeated": (
+        {"names": np.frombuffer(b"abab" * 4, np.uint8), "name_offsets": np.array([0, 4, 8, 16])},
+        "'abab' stands at rows 0 and 1",
+    ),
+    "repeated ids": (
+        {"names": None, "name_offsets": None, "name_ids": np.array([4, 5, 4])},
+        "4 stands at rows 0 and 2",
+    ),
     "integers": ({"vectors": np.ones((3, 4), int)}, "expected rows of floats"),
     "one dimension": ({"vectors": np.ones(3, np.float32)}, "expected rows of floats"),
     "no columns": ({"vectors": np.ones((3, 0), np.float32)}, "expected rows of floats"),

@@ -150,4 +150,8 @@ def _labels(file: Any, prefix: str, n: int, name: str) -> Labels:
     labels = stored_names(arrays, name)
     if len(labels) != n:
         raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
+    try:
+        Labels(labels.to_list())  # other programs write such files too, and may repeat a name
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
     return labels
