@@ -52,7 +52,8 @@ def test_summary_and_info_say_which_columns_are_what(tmp_path, capsys):
     assert "columns protein1 -> protein2, weight combined_score" in read(path).summary
     assert run(["info", str(path)]) == 0
     assert "columns protein1 -> protein2, weight combined_score" in capsys.readouterr().out
-    assert run(["embed", str(path), "-d", "2", "-o", str(tmp_path / "v.svec")]) == 0
+    short = ["-d", "2", "--epochs", "2", "--beta", "1", "--seed", "0", "-o", str(tmp_path / "v.svec")]
+    assert run(["embed", str(path), *short]) == 0
     assert run(["info", str(tmp_path / "v.svec")]) == 0
     assert "columns protein1 -> protein2, weight combined_score" in capsys.readouterr().out
 
@@ -62,11 +63,12 @@ def test_what_is_said_names_the_flag_of_the_command(tmp_path, capsys):
 
     path = tmp_path / "edges.csv"
     path.write_text("source,target,x,y\na,b,1.5,2\nb,c,2.5,3\nc,a,3.5,4\n")
-    assert run(["embed", str(path), "-d", "2", "-o", str(tmp_path / "v.svec")]) == 0
+    short = ["-d", "2", "--epochs", "2", "--beta", "1", "--seed", "0", "-o", str(tmp_path / "v.svec")]
+    assert run(["embed", str(path), *short]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
     assert len(said) == 1
     assert "no weights are used, though there are numbers in x, y; name one with --weight" in said[0]
-    assert run(["embed", str(path), "-d", "2", "--weight", "x", "-o", str(tmp_path / "v.svec")]) == 0
+    assert run(["embed", str(path), "--weight", "x", *short]) == 0
     printed = capsys.readouterr().err
     assert "weight x" in printed
     assert "note: " not in printed

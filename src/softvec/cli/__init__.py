@@ -16,7 +16,13 @@ from types import FrameType
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 a mistake of the user, 130 interrupted, 1 anything else."""
     signal.signal(signal.SIGTERM, _stop)
-    sys.exit(run(arguments))
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError:  # full or gone, which is said already; Python would try again at its end
+        _discard_output()
+        code = code or 1
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -26,10 +32,15 @@ def run(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:  # the reader, such as head, has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
     except Exception as error:
         return _failed(error)
+
+
+def _discard_output() -> None:
+    """Send what is still to be written to standard output nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:
