@@ -114,7 +114,7 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
         kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
         shape = tuple(int(side) for side in arrays["shape"].reshape(-1).tolist())
         check_shape(shape, stored, name)
-        data = arrays["data"]
+        data = _plain_numbers(arrays["data"], name)
         if kind == "dia":
             check_expanded(2 * data.nbytes, stored, name, "its diagonals")
             return checked_csr(sparse.dia_array((data, arrays["offsets"]), shape=shape))
@@ -124,6 +124,15 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
             raise InputError(f"{name} holds a sparse matrix of the format {kind!r}, which is not known")
         make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[kind]
         return checked_csr(make((data, arrays["indices"], arrays["indptr"]), shape=shape))
+
+
+def _plain_numbers(data: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return values of a type and byte order that SciPy's compiled code takes."""
+    if data.dtype.kind not in "biufc":
+        raise InputError(f"{name} holds a sparse matrix of {data.dtype}; expected numbers")
+    if data.dtype.itemsize > 16 or data.dtype == np.float16:
+        return data.astype(np.float64)
+    return data.astype(data.dtype.newbyteorder("="), copy=False)
 
 
 def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:

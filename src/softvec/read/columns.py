@@ -185,8 +185,9 @@ def tokens_of(columns: Sequence[Any]) -> Tokens:
     for column in columns:
         wide = pa.types.is_large_string(column.type)
         _, offsets_buffer, values = column.buffers()
-        offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32)
-        offsets = offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        last = column.offset + len(column) + 1  # a damaged buffer may have a part of a number behind it
+        offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32, count=last)
+        offsets = offsets[column.offset :].astype(np.int64)
         raw = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)
         data.append(raw[offsets[0] : offsets[-1]])
         offsets = offsets - offsets[0] + base
