@@ -57,7 +57,7 @@ class Fit:
         if result.log_z_error_median > _WARN_ABOVE:
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows): the loss reported for this fit is not its cross-entropy",
+                f"{result.n_rows} rows): the approximated loss of this fit is not its cross-entropy",
                 stacklevel=stacklevel,
             )
         return result
