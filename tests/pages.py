@@ -6,7 +6,7 @@ BLOCK = re.compile(r"^(?:<!-- needs: (\w+) -->\n)?```python\n(.*?)^```", re.DOTA
 
 
 def python_blocks(page):
-    """Return the code that runs anywhere; marked blocks need a package and are run by test_recipes.py."""
+    """Return the code that runs anywhere; marked blocks need a package and run in test_database_pages."""
     return [code for package, code in BLOCK.findall(page.read_text(encoding="utf-8")) if not package]
 
 

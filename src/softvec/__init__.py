@@ -5,6 +5,7 @@ The names below are loaded when first used, so that ``import softvec`` is quick.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,25 +18,26 @@ if TYPE_CHECKING:
     from softvec.core.errors import InputError
     from softvec.embedding import Embedding
     from softvec.estimator import EDRep
-    from softvec.names import Labels
+    from softvec.names import Names
 
 _HOMES = {
     "Affinity": "softvec.affinity",
     "EDRep": "softvec.estimator",
     "Embedding": "softvec.embedding",
     "InputError": "softvec.core.errors",
-    "Labels": "softvec.names",
+    "Names": "softvec.names",
     "embed": "softvec.api",
 }
 _MODULES = ("affinity", "datasets", "evaluate", "generators", "normalizers", "operators", "plotting")
 _MOVED = ("io", "tasks")  # work for one release
+_RENAMED = {"Labels": "Names"}  # likewise
 
 __all__ = [
     "Affinity",
     "EDRep",
     "Embedding",
     "InputError",
-    "Labels",
+    "Names",
     "__version__",
     "affinity",
     "datasets",
@@ -53,6 +55,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES or name in _MOVED:
         value = import_module(f"softvec.{name}")
+    elif name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"softvec.{name} is now softvec.{new}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(_HOMES[new]), new)
     else:
         raise AttributeError(f"module 'softvec' has no attribute {name!r}")
     globals()[name] = value

@@ -2,4 +2,4 @@
 
 from softvec._moved import forward
 
-__getattr__ = forward(__name__, "softvec.names")
+__getattr__ = forward(__name__, "softvec.names", renamed={"Labels": "Names"})

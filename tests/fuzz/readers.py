@@ -14,7 +14,7 @@ from softvec.affinity.files import read_names
 from softvec.api import to_affinity
 from softvec.core.errors import InputError
 from softvec.fit.checkpoint import Checkpoint
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.labels import read_labels
 
 
@@ -59,7 +59,7 @@ def read_embedding(path: Path, *, mmap: bool = False) -> None:
 
 def read_groups(path: Path) -> None:
     """Read labels of eight items."""
-    groups = read_labels(path, Labels([f"n{i}" for i in range(8)]))
+    groups = read_labels(path, Names([f"n{i}" for i in range(8)]))
     assert len(groups.texts) == 8
     assert groups.members.sum() >= 0
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators import Operator
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Affinity:
     ----------
     operator : Operator
         P: what an estimator fits. Row-stochastic unless asked otherwise.
-    rows, columns : Labels
+    rows, columns : Names
         The names. One object for both where rows and columns are the same items.
     kind : str
         Where it comes from: ``"graph"``, ``"pairs"``, ``"bipartite"``, ``"temporal"``, ``"corpus"``,
@@ -61,8 +61,8 @@ class Affinity:
     """
 
     operator: Operator
-    rows: Labels
-    columns: Labels
+    rows: Names
+    columns: Names
     kind: str
     summary: str
     counts: sparse.csr_array | None = None
@@ -123,12 +123,12 @@ class Affinity:
         return f"<Affinity from {self.kind}: {self.summary}>"
 
 
-def name_rows(labels: Labels, names: Any) -> Labels:
+def name_rows(labels: Names, names: Any) -> Names:
     """Replace row numbers by names: ``names[i]`` is the name of row, or of integer id, ``i``."""
     if names is None:
         return labels
-    named = names if isinstance(names, Labels) else Labels(names)
-    if isinstance(labels, Labels) and labels == Labels.range(len(labels)):
+    named = names if isinstance(names, Names) else Names(names)
+    if isinstance(labels, Names) and labels == Names.range(len(labels)):
         if len(named) != len(labels):
             raise InputError(f"{len(named):,} names for {len(labels):,} rows; expected one name for each row")
         return named

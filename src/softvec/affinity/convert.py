@@ -15,7 +15,7 @@ from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
 from softvec.affinity.relations import is_edge_array
 from softvec.affinity.temporal import Contacts
 from softvec.core.errors import InputError, Option, guess
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators import Operator
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
@@ -66,9 +66,9 @@ def from_object(
 
 def _from_operator(operator: Operator, names: Any = None, column_names: Any = None) -> Affinity:
     n, m = operator.shape
-    rows = objects.labels_or_none(names) or Labels.range(n)
+    rows = objects.labels_or_none(names) or Names.range(n)
     columns = (
-        rows if n == m and column_names is None else objects.labels_or_none(column_names) or Labels.range(m)
+        rows if n == m and column_names is None else objects.labels_or_none(column_names) or Names.range(m)
     )
     return Affinity(operator, rows, columns, "operator", f"operator of {n:,} x {m:,}")
 

@@ -19,7 +19,7 @@ from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer, number
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.coding import TokenNames, Tokens
 
 TOKENIZERS = ("words", "whitespace")
@@ -165,7 +165,7 @@ class Corpus:
 
     def vocabulary(
         self, min_count: int, max_vocab: int | None
-    ) -> tuple[Labels, NDArray[np.int64], NDArray[np.int32]]:
+    ) -> tuple[Names, NDArray[np.int64], NDArray[np.int32]]:
         """Return the words kept, most frequent first, their counts, and old numbers to new ones."""
         counts = np.zeros(self._names.count, dtype=np.int64)
         for segment in self.segments():

@@ -11,7 +11,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity, name_rows
 from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators import Operator, Powers, Product, Sparse, Sum, checked_csr, row_normalize
 from softvec.read.objects import Graph
 
@@ -98,9 +98,9 @@ def from_dense(
     if normalize:
         operator = row_normalize(operator, dangling)
     error = _error(dense, operator)
-    rows = name_rows(Labels.range(n), names)
+    rows = name_rows(Names.range(n), names)
     one_sided = n == m and column_names is None
-    columns = rows if one_sided else name_rows(Labels.range(m), column_names)
+    columns = rows if one_sided else name_rows(Names.range(m), column_names)
     if length != 1:
         if not one_sided:
             raise InputError(f"length is {length}, but walks need rows and columns of the same items")

@@ -15,7 +15,7 @@ from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators import checked_csr
 from softvec.read.frames import in_memory, is_frame, matrix_of_frame
 from softvec.read.objects import Graph, is_anndata
@@ -86,7 +86,7 @@ def neighbors(
     indices, distances = search(X, n_neighbors, metric, random_state, n_jobs)
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
-    labels = name_rows(Labels.range(n), names)
+    labels = name_rows(Names.range(n), names)
     made = assemble(
         matrix, labels, labels, kind="features", symmetric_matrix=True, notes=notes, length=length
     )

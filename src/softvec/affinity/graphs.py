@@ -11,7 +11,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity, name_rows
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 from softvec.read.compress import Report, compress
 from softvec.read.edges import Edges
@@ -69,8 +69,8 @@ def _notes(report: Report, self_loops: str, merge: str) -> list[str]:
 
 def assemble(
     matrix: sparse.csr_array,
-    rows: Labels,
-    columns: Labels,
+    rows: Names,
+    columns: Names,
     *,
     kind: str,
     symmetric_matrix: bool | None,
@@ -139,8 +139,8 @@ def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
 
 
 def _drop_isolated(
-    matrix: sparse.csr_array, rows: Labels, columns: Labels
-) -> tuple[sparse.csr_array, Labels, Labels, int]:
+    matrix: sparse.csr_array, rows: Names, columns: Names
+) -> tuple[sparse.csr_array, Names, Names, int]:
     if rows is columns:
         keep = np.setdiff1d(np.arange(matrix.shape[0]), isolated_nodes(matrix))
         if len(keep) == matrix.shape[0]:
@@ -206,8 +206,8 @@ def from_matrix(
         if not is_symmetric(clean):
             clean = canonical(clean + clean.T)
             notes.append("made symmetric")
-    rows = name_rows(Labels.range(clean.shape[0]), names)
-    columns = name_rows(Labels.range(clean.shape[1]), column_names) if two_sided else rows
+    rows = name_rows(Names.range(clean.shape[0]), names)
+    columns = name_rows(Names.range(clean.shape[1]), column_names) if two_sided else rows
     return assemble(
         clean, rows, columns, kind=kind, symmetric_matrix=symmetric, notes=notes, isolated=isolated,
         length=length, dangling=dangling, normalize=normalize,

@@ -15,7 +15,7 @@ from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.edges import Edges
 from softvec.read.opened import check_weighted
 
@@ -35,8 +35,8 @@ class Contacts:
         Node numbers, ``source < target`` unless directed.
     weight : ndarray of float
         Sum of the weights of the records of this pair in this window (their number, without weights).
-    nodes : Labels
-    starts : Labels
+    nodes : Names
+    starts : Names
         The time at which each window starts (its first stamp, where windows are groups of stamps); of
         dates, texts in ISO's form.
     """
@@ -45,8 +45,8 @@ class Contacts:
     source: NDArray[np.int64]
     target: NDArray[np.int64]
     weight: NDArray[np.float64]
-    nodes: Labels
-    starts: Labels
+    nodes: Names
+    starts: Names
     self_contacts: int = 0
 
 
@@ -96,7 +96,7 @@ def aggregate(
         pair = pairs[:, 0] * n + pairs[:, 1]
         first = np.flatnonzero(np.r_[True, (np.diff(index) != 0) | (np.diff(pair) != 0)])
         weights, index, pairs = np.add.reduceat(weights, first), index[first], pairs[first]
-    return Contacts(index, pairs[:, 0], pairs[:, 1], weights, edges.rows, Labels(starts), loops)
+    return Contacts(index, pairs[:, 0], pairs[:, 1], weights, edges.rows, Names(starts), loops)
 
 
 def _windows(
@@ -263,7 +263,7 @@ def supra_adjacency(
     return replace(made, summary=summary, parameters={**made.parameters, **parameters}, contacts=contacts)
 
 
-def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Labels]:
+def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Names]:
     n = len(contacts.nodes)
     i, j = contacts.time * n + contacts.source, contacts.time * n + contacts.target  # keys (t, node)
     active = np.unique(np.concatenate([i, j]))
@@ -286,4 +286,4 @@ def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tup
     matrix.sum_duplicates()
     if matrix.nnz and np.all(matrix.data == 1):
         matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), shape)
-    return matrix, Labels.from_codes(contacts.nodes, contacts.starts, (node, time))
+    return matrix, Names.from_codes(contacts.nodes, contacts.starts, (node, time))

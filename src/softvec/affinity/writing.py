@@ -18,7 +18,7 @@ from softvec.affinity import Affinity
 from softvec.affinity.graphs import canonical, is_symmetric, isolated_nodes
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.lines import COMMENTS
 from softvec.read.streams import SUFFIXES
 
@@ -77,7 +77,7 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
 
 def write_names(names: Any, path: str | os.PathLike[str]) -> None:
     """Write names, one a line, for :func:`softvec.affinity.read_names`."""
-    labels = names if isinstance(names, Labels) else Labels(names)
+    labels = names if isinstance(names, Names) else Names(names)
     for i, name in enumerate(labels):
         if "\n" in str(name):
             raise InputError(
@@ -89,16 +89,16 @@ def write_names(names: Any, path: str | os.PathLike[str]) -> None:
             stream.write(f"{name}\n".encode())
 
 
-def _parts(data: Any, names: Any) -> tuple[sparse.csr_array, Labels, Labels]:
+def _parts(data: Any, names: Any) -> tuple[sparse.csr_array, Names, Names]:
     if isinstance(data, Affinity):
         if data.counts is None:
             raise InputError(f"this {data.kind} affinity is an operator only; it has no matrix to write")
         return data.counts, data.rows, data.columns
     matrix = canonical(data)
-    rows = Labels(names) if names is not None else Labels.range(matrix.shape[0])
+    rows = Names(names) if names is not None else Names.range(matrix.shape[0])
     if len(rows) != matrix.shape[0]:
         raise InputError(f"there are {len(rows):,} names for {matrix.shape[0]:,} rows")
-    return matrix, rows, rows if matrix.shape[0] == matrix.shape[1] else Labels.range(matrix.shape[1])
+    return matrix, rows, rows if matrix.shape[0] == matrix.shape[1] else Names.range(matrix.shape[1])
 
 
 def _format_of(path: str | os.PathLike[str], format: str | None) -> tuple[str, str | None]:
@@ -160,7 +160,7 @@ def _entries(matrix: sparse.csr_array, symmetric: bool) -> tuple[np.ndarray, np.
     return i, j, None if values.dtype == bool else values
 
 
-def _warn_isolated(matrix: sparse.csr_array, rows: Labels, columns: Labels) -> None:
+def _warn_isolated(matrix: sparse.csr_array, rows: Names, columns: Names) -> None:
     alone = isolated_nodes(matrix) if rows is columns else np.empty(0, int)
     if len(alone):
         logger.warning(
@@ -169,7 +169,7 @@ def _warn_isolated(matrix: sparse.csr_array, rows: Labels, columns: Labels) -> N
 
 
 def _write_text(
-    stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels, symmetric: bool, kind: str
+    stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool, kind: str
 ) -> None:
     _warn_isolated(matrix, rows, columns)
     delimiter = {"txt": " ", "tsv": "\t", "csv": ","}[kind]
@@ -211,7 +211,7 @@ def _check_plain(name: str, kind: str) -> None:
 
 
 def _write_arrow(
-    stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels, symmetric: bool, kind: str
+    stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool, kind: str
 ) -> None:
     import pyarrow as pa
 
@@ -233,7 +233,7 @@ def _write_arrow(
             writer.write_table(made)
 
 
-def _arrow_names(labels: Labels) -> Any:
+def _arrow_names(labels: Names) -> Any:
     import pyarrow as pa
 
     names = labels.to_numpy()
@@ -244,7 +244,7 @@ def _arrow_names(labels: Labels) -> Any:
     return pa.Array.from_buffers(pa.large_string(), len(labels), buffers)
 
 
-def _write_npz(stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels) -> None:
+def _write_npz(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names) -> None:
     arrays = {
         "format": np.array(b"csr"), "shape": np.array(matrix.shape), "_is_array": np.array(True),
         "data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr,
@@ -266,18 +266,18 @@ def _write_mtx(stream: IO[bytes], matrix: sparse.csr_array, symmetric: bool) -> 
     )  # fmt: skip
 
 
-def _write_mat(stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels) -> None:
+def _write_mat(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names) -> None:
     from scipy.io import savemat
 
     content: dict[str, Any] = {"matrix": sparse.csc_matrix(matrix.astype(np.float64))}
     for key, labels in (("names", rows), ("column_names", None if rows is columns else columns)):
-        if labels is not None and labels != Labels.range(len(labels)):
+        if labels is not None and labels != Names.range(len(labels)):
             content[key] = np.array([str(name) for name in labels], dtype=object)
     savemat(stream, content, do_compression=True)
 
 
 def _write_network(
-    stream: IO[bytes], matrix: sparse.csr_array, rows: Labels, columns: Labels, symmetric: bool, kind: str
+    stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool, kind: str
 ) -> None:
     try:
         import networkx as nx

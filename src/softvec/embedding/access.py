@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 
 
 class Provenance(dict[str, Any]):
@@ -35,8 +35,8 @@ def is_position(key: Any) -> bool:
 
 
 def is_many(key: Any) -> bool:
-    """Whether a key is a collection of names: a list, an array, Labels, a pandas Index, a polars Series."""
-    return isinstance(key, list | np.ndarray | Labels) or (
+    """Whether a key is a collection of names: a list, an array, Names, a pandas Index, a polars Series."""
+    return isinstance(key, list | np.ndarray | Names) or (
         hasattr(key, "to_numpy") and not isinstance(key, str | tuple)
     )
 

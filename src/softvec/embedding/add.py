@@ -16,7 +16,7 @@ from softvec.core.errors import InputError, Option
 from softvec.core.threads import workers
 from softvec.embedding.relations import positions, recorded, relations, two_kinds
 from softvec.fit.views import degree_coordinates
-from softvec.names import Labels
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class NewRows:
     """New names and their edges: columns 0..m-1 are the old items, those after them the new ones."""
 
-    names: Labels
+    names: Names
     edges: sparse.csr_array
 
 
@@ -164,7 +164,7 @@ def _new_rows(emb: Embedding, data: Any, names: Any, options: dict[str, Any]) ->
     if sparse.issparse(data) or isinstance(data, np.ndarray):
         m = len(_columns(emb))
         if names is not None:
-            return _of_matrix(data, Labels(names), m)
+            return _of_matrix(data, Names(names), m)
         if sparse.issparse(data):
             raise InputError(f"a matrix of new rows needs their names; pass names= (shape {data.shape})")
     elif names is not None:
@@ -172,11 +172,11 @@ def _new_rows(emb: Embedding, data: Any, names: Any, options: dict[str, Any]) ->
     return _of_edges(emb, data, options)
 
 
-def _columns(emb: Embedding) -> Labels:
+def _columns(emb: Embedding) -> Names:
     return emb.names if emb.context_names is None else emb.context_names
 
 
-def _of_matrix(data: Any, names: Labels, m: int) -> NewRows:
+def _of_matrix(data: Any, names: Names, m: int) -> NewRows:
     from softvec.affinity.graphs import canonical
 
     if data.shape != (len(names), m):
@@ -189,7 +189,7 @@ def _of_matrix(data: Any, names: Labels, m: int) -> NewRows:
 
 def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     """Read ``{new: [neighbour, ...]}`` or ``{new: {neighbour: weight}}``."""
-    new, columns = Labels(list(data)), _columns(emb)
+    new, columns = Names(list(data)), _columns(emb)
     taken = [name for name in data if name in emb.names]
     if taken:
         raise InputError(f"{taken[0]!r} is in the embedding already; softvec.embed(..., init=emb) updates it")

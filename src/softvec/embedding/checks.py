@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 
 
 def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32]:
@@ -31,8 +31,8 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
     return X
 
 
-def checked_names(names: Labels | Iterable[Hashable] | None, n: int, what: str) -> Labels:
-    labels = Labels.range(n) if names is None else names if isinstance(names, Labels) else Labels(names)
+def checked_names(names: Names | Iterable[Hashable] | None, n: int, what: str) -> Names:
+    labels = Names.range(n) if names is None else names if isinstance(names, Names) else Names(names)
     if len(labels) != n:
         raise InputError(f"{what} holds {len(labels):,} names for {n:,} vectors")
     return labels

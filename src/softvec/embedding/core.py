@@ -19,7 +19,7 @@ from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
 from softvec.embedding import access, groups, neighbours, search
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
-from softvec.names import Labels
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.embedding.files.formats import VectorTable
@@ -39,7 +39,7 @@ class Embedding:
     ----------
     vectors : array of shape (n, d)
         Kept as read-only float32.
-    names : Labels or iterable of hashable, optional
+    names : Names or iterable of hashable, optional
         One unique name a row; by default 0..n-1.
     context_vectors, context_names : optional
         The second side: items where the rows are users, columns where P is not symmetric.
@@ -64,9 +64,9 @@ class Embedding:
     """
 
     vectors: NDArray[np.float32]
-    names: Labels
+    names: Names
     context_vectors: NDArray[np.float32] | None
-    context_names: Labels | None
+    context_names: Names | None
     sizes: NDArray[np.float64] | None
     provenance: access.Provenance
     extras: Mapping[str, NDArray[Any]]
@@ -74,10 +74,10 @@ class Embedding:
     def __init__(
         self,
         vectors: ArrayLike,
-        names: Labels | Iterable[Hashable] | None = None,
+        names: Names | Iterable[Hashable] | None = None,
         *,
         context_vectors: ArrayLike | None = None,
-        context_names: Labels | Iterable[Hashable] | None = None,
+        context_names: Names | Iterable[Hashable] | None = None,
         sizes: ArrayLike | None = None,
         provenance: Mapping[str, Any] | None = None,
         extras: Mapping[str, ArrayLike] | None = None,
@@ -152,7 +152,7 @@ class Embedding:
             raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they need a copy")
         return np.array(self.vectors, dtype=dtype, copy=copy or None)
 
-    def keys(self) -> Labels:
+    def keys(self) -> Names:
         """Return the names, in order."""
         return self.names
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softvec.core.dates import shortest, to_dates
 from softvec.core.errors import InputError
-from softvec.names import Labels, UnknownName
+from softvec.names import Names, UnknownName
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -35,7 +35,7 @@ def person(emb: Embedding, name: Hashable) -> Person:
     return Person(times[order], emb.vectors[rows[order]])
 
 
-def _rows(names: Labels, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _rows(names: Names, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the rows of the pairs (name, time), and the times."""
     codes = names.pair_codes()
     if codes is None:
@@ -45,7 +45,7 @@ def _rows(names: Labels, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any
                 "these vectors are not those of persons at times; their names are not (person, time)"
             )
         rows = np.array([i for i, pair in enumerate(pairs) if pair[0] == name], dtype=np.int64)
-        persons = Labels(list(dict.fromkeys(pair[0] for pair in pairs)))
+        persons = Names(list(dict.fromkeys(pair[0] for pair in pairs)))
         times = np.array([pairs[i][1] for i in rows])
     else:
         persons, stamps, (left, right) = codes

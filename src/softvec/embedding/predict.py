@@ -14,7 +14,7 @@ from scipy import sparse
 from softvec.core.checks import counted, number
 from softvec.core.errors import InputError
 from softvec.embedding.logistic import decision, fit_one_vs_rest
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Predictions:
 
     Attributes
     ----------
-    names : Labels
+    names : Names
         The items.
     labels : list
         The likeliest label of each.
@@ -58,7 +58,7 @@ class Predictions:
         Inverse regularisation of the classifier.
     """
 
-    names: Labels
+    names: Names
     labels: list[Any]
     probability: Array
     classes: list[Any]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -44,7 +44,7 @@ def relations(emb: Embedding, data: Any, **options: Any) -> Affinity:
     return as_affinity(data, kind=kind, **options)
 
 
-def positions(names: Labels, wanted: Labels) -> NDArray[np.int64]:
+def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     """Return the row of each wanted name, -1 where there is none.
 
     A text that is no name but writes an integer which is one stands for that integer: a file with one

@@ -15,7 +15,7 @@ from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.operators import checked_csr
 
@@ -149,7 +149,7 @@ def _check_C(C: float | str) -> float | str:
         raise InputError.of("C", C, "a number above 0 or 'cv'") from None
 
 
-def label_matrix(labels: Any, n: int, names: Labels | None = None) -> np.ndarray:
+def label_matrix(labels: Any, n: int, names: Names | None = None) -> np.ndarray:
     """Return labels as a boolean matrix (n, k), a column for each class that occurs."""
     if sp.issparse(labels):
         labels = checked_csr(labels, "the matrix of labels")

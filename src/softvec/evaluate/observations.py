@@ -14,7 +14,7 @@ from softvec.core.checks import counted
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.evaluate.epidemics import known_states
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.labels import row_of, text_lines
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def match_observations(emb: Embedding, observations: Any, everyone: bool) -> Obs
         observed[rows], state[rows] = known, known & values
     else:
         slot = np.searchsorted(windows.starts, first)  # of each window with contacts, among all
-        rows, infected = _matched(cells, Labels(list(numbers)), windows, slot, _triples(observations))
+        rows, infected = _matched(cells, Names(list(numbers)), windows, slot, _triples(observations))
         observed[rows], state[rows] = True, infected
     n_infected = int(state.sum())
     n_healthy = int(observed.sum()) - n_infected
@@ -278,7 +278,7 @@ def _state(text: str, path: Any, number: int) -> float | None:
 
 def _matched(
     cells: Cells,
-    people: Labels,
+    people: Names,
     windows: _Windows,
     slot: Array,
     triples: tuple[list[Any], list[Any], list[Any]],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.align import align_labels, is_missing
 from softvec.plotting.colours import natural_key
 from softvec.read.frames import frame_columns
@@ -66,7 +66,7 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     return sides[0] + sides[1]
 
 
-def _side(labels: Any, names: Labels) -> list[Any]:
+def _side(labels: Any, names: Names) -> list[Any]:
     aligned = align_labels(labels, len(names), names)
     if aligned.ndim != 1:
         raise InputError(f"labels have shape {aligned.shape}; expected one for each item")

@@ -18,7 +18,7 @@ import numpy as np
 from softvec.core.errors import InputError
 from softvec.names import storage
 
-__all__ = ["Labels", "UnknownName"]
+__all__ = ["Names", "UnknownName"]
 
 
 class UnknownName(InputError, KeyError):
@@ -28,20 +28,20 @@ class UnknownName(InputError, KeyError):
         return str(self.args[0])
 
 
-class Labels:
+class Names:
     """The names of rows or columns, in order.
 
     Parameters
     ----------
-    names : iterable of hashable, int, range, ndarray, Labels
+    names : iterable of hashable, int, range, ndarray, Names
         Unique names. A single integer ``n`` stands for 0..n-1.
 
     Examples
     --------
-    >>> labels = Labels(["ada", "bob", "cyd"])
+    >>> labels = Names(["ada", "bob", "cyd"])
     >>> labels[1], labels.index("cyd"), "eve" in labels
     ('bob', 2, False)
-    >>> Labels.range(3) == Labels([0, 1, 2])
+    >>> Names.range(3) == Names([0, 1, 2])
     True
     """
 
@@ -49,49 +49,49 @@ class Labels:
     _store: storage.Store
 
     def __init__(self, names: Iterable[Hashable] | int):
-        store = names._store if isinstance(names, Labels) else storage.store_of(names)
+        store = names._store if isinstance(names, Names) else storage.store_of(names)
         object.__setattr__(self, "_store", store)
-        if not isinstance(names, Labels):
+        if not isinstance(names, Names):
             storage.refuse_duplicates(store)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("Labels are immutable")
+        raise AttributeError("Names are immutable")
 
     @classmethod
-    def _wrap(cls, store: storage.Store) -> Labels:
+    def _wrap(cls, store: storage.Store) -> Names:
         """Build from a storage whose names are known to be unique."""
         self = cls.__new__(cls)
         object.__setattr__(self, "_store", store)
         return self
 
     @classmethod
-    def range(cls, n: int) -> Labels:
+    def range(cls, n: int) -> Names:
         """Return the labels 0..n-1, which take no memory."""
         return cls._wrap(storage.Range(int(n)))
 
     @classmethod
-    def from_utf8(cls, data: np.ndarray, offsets: np.ndarray) -> Labels:
+    def from_utf8(cls, data: np.ndarray, offsets: np.ndarray) -> Names:
         """Wrap unique strings packed as UTF-8 bytes; string i is ``data[offsets[i]:offsets[i + 1]]``."""
         return cls._wrap(storage.Strings(np.asarray(data, np.uint8), np.asarray(offsets, np.int64)))
 
     @classmethod
-    def from_integers(cls, values: np.ndarray) -> Labels:
+    def from_integers(cls, values: np.ndarray) -> Names:
         """Wrap unique integers; 0..n-1 in order becomes a range."""
         return cls._wrap(storage.integers(np.asarray(values)))
 
     @classmethod
-    def from_codes(cls, first: Labels, second: Labels, codes: tuple[np.ndarray, np.ndarray]) -> Labels:
+    def from_codes(cls, first: Names, second: Names, codes: tuple[np.ndarray, np.ndarray]) -> Names:
         """Build unique pairs: name i is ``(first[codes[0][i]], second[codes[1][i]])``."""
         return cls._wrap(storage.Pairs(first, second, np.asarray(codes[0]), np.asarray(codes[1])))
 
-    def pair_codes(self) -> tuple[Labels, Labels, tuple[np.ndarray, np.ndarray]] | None:
+    def pair_codes(self) -> tuple[Names, Names, tuple[np.ndarray, np.ndarray]] | None:
         """Return what :meth:`from_codes` took, or None where the names are not kept as pairs of codes."""
         if not isinstance(self._store, storage.Pairs):
             return None
         return self._store.first, self._store.second, (self._store.left, self._store.right)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Labels:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Names:
         """Rebuild labels from what :meth:`to_arrays` returned."""
         if "range" in arrays:
             return cls.range(int(arrays["range"]))
@@ -107,7 +107,7 @@ class Labels:
                 for p in ("first.", "second.")
             )
             return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
-        raise InputError(f"the arrays {sorted(arrays)} hold no labels; they come from Labels.to_arrays()")
+        raise InputError(f"the arrays {sorted(arrays)} hold no labels; they come from Names.to_arrays()")
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the labels."""
@@ -117,7 +117,7 @@ class Labels:
         return len(self._store)
 
     @overload
-    def __getitem__(self, i: slice) -> Labels: ...
+    def __getitem__(self, i: slice) -> Names: ...
 
     @overload
     def __getitem__(self, i: int) -> Hashable: ...
@@ -147,25 +147,25 @@ class Labels:
     def indices(self, names: Iterable[Hashable]) -> np.ndarray:
         """Return the row numbers of many names.
 
-        >>> Labels("abc").indices(["c", "a"])
+        >>> Names("abc").indices(["c", "a"])
         array([2, 0])
         """
         return np.fromiter((self.index(name) for name in names), dtype=np.int64)
 
-    def take(self, rows: np.ndarray) -> Labels:
+    def take(self, rows: np.ndarray) -> Names:
         """Return the labels of some rows (distinct row numbers, in the order wanted)."""
-        return Labels._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
+        return Names._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
 
-    def append(self, more: Iterable[Hashable]) -> Labels:
+    def append(self, more: Iterable[Hashable]) -> Names:
         """Return these labels followed by others, which must be new.
 
-        >>> Labels("ab").append(["c"]).to_list()
+        >>> Names("ab").append(["c"]).to_list()
         ['a', 'b', 'c']
         """
-        more = more if isinstance(more, Labels) else Labels(more)
+        more = more if isinstance(more, Names) else Names(more)
         both = storage.joined(self._store, more._store)
         storage.refuse_duplicates(both)
-        return Labels._wrap(both)
+        return Names._wrap(both)
 
     def to_list(self) -> list[Hashable]:
         """Return the names as a list of Python objects."""
@@ -190,7 +190,7 @@ class Labels:
         return packed.data, packed.offsets
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Labels):
+        if not isinstance(other, Names):
             return NotImplemented
         if self._store is other._store:
             return True
@@ -209,13 +209,13 @@ class Labels:
         return hash((len(self), *self._store.to_list(0, min(len(self), 8))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Labels._wrap, (self._store,))
+        return (Names._wrap, (self._store,))
 
     def __repr__(self) -> str:
         if isinstance(self._store, storage.Range):
-            return f"Labels.range({len(self)})"
+            return f"Names.range({len(self)})"
         shown = ", ".join(repr(name) for name in self._store.to_list(0, min(len(self), 4)))
-        return f"Labels([{shown}{', ...' if len(self) > 4 else ''}], {len(self):,} names)"
+        return f"Names([{shown}{', ...' if len(self) > 4 else ''}], {len(self):,} names)"
 
     def _unknown(self, name: Hashable) -> str:
         close = self._close(name)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError, guess
-from softvec.names import Labels
+from softvec.names import Names
 
 
-def align_labels(labels: Any, n: int, names: Labels | None = None, *, from_file: bool = False) -> Any:
+def align_labels(labels: Any, n: int, names: Names | None = None, *, from_file: bool = False) -> Any:
     """Return one label, or one row of a label matrix, for each of n items, in their order.
 
     Parameters
@@ -23,7 +23,7 @@ def align_labels(labels: Any, n: int, names: Labels | None = None, *, from_file:
         of the items. An index 0, 1, ... that pandas made is no name: such a Series is an array.
     n : int
         Number of items.
-    names : Labels, optional
+    names : Names, optional
         Their names; None for bare vectors.
     from_file : bool
         The array knows nothing of the order of the items: entry i is that of item i where the items are
@@ -36,14 +36,14 @@ def align_labels(labels: Any, n: int, names: Labels | None = None, *, from_file:
 
     Examples
     --------
-    >>> align_labels({"bob": 1, "ada": 0}, 3, Labels(["ada", "bob", "cyd"])).tolist()
+    >>> align_labels({"bob": 1, "ada": 0}, 3, Names(["ada", "bob", "cyd"])).tolist()
     [0, 1, None]
-    >>> align_labels([5, 6, 7, 8], 3, Labels([3, 0, 1])).tolist()
+    >>> align_labels([5, 6, 7, 8], 3, Names([3, 0, 1])).tolist()
     [8, 5, 6]
     """
     keys, values = _keyed(labels)
     if keys is not None and (names is not None or isinstance(labels, Mapping)):
-        return _take(values, _by_name(keys, Labels.range(n) if names is None else names))
+        return _take(values, _by_name(keys, Names.range(n) if names is None else names))
     return _take(values, _by_row(values.shape[0], n, names, from_file))
 
 
@@ -99,7 +99,7 @@ def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
     return None, values
 
 
-def _by_name(keys: Sequence[Hashable], names: Labels) -> NDArray[np.int64]:
+def _by_name(keys: Sequence[Hashable], names: Names) -> NDArray[np.int64]:
     table: dict[Any, int] = {key: at for at, key in enumerate(keys)}
     if len(table) < len(keys):
         twice = next(key for at, key in enumerate(keys) if table[key] != at)
@@ -117,8 +117,8 @@ def _by_name(keys: Sequence[Hashable], names: Labels) -> NDArray[np.int64]:
     return rows
 
 
-def _by_row(given: int, n: int, names: Labels | None, from_file: bool) -> NDArray[np.int64]:
-    numbers = None if names is None or names == Labels.range(n) else _numbers(names)
+def _by_row(given: int, n: int, names: Names | None, from_file: bool) -> NDArray[np.int64]:
+    numbers = None if names is None or names == Names.range(n) else _numbers(names)
     if given != n:
         if numbers is not None and n and numbers.min() >= 0 and numbers.max() < given:
             return numbers  # labels of more items than were embedded, by number
@@ -126,7 +126,7 @@ def _by_row(given: int, n: int, names: Labels | None, from_file: bool) -> NDArra
             f"there are {given:,} labels for {n:,} vectors; expected one for each, or labels by name"
         )
     rows = np.arange(n, dtype=np.int64)
-    if names is None or names == Labels.range(n):
+    if names is None or names == Names.range(n):
         return rows
     if numbers is None:
         if from_file:
@@ -151,7 +151,7 @@ def _by_row(given: int, n: int, names: Labels | None, from_file: bool) -> NDArra
     )
 
 
-def _numbers(names: Labels) -> NDArray[np.int64] | None:
+def _numbers(names: Names) -> NDArray[np.int64] | None:
     """Return names that are integers, or integers in text, as numbers."""
     values = names.to_numpy()
     if values.dtype.kind in "iu":

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks
 from softvec.kernels import worth_compiling
-from softvec.names import Labels
+from softvec.names import Names
 
 _ROWS = 1 << 16  # looked up by one thread at a time
 Codes = NDArray[np.int32]
@@ -117,7 +117,7 @@ class IntegerNames:
                 names.add(block[lo:hi])
         return names
 
-    def finish(self) -> tuple[list[Codes], Labels]:
+    def finish(self) -> tuple[list[Codes], Names]:
         blocks = self._blocks.finish()
         if not worth_compiling(self._total):
             return _number_small(blocks)
@@ -126,7 +126,7 @@ class IntegerNames:
             *(self._by_table(blocks, span) if span <= 2 * self._total else self._by_hash(blocks))
         )
 
-    def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Labels]:
+    def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Names]:
         from softvec.kernels import names
 
         lookup = np.full(span, -1, dtype=np.int32)
@@ -136,9 +136,9 @@ class IntegerNames:
             codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
             count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
             blocks[b] = codes
-        return blocks, Labels.from_integers(first[:count].copy())
+        return blocks, Names.from_integers(first[:count].copy())
 
-    def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Labels]:
+    def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Names]:
         from softvec.kernels import names
 
         table = np.zeros(2**16, dtype=np.int32)
@@ -154,21 +154,21 @@ class IntegerNames:
                     first = np.concatenate([first, np.empty_like(first)])
                     names.rehash_integers(first, count, table)
             blocks[b] = codes
-        return blocks, Labels.from_integers(first[:count].copy())
+        return blocks, Names.from_integers(first[:count].copy())
 
 
-def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Labels]:
+def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names]:
     if not blocks:
-        return [], Labels.range(0)
+        return [], Names.range(0)
     flat = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
     values, inverse = np.unique(flat, return_inverse=True)
     codes = inverse.astype(np.int32).reshape(-1, blocks[0].shape[1])
     return [
         codes[lo : lo + Segments.ROWS] for lo in range(0, len(codes), Segments.ROWS)
-    ], Labels.from_integers(values)
+    ], Names.from_integers(values)
 
 
-def _ascending(blocks: list[Codes], labels: Labels) -> tuple[list[Codes], Labels]:
+def _ascending(blocks: list[Codes], labels: Names) -> tuple[list[Codes], Names]:
     """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
     if not isinstance(labels[0] if len(labels) else None, int):
         return blocks, labels
@@ -180,7 +180,7 @@ def _ascending(blocks: list[Codes], labels: Labels) -> tuple[list[Codes], Labels
     rank[order] = np.arange(len(order), dtype=np.int32)
     for codes in blocks:
         np.take(rank, codes, out=codes, mode="clip")  # "raise" would buffer a copy
-    return blocks, Labels.from_integers(values[order])
+    return blocks, Names.from_integers(values[order])
 
 
 class TokenNames:
@@ -239,12 +239,12 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    def labels(self) -> Labels:
+    def labels(self) -> Names:
         """Return the names met so far."""
         offsets = self._offsets[: self.count + 1]
-        return Labels.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
+        return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
-    def finish(self) -> tuple[list[Codes], Labels]:
+    def finish(self) -> tuple[list[Codes], Names]:
         return self._codes.finish(), self.labels()
 
 
@@ -266,5 +266,5 @@ class ObjectNames:
             raise InputError(f"a name is not hashable ({error}); use strings, numbers or tuples") from None
         self._codes.add(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
 
-    def finish(self) -> tuple[list[Codes], Labels]:
-        return _ascending(self._codes.finish(), Labels(self._table))
+    def finish(self) -> tuple[list[Codes], Names]:
+        return _ascending(self._codes.finish(), Names(self._table))

@@ -1,4 +1,4 @@
-"""Storages of names behind :class:`softvec.names.Labels`."""
+"""Storages of names behind :class:`softvec.names.Names`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
-    from softvec.names import Labels
+    from softvec.names import Names
 
 _DICT_LIMIT = 250_000  # above this, a sorted array of hashes (12 bytes a name) instead of a dict (~150)
 _SUGGESTION_SAMPLE = 5_000  # difflib costs ~20 us a candidate: never more than 0.1 s for an error message
@@ -202,7 +202,7 @@ class Strings(Store):
 class Pairs(Store):
     __slots__ = ("_keys", "_order", "first", "left", "right", "second")
 
-    def __init__(self, first: Labels, second: Labels, left: np.ndarray, right: np.ndarray):
+    def __init__(self, first: Names, second: Names, left: np.ndarray, right: np.ndarray):
         self.first, self.second, self.left, self.right = first, second, left, right
         self._keys: np.ndarray | None = None
         self._order: np.ndarray | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.plotting.style import INK, Axes, plain_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) ->
     n = len(embedding)
     if n <= ALL_UP_TO:
         return n
-    if weight is None or embedding.names == Labels.range(n):
+    if weight is None or embedding.names == Names.range(n):
         return 0
     sample = np.linspace(0, n - 1, min(n, 200)).astype(int)
     readable = sum(is_readable(embedding.names[i]) for i in sample.tolist())

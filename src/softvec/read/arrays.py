@@ -18,7 +18,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.operators.sparse import checked_csr
 
 _BLOCK = 1 << 24
@@ -143,15 +143,15 @@ def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
     check_expanded(64 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
 
 
-def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Labels:
-    """Return the names that ``Labels.to_arrays`` stored, every offset and code checked."""
+def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
+    """Return the names that ``Names.to_arrays`` stored, every offset and code checked."""
     try:
         for key, array in arrays.items():
             if key.endswith(("integers", "codes", "range")) and array.dtype.kind not in "iu":
                 raise ValueError(f"{key} of type {array.dtype}")
             if key.endswith("offsets"):
                 _check_strings(arrays[key.removesuffix("offsets") + "utf8"], array)
-        labels = Labels.from_arrays(arrays)
+        labels = Names.from_arrays(arrays)
         codes = arrays.get("codes")
         if codes is not None and codes.size:
             labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
 
 NEGATIVE = ("error", "drop", "abs")
@@ -24,8 +24,8 @@ class Edges:
     """Pairs of row and column numbers in blocks, with their names; weights and times where given."""
 
     codes: list[Codes]  # each (edges, 2)
-    rows: Labels
-    columns: Labels
+    rows: Names
+    columns: Names
     weights: list[NDArray[np.floating]] | None = None
     times: list[NDArray[Any]] | None = None
     notes: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class EdgeBuilder:
 
     def finish(self) -> Edges:
         """Return the edges; the builder is spent."""
-        done = [names.finish() for names in self._names] or [([], Labels.range(0))] * (1 + self.two_sided)
+        done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
             codes = [np.hstack(part) for part in zip(left, right)]

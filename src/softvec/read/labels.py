@@ -14,7 +14,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import reading
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
 from softvec.read.streams import open_source
@@ -59,7 +59,7 @@ class Groups:
         return [self.classes[code] if code >= 0 else None for code in self.codes]
 
 
-def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
+def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
     """Read the labels of ``names``.
 
     Parameters
@@ -69,7 +69,7 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
         matrix; or text, perhaps gzipped: lines of a name and its label or labels, separated by tabs,
         commas or blanks, or one label a line. Without names, label i is that of item i where the items are
         called 0..n-1, and the order is that of the vectors otherwise.
-    names : Labels
+    names : Names
         The items, in order.
 
     Returns
@@ -86,7 +86,7 @@ def read_labels(path: str | os.PathLike[str], names: Labels) -> Groups:
     return _from_text(text_lines(file), names, path)
 
 
-def read_values(path: str | os.PathLike[str], names: Labels) -> list[Any] | None:
+def read_values(path: str | os.PathLike[str], names: Names) -> list[Any] | None:
     """Read numbers with decimals, one for each of ``names``, from an ``.npy`` file; None for other files."""
     file = Path(path)
     if file.suffix != ".npy" or not file.is_file():
@@ -106,7 +106,7 @@ def _load(file: Path) -> Any:
         return sparse_matrix(read_archive(stream, str(file)), size, str(file))
 
 
-def _from_array(array: Any, names: Labels, path: Any) -> Groups:
+def _from_array(array: Any, names: Names, path: Any) -> Groups:
     n = len(names)
     if array.ndim not in (1, 2) or array.dtype.kind not in "biufUSO":  # O: lines of a text
         raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
@@ -142,7 +142,7 @@ def text_lines(file: str | os.PathLike[str], holds: str = "labels") -> list[str]
     return kept
 
 
-def _from_text(lines: list[str], names: Labels, path: Any) -> Groups:
+def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
     split = _splitter(lines)
     fields = [split(line) for line in lines]
     if all(len(parts) == 1 for parts in fields):
@@ -177,7 +177,7 @@ def _splitter(lines: list[str]) -> Any:
     return lambda line: re.split(r"\s+", line.strip())
 
 
-def row_of(names: Labels, text: Hashable) -> int:
+def row_of(names: Names, text: Hashable) -> int:
     """Return the row of a name as it is or, where it is a number in writing, as an integer; -1 for none."""
     if text in names:
         return names.index(text)

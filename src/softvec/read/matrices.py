@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError, guess, printable
 from softvec.core.untrusted import reading
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.kinds import row_names
@@ -38,7 +38,7 @@ def read_npz(source: Source) -> Graph:
     )
 
 
-def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Labels | None:
+def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Names | None:
     parts = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
     return stored_names(parts, name) if parts else None
 

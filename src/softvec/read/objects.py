@@ -13,7 +13,7 @@ from scipy import sparse
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
 
@@ -259,6 +259,6 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
         raise
 
 
-def labels_or_none(names: Any) -> Labels | None:
-    """Return names as Labels."""
-    return None if names is None else names if isinstance(names, Labels) else Labels(names)
+def labels_or_none(names: Any) -> Names | None:
+    """Return names as Names."""
+    return None if names is None else names if isinstance(names, Names) else Names(names)

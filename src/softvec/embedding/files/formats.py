@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
 
@@ -60,9 +60,9 @@ class VectorTable:
     """What a vector file holds: vectors and names, perhaps a second side, and where they come from."""
 
     vectors: NDArray[np.float32]
-    names: Labels
+    names: Names
     context_vectors: NDArray[np.float32] | None = None
-    context_names: Labels | None = None
+    context_names: Names | None = None
     sizes: NDArray[np.float64] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     extras: dict[str, NDArray[Any]] = field(default_factory=dict)

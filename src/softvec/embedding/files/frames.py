@@ -9,7 +9,7 @@ import numpy as np
 
 from softvec.core.errors import InputError, printable
 from softvec.embedding.files.formats import VectorTable
-from softvec.names import Labels
+from softvec.names import Names
 
 
 def to_dataframe(table: VectorTable, library: str = "pandas") -> Any:
@@ -51,7 +51,7 @@ def from_dataframe(frame: Any) -> VectorTable:
         raise InputError("the frame has no column of floats")
     names = frame.iloc[:, others[0]].tolist() if others else frame.index.tolist()
     V = frame.iloc[:, floats].to_numpy(dtype=np.float32)
-    return VectorTable(V, Labels(names))
+    return VectorTable(V, Names(names))
 
 
 def to_gensim(table: VectorTable) -> Any:
@@ -78,7 +78,7 @@ def from_gensim(vectors: Any) -> VectorTable:
     vectors = getattr(vectors, "wv", vectors)
     if not hasattr(vectors, "index_to_key"):
         raise InputError(f"from_gensim takes KeyedVectors, not {type(vectors).__name__}")
-    return VectorTable(np.array(vectors.vectors, np.float32), Labels(vectors.index_to_key))
+    return VectorTable(np.array(vectors.vectors, np.float32), Names(vectors.index_to_key))
 
 
 def to_html(table: VectorTable, caption: str, rows: int = 5, columns: int = 6) -> str:

@@ -5,7 +5,7 @@ A zip archive of stored (never compressed) members, in this order::
     softvec.json            {"format": "softvec-vectors", "version": 1, "shape": [n, d],
                             "context_shape": [m, d] or null, "softvec": "0.1.0", "provenance": {...}}
     vectors.npy             (n, d) little-endian float32, its data at a multiple of 64 bytes from the start
-    names/*.npy             what Labels.to_arrays returns
+    names/*.npy             what Names.to_arrays returns
     sizes.npy               (n,) float64, how much stands behind each row, if known
     context_vectors.npy     the second side, if there is one
     context_names/*.npy
@@ -37,7 +37,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.arrays import read_header, stored_names
 
 FORMAT = "softvec-vectors"
@@ -245,7 +245,7 @@ def _labels(
     load: Callable[[str], NDArray[Any]],
     n: int,
     name: str,
-) -> Labels:
+) -> Names:
     keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
     labels = stored_names({key: load(prefix + key) for key in keys}, name)
     if len(labels) != n:

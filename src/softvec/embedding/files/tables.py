@@ -23,7 +23,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
 from softvec.embedding.files.word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
 from softvec.read.tables import check_rows
 
@@ -67,12 +67,12 @@ def _unplain(item: Any) -> Any:
     return tuple(_unplain(part) for part in item) if isinstance(item, list) else item
 
 
-def _encoding(labels: Labels) -> str:
+def _encoding(labels: Names) -> str:
     arrays = labels.to_arrays()
     return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
 
 
-def _name_array(labels: Labels, encoding: str) -> Any:
+def _name_array(labels: Names, encoding: str) -> Any:
     import pyarrow as pa
 
     if encoding == "integer":
@@ -133,7 +133,7 @@ def from_arrow(table: Any, name: str) -> VectorTable:
     if not lists and not floats:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
-    labels = Labels.range(table.num_rows)
+    labels = Names.range(table.num_rows)
     if plain:
         labels = _labels(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None)
     side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
@@ -195,7 +195,7 @@ def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> ND
     return V
 
 
-def _labels(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) -> Labels:
+def _labels(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) -> Names:
     if keep is not None:
         import pyarrow as pa
 
@@ -203,7 +203,7 @@ def _labels(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) -
     names = column.to_pylist()
     if encoding == "json":
         names = [_unplain(json.loads(name)) for name in names]
-    return Labels(names)
+    return Names(names)
 
 
 def _write_arrow(table: VectorTable, path: str | os.PathLike[str], format: str) -> list[Path]:
@@ -391,9 +391,9 @@ def _names_beside(source: Path, beside: Path) -> list[str] | None:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _match(names: list[str] | None, n: int, source: Path | io.BytesIO) -> Labels:
+def _match(names: list[str] | None, n: int, source: Path | io.BytesIO) -> Names:
     if names is None:
-        return Labels.range(n)
+        return Names.range(n)
     if len(names) != n:
         raise InputError(f"{title(source)} holds {n:,} vectors, but {len(names):,} names stand beside it")
     return parse_names(names)

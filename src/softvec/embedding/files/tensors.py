@@ -1,7 +1,7 @@
 """Vectors as safetensors, the pickle-free tensor file of Hugging Face.
 
 Tensors: ``vectors`` (n, d) float32; ``names`` (UTF-8 bytes) and ``name_offsets``, or ``name_ids`` (int64) for
-integers, or ``name_*`` for what else ``Labels.to_arrays`` returns; ``sizes`` if known; the second side, if
+integers, or ``name_*`` for what else ``Names.to_arrays`` returns; ``sizes`` if known; the second side, if
 there is one, in the same way with ``context_`` in front. The provenance is JSON in the metadata.
 
 A file of another writer is read where its vectors are certain: one tensor of two dimensions and floats.
@@ -24,7 +24,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.files.formats import VectorTable, require_finite, title
 from softvec.embedding.files.tables import checked_metadata
-from softvec.names import Labels
+from softvec.names import Names
 from softvec.read.arrays import stored_names
 
 _KEY = "softvec"
@@ -60,7 +60,7 @@ def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
     return [] if os.fspath(path) == "-" else [Path(path)]
 
 
-def _name_tensors(labels: Labels, prefix: str) -> dict[str, NDArray[Any]]:
+def _name_tensors(labels: Names, prefix: str) -> dict[str, NDArray[Any]]:
     arrays = labels.to_arrays()
     if "range" in arrays:  # written out, so that other programs see the names
         arrays = {"integers": np.arange(len(labels), dtype=np.int64)}
@@ -89,7 +89,7 @@ def _read(package: Any, path: Path, name: str) -> VectorTable:
         meta = checked_metadata((file.metadata() or {}).get(_KEY), name)
         if not meta:
             vectors = _matrix(file, _only_matrix(file, name), name)
-            return VectorTable(vectors, Labels.range(len(vectors)))
+            return VectorTable(vectors, Names.range(len(vectors)))
         keys = set(file.keys())
         vectors = _matrix(file, "vectors", name)
         labels = _labels(file, "", len(vectors), name)
@@ -142,7 +142,7 @@ def _matrix(file: Any, key: str, name: str) -> NDArray[np.float32]:
     return vectors
 
 
-def _labels(file: Any, prefix: str, n: int, name: str) -> Labels:
+def _labels(file: Any, prefix: str, n: int, name: str) -> Names:
     starts = (f"{prefix}names", f"{prefix}name_")
     keys = [key for key in sorted(file.keys()) if key.startswith(starts)]
     tensors = {key.removeprefix(prefix): file.get_tensor(key) for key in keys}
@@ -151,7 +151,7 @@ def _labels(file: Any, prefix: str, n: int, name: str) -> Labels:
     if len(labels) != n:
         raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
     try:
-        Labels(labels.to_list())  # other programs write such files too, and may repeat a name
+        Names(labels.to_list())  # other programs write such files too, and may repeat a name
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     return labels

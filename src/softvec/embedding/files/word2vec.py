@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
-from softvec.names import Labels
+from softvec.names import Names
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 
 
-def text_names(labels: Labels, *, spaces: bool) -> list[str]:
+def text_names(labels: Names, *, spaces: bool) -> list[str]:
     """Return names as unique text for a file; without ``spaces`` white space becomes underscores.
 
     Parts of a tuple are joined by ``@``: ``("ada", 3)`` is written ``ada@3``.
@@ -52,15 +52,15 @@ def text_names(labels: Labels, *, spaces: bool) -> list[str]:
     return clean
 
 
-def parse_names(texts: list[str]) -> Labels:
+def parse_names(texts: list[str]) -> Names:
     """Return labels from text: integers if all are whole numbers as Python would print them.
 
     >>> parse_names(["3", "-1"])[0], parse_names(["3", "01"])[0]
     (3, '3')
     """
     if all(_is_integer(text) for text in texts):
-        return Labels([int(text) for text in texts])
-    return Labels(texts)
+        return Names([int(text) for text in texts])
+    return Names(texts)
 
 
 def _is_integer(text: str) -> bool:
