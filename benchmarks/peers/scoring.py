@@ -29,13 +29,13 @@ def classification(X: np.ndarray, graph: Graph, *, repeats: int, threads: int = 
     """Return micro and macro F1 in percent at half of the labels; split r is the same for every method."""
     X = scaled(X)
 
-    def one(r: int) -> tuple[float, float]:
-        found = node_classification(X, graph.labels, ratios=(RATIO,), repeats=1, C="cv", random_state=r)
-        return found[RATIO]["micro_f1"], found[RATIO]["macro_f1"]
+    def split_scores(r: int) -> tuple[float, float]:
+        scores = node_classification(X, graph.labels, ratios=(RATIO,), repeats=1, C="cv", random_state=r)
+        return scores[RATIO]["micro_f1"], scores[RATIO]["macro_f1"]
 
     # one split for each thread: faster than two threads inside products this small
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
-        micro, macro = zip(*pool.map(one, range(repeats)))
+        micro, macro = zip(*pool.map(split_scores, range(repeats)))
     return {
         "micro_f1": 100 * float(np.mean(micro)),
         "macro_f1": 100 * float(np.mean(macro)),
