@@ -178,8 +178,8 @@ def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> ND
 
     if column is None:
         V = np.empty((table.num_rows, len(floats)), np.float32)
-        for j, one in enumerate(floats):
-            V[:, j] = table.column(one).to_numpy()
+        for j, at in enumerate(floats):
+            V[:, j] = table.column(at).to_numpy()
     else:
         lists = table.column(column).combine_chunks()
         if isinstance(lists, pa.ChunkedArray):
