@@ -30,15 +30,13 @@ from benchmarks.common import (
 )
 
 N, D = 200_000, 128
-STEPS = ("write", "read", "one vector, mapped")
+STEPS = ("write", "read", "map, first vector", "map, vector by name")
 
 
-def write_arrow(path: Path, vectors: np.ndarray, names: list[str]) -> None:
-    """Write the columns name and vector as an Arrow IPC file."""
+def write_arrow(table: Any, path: Path) -> None:
+    """Write an Arrow IPC file."""
     import pyarrow as pa
 
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    table = pa.table({"name": pa.array(names), "vector": lists})
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
 
@@ -52,22 +50,26 @@ def read_arrow(path: Path, *, mapped: bool, checked: bool) -> tuple[Any, np.ndar
     if checked:
         table.validate(full=True)
     vectors = table["vector"].combine_chunks()
-    flat = vectors.flatten().to_numpy()
-    return table["name"], flat.reshape(len(vectors), -1)
+    return table["name"], vectors.flatten().to_numpy().reshape(len(vectors), -1)
 
 
 def arrow_steps(path: Path, vectors: np.ndarray, names: list[str], checked: bool) -> dict[str, Callable]:
     """Return what is timed of Arrow IPC."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    def one_vector() -> np.ndarray:
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    table = pa.table({"name": pa.array(names), "vector": lists})
+
+    def by_name() -> np.ndarray:
         column, rows = read_arrow(path, mapped=True, checked=checked)
         return rows[pc.index(column, names[-1]).as_py()].copy()
 
     return {
-        "write": lambda: write_arrow(path, vectors, names),
+        "write": lambda: write_arrow(table, path),
         "read": lambda: read_arrow(path, mapped=False, checked=checked)[1],
-        "one vector, mapped": one_vector,
+        "map, first vector": lambda: read_arrow(path, mapped=True, checked=checked)[1][0].copy(),
+        "map, vector by name": by_name,
     }
 
 
@@ -75,10 +77,12 @@ def svec_steps(path: Path, vectors: np.ndarray, names: list[str]) -> dict[str, C
     """Return what is timed of `.svec`."""
     from softvec import Embedding
 
+    emb = Embedding(vectors, names, copy=False)
     return {
-        "write": lambda: Embedding(vectors, names, copy=False).save(path),
+        "write": lambda: emb.save(path),
         "read": lambda: Embedding.load(path).vectors,
-        "one vector, mapped": lambda: Embedding.load(path, mmap=True)[names[-1]],
+        "map, first vector": lambda: Embedding.load(path, mmap=True).vectors[0].copy(),
+        "map, vector by name": lambda: Embedding.load(path, mmap=True)[names[-1]],
     }
 
 
@@ -104,17 +108,39 @@ def measure(n: int, repeats: int, folder: Path) -> dict[str, Any]:
             rows[name][step] = summary(seconds)
     for name, path in files.items():
         rows[name]["bytes"] = path.stat().st_size
+        rows[name]["notices_a_flipped_bit"] = notices_a_flipped_bit(path, steps[name]["read"])
         assert np.array_equal(steps[name]["read"](), vectors)
-        assert np.array_equal(steps[name]["one vector, mapped"](), vectors[-1])
+        assert np.array_equal(steps[name]["map, first vector"](), vectors[0])
+        assert np.array_equal(steps[name]["map, vector by name"](), vectors[-1])
     return {"vectors": n, "dimensions": D, "formats": rows}
+
+
+def notices_a_flipped_bit(path: Path, read: Callable[[], np.ndarray]) -> bool:
+    """Whether a reader refuses the file once a bit in the middle, within the vectors, is changed."""
+    from softvec import InputError
+
+    content = path.read_bytes()
+    middle = len(content) // 2
+    try:
+        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+        read()
+    except (InputError, ValueError):
+        return True
+    finally:
+        path.write_bytes(content)
+    return False
 
 
 def table(case: dict[str, Any]) -> str:
     """Return the Markdown table: size, and processor times in milliseconds."""
-    lines = ["| format | size | " + " | ".join(STEPS) + " |", "|---|---|" + "---|" * len(STEPS)]
+    lines = [
+        "| format | size | " + " | ".join(STEPS) + " | notices a flipped bit |",
+        "|---|---|" + "---|" * len(STEPS) + "---|",
+    ]
     for name, row in case["formats"].items():
         times = [f"{1000 * row[step]['median']:,.0f} ms" for step in STEPS]
-        lines.append(f"| {name} | {row['bytes'] / 1e6:,.1f} MB | " + " | ".join(times) + " |")
+        noticed = "yes" if row["notices_a_flipped_bit"] else "no"
+        lines.append(f"| {name} | {row['bytes'] / 1e6:,.1f} MB | {' | '.join(times)} | {noticed} |")
     return "\n".join(lines)
 
 
