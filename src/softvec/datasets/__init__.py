@@ -89,11 +89,11 @@ def paths(name: str) -> dict[str, Path]:
     """
     dataset = info(name)
     root = data_dir()
-    paths = {file: root / file for file in dataset.files}
-    absent = [file for file, path in paths.items() if not path.is_file()]
+    files = {file: root / file for file in dataset.files}
+    absent = [file for file, path in files.items() if not path.is_file()]
     if absent:
         raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
-    return paths
+    return files
 
 
 def load(name: str) -> Any:
