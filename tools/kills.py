@@ -3,8 +3,8 @@
     python tools/kills.py [--kills 500] [--signals 200] [--seed 0] [--record] [--resume]
 
 A killed ``embed --checkpoint`` is run again: it must end with the bits of an uninterrupted run. A killed
-command must leave the old file, the new one, or (formats of two files) a refusal in one line, and the next
-one must clean up. SIGINT and SIGTERM must end a command with code 130 and 143 within two seconds.
+command must leave the old file, the new one, or (formats of two files) a refusal in one line; the next one
+must clean up. SIGINT and SIGTERM must end a command with code 130 and 143 within two seconds.
 
 ``--record`` writes ``benchmarks/results/kills.json`` after every case, and at the end the table in
 ``docs/reliability.md``; ``--resume`` goes on from that file.
