@@ -110,7 +110,7 @@ class View:
 # node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
 # that it weighs less.
 FUSED = (
-    View("walk", steps=2, n_epochs=16, weight=1.5),
-    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power", weight=1.2),
+    View("walk", steps=2, n_epochs=16, weight=1.8),
+    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power", weight=1.3),
     View("pairs", two_steps=True, beta=32.0, n_epochs=8, init="power"),
 )
