@@ -18,7 +18,7 @@ VIEWS = ("auto", "walk", "fused")
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
 # the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
-DENSE = 32.0
+DENSE = 20.0
 
 
 @dataclass(frozen=True)
