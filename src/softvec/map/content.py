@@ -62,7 +62,7 @@ class Content:
     neighbours : list of Neighbours
     edges : Edges or None
     times, items : ndarrays or None
-        Of temporal embeddings: the time of each point, and which item it is.
+        Of temporal embeddings: the time of each point (a number or a date), and which item it is.
     notes : list of str or Message
         What the map leaves out.
     """
@@ -79,7 +79,7 @@ class Content:
     neighbours: list[Neighbours] = field(default_factory=list)
     edges: Edges | None = None
     max_edges: int = MAX_EDGES
-    times: NDArray[np.floating] | None = None
+    times: NDArray[np.floating] | NDArray[np.datetime64] | None = None
     items: NDArray[np.integer] | None = None
     notes: list[str | Message] = field(default_factory=list)
 
@@ -156,12 +156,7 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     """
     if times is not None:
         n = len(embedding) + len(embedding.context_names or ())
-        values = np.asarray(times, dtype=np.float64).reshape(-1)
-        if len(values) != n or not np.isfinite(values).all():
-            raise InputError(
-                f"times has {len(values):,} entries for {n:,} items; expected one finite number each"
-            )
-        return values, None
+        return _given_times(times, n), None
     data = embedding.provenance.get("data")
     if not isinstance(data, dict) or data.get("kind") != "temporal":
         return None, None
@@ -171,12 +166,26 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     moments = [name[1] for name in names]  # type: ignore[index]
     dates = to_dates(moments)
     try:
-        values = dates.astype(np.int64) / 1e6 if dates is not None else np.array([float(t) for t in moments])
+        values = dates if dates is not None else np.array([float(t) for t in moments])
     except (TypeError, ValueError):
         return None, None
     items: dict[Any, int] = {}
     codes = np.array([items.setdefault(name[0], len(items)) for name in names])  # type: ignore[index]
     return values, codes
+
+
+def _given_times(times: Any, n: int) -> Any:
+    given = np.asarray(times).reshape(-1)
+    dates = to_dates(given.astype("M8[us]").tolist() if given.dtype.kind == "M" else given.tolist())
+    try:
+        values = dates if dates is not None else given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("times holds something else than numbers and dates") from None
+    if len(values) != n or not np.isfinite(values).all():
+        raise InputError(
+            f"times has {len(values):,} entries for {n:,} items; expected one finite number or date each"
+        )
+    return values
 
 
 def find_edges(embedding: Embedding, edges: Any) -> Edges:
