@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from softvec.embedding.checks import checked_extras, checked_names, checked_size
 from softvec.names import Names
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.formats import VectorTable
     from softvec.embedding.links import Link
     from softvec.embedding.persons import Person
     from softvec.embedding.predict import Predictions
@@ -521,36 +520,12 @@ class Embedding:
 
     # files and other libraries
 
-    @property
-    def _table(self) -> VectorTable:
-        from softvec.embedding.files.formats import VectorTable
-
-        return VectorTable(
-            self.vectors,
-            self.names,
-            self.context_vectors,
-            self.context_names,
-            self.sizes,
-            dict(self.provenance),
-            dict(self.extras),
-        )
-
     def _with(self, **changes: Any) -> Embedding:
-        """Return a copy with some fields changed."""
-        return Embedding._from_table(replace(self._table, **changes))
-
-    @classmethod
-    def _from_table(cls, table: VectorTable) -> Embedding:
-        return cls(
-            table.vectors,
-            table.names,
-            context_vectors=table.context_vectors,
-            context_names=table.context_names,
-            sizes=table.sizes,
-            provenance=table.provenance,
-            extras=table.extras,
-            copy=False,
-        )
+        """Return a copy with some fields changed; an index stays with its vectors."""
+        copy = Embedding(**{f.name: getattr(self, f.name) for f in fields(self)} | changes, copy=False)
+        if "index" in self.__dict__ and "vectors" not in changes:
+            copy.__dict__["index"] = self.index
+        return copy
 
     def save(
         self,
@@ -568,14 +543,9 @@ class Embedding:
         :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
         the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
         """
-        from softvec.embedding.files.formats import format_of, write_vectors
+        from softvec.embedding.files.formats import write_vectors
 
-        table = self._table
-        if index and format_of(path, format) != "softvec":
-            raise InputError(f"index is True, but {path} is no .svec file; other formats hold no index")
-        stored = self.index.to_bytes() if index else None
-        table = replace(table, extras=table.extras if extras else {}, index=stored)
-        write_vectors(table, path, format, side=side)
+        write_vectors(self if extras else self._with(extras={}), path, format, side=side, index=index)
 
     @classmethod
     def load(
@@ -593,11 +563,7 @@ class Embedding:
         """
         from softvec.embedding.files.formats import read_vectors
 
-        table = read_vectors(path, format, mmap=mmap, index=index)
-        emb = cls._from_table(table)
-        if table.index is not None:
-            emb.__dict__["index"] = search.restore_index(*table.index, emb.shape)
-        return emb
+        return read_vectors(path, format, mmap=mmap, index=index)
 
     def to_word2vec(self, path: str | os.PathLike[str], *, binary: bool | None = None) -> None:
         """Write word2vec's format, which gensim loads; binary if the name ends in ``.bin``."""
@@ -609,31 +575,32 @@ class Embedding:
         """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
         from softvec.embedding.files import frames
 
-        return frames.to_dataframe(self._table, library)
+        return frames.to_dataframe(self, library)
 
     @classmethod
     def from_dataframe(cls, frame: Any) -> Embedding:
         """Take the index (pandas) or the first column that is no float as names, the floats as vectors."""
         from softvec.embedding.files import frames
 
-        return cls._from_table(frames.from_dataframe(frame))
+        return frames.from_dataframe(frame)
 
     def to_gensim(self) -> Any:
         """Return a gensim ``KeyedVectors``."""
         from softvec.embedding.files import frames
 
-        return frames.to_gensim(self._table)
+        return frames.to_gensim(self)
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embedding:
         """Take the vectors of a gensim ``KeyedVectors`` or of a model that has them as ``wv``."""
         from softvec.embedding.files import frames
 
-        return cls._from_table(frames.from_gensim(vectors))
+        return frames.from_gensim(vectors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let embeddings go to other processes; an index is not taken along."""
-        return Embedding._from_table, (self._table,)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _rebuild, (values | {"extras": dict(self.extras)},)
 
     # looks
 
@@ -648,4 +615,8 @@ class Embedding:
     def _repr_html_(self) -> str:
         from softvec.embedding.files import frames
 
-        return frames.to_html(self._table, repr(self))
+        return frames.to_html(self, repr(self))
+
+
+def _rebuild(values: dict[str, Any]) -> Embedding:
+    return Embedding(**values, copy=False)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def recorded(emb: Embedding, part: str) -> dict[str, Any]:
     """Return a part of the provenance that is a dictionary; an empty one where nothing is known."""
-    found = emb.provenance.get(part)
-    return found if isinstance(found, dict) else {}
+    record = emb.provenance.get(part)
+    return record if isinstance(record, dict) else {}
 
 
 def two_kinds(emb: Embedding) -> bool:
