@@ -154,7 +154,7 @@ def plot(content: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-_TEXT = """Algorithm 1 leaves one thing open that the results below turn on: which gradient is followed. The
+_TEXT = """The released package does not follow the gradient that the paper prints, and results differ. The
 first step of each program is compared with three formulas written out in dense NumPy
 (`experiments/gradients/run.py`; n = {n}, d = {d}, {samples} random P of each kind): the printed Eq. grad; the
 row form, in which each row follows its own cross-entropy with the other vectors held fixed (no P', half of
