@@ -42,7 +42,7 @@ from softvec.operators import Operator
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # What several views of a graph have their own of: an option among these asks for one fit.
-_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch"))
 
 
 class Job:

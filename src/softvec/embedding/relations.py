@@ -84,3 +84,12 @@ def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse
         matrix = sparse.csr_array((np.ones(both.sum(), bool), (i[both], j[both])), shape=shape)
     matrix.sum_duplicates()
     return matrix
+
+
+def edges(emb: Embedding, data: Any) -> NDArray[np.int64]:
+    """Return edges between items as rows (i, j), each once, from a graph, list of edges or file."""
+    if two_kinds(emb):
+        raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
+    matrix = known_pairs(emb, data, "rows")
+    pairs = np.stack((matrix + matrix.T).tocoo().coords, axis=1).astype(np.int64)
+    return pairs[pairs[:, 0] < pairs[:, 1]]

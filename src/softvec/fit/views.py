@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.scratch import copied, empty
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, fit, prepared
@@ -36,8 +37,10 @@ def _of_mean_weight_one(A: sparse.csr_array) -> sparse.csr_array:
     """Return weights divided by their mean, so that their scale does not matter."""
     if A.dtype == bool or not A.nnz:
         return A
-    values = A.data / A.data.mean(dtype=np.float64)
-    return sparse.csr_array((values.astype(np.float32), A.indices, A.indptr), shape=A.shape)
+    values, mean = empty(A.data.shape, np.float32), A.data.mean(dtype=np.float64)
+    for lo, hi in row_blocks(len(values), 1 << 20):
+        values[lo:hi] = A.data[lo:hi] / mean
+    return sparse.csr_array((values, A.indices, A.indptr), shape=A.shape)
 
 
 def view_operator(A: sparse.csr_array, view: View) -> Operator:
@@ -81,7 +84,7 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
             callbacks=_shifted(settings.callbacks, before),
         )
         result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False)
-        half = result.state.X.astype(np.float16)  # a third of the digits, which the axes do not miss
+        half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
         fits.append(result)
@@ -89,7 +92,7 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
     with workers(settings.n_jobs) as pool:
         tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
         d = settings.n_components - tail.shape[1]
-        X = np.empty((A.shape[0], settings.n_components), np.float32)
+        X = empty((A.shape[0], settings.n_components), np.float32)
         _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
         X[:, d:] = tail
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
