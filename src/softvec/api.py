@@ -86,7 +86,7 @@ def embed(
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
         ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
         turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
-        nodes have 16 neighbours or more on average and no option asks for a single fit.
+        the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
