@@ -25,7 +25,15 @@ from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
-from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
+from softvec.fit.recipes import (
+    DENSE,
+    N_COMPONENTS,
+    VIEWS,
+    fit_defaults,
+    mean_neighbours,
+    neighbours_of_ends,
+    recipe_of,
+)
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
 from softvec.operators import Operator
@@ -34,7 +42,7 @@ from softvec.operators import Operator
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # What several views of a graph have their own of: an option among these asks for one fit.
-_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch"))
 
 
 class Job:
@@ -227,9 +235,9 @@ def _choose_view(
         return view, "asked for"
     if reason:
         return "walk", reason
-    mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
-    bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
-    return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"
+    ends = neighbours_of_ends(affinity.counts)  # type: ignore[arg-type]
+    chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
+    return chosen, f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
 
 
 def _even_weights(counts: Any) -> bool:
