@@ -42,7 +42,7 @@ def observed(h: float, m: int, t: float) -> float:
 
 
 def items_needed(h: float, error: float, confidence: float) -> dict[str, float]:
-    """Return the m from which a bound promises a relative error, for E[Z/m] = 1, the least of centred scores."""
+    """Return the m from which a bound promises a relative error, for E[Z/m] = 1."""
     miss = 1 - confidence
     return {
         "corrected": 16 * h**2 * np.exp(2 * h) * np.log(4 / miss) / error**2,
@@ -128,13 +128,14 @@ def report(content: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "![bounds and exact probability](../experiments/theory/figure.png)",
-            f"Probability that Z / m is off its mean by {config['deviations']:g} standard deviations or more, for "
-            f"m = {config['m']:,} scores of h or -h with equal chance; and the number of items from which a bound "
-            f"promises an error of {config['error']:.0%} with probability {config['confidence']:.0%}:",
+            f"Probability that Z / m is off its mean by {config['deviations']:g} standard deviations or "
+            f"more, for m = {config['m']:,} scores of h or -h with equal chance; and the items from which "
+            f"a bound promises an error of {config['error']:.0%} with probability "
+            f"{config['confidence']:.0%}:",
             table(head, rows),
             f"The printed bound is below the exact probability, so it fails, at h = {fails}.",
             f"Number of terms that effectively make up Z, median / 5th percentile over {config['queries']} "
-            f"queries, of {real[0]['m']:,} unit vectors:",
+            f"queries, of {min(r['m'] for r in real):,} unit vectors or more:",
             table(["vectors", *(f"beta {beta}" for beta in config["betas"])], terms),
         ]
     )
