@@ -150,7 +150,7 @@ class Embedding:
         """Return the vectors, of shape (n, d): ``np.asarray(emb)``."""
         if copy is False and dtype is not None and np.dtype(dtype) != np.float32:
             raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they need a copy")
-        return np.array(self.vectors, dtype=dtype, copy=copy or None)
+        return np.array(self.vectors, dtype=dtype) if copy else np.asarray(self.vectors, dtype=dtype)
 
     def keys(self) -> Names:
         """Return the names, in order."""
@@ -498,7 +498,8 @@ class Embedding:
         if two_kinds(self):
             raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
         matrix = known_pairs(self, data, "rows")
-        pairs = np.stack((matrix + matrix.T).tocoo().coords, axis=1).astype(np.int64)
+        both = (matrix + matrix.T).tocoo()
+        pairs = np.stack([both.row, both.col], axis=1).astype(np.int64)
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def plot(self, labels: Any = None, **options: Any) -> Any:
