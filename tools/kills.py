@@ -237,7 +237,8 @@ def total(group: dict[str, dict[str, int]]) -> int:
 def table(result: dict[str, Any]) -> str:
     """Return the counts as two tables."""
     lines = [
-        f"{struck(result['kills'])} kills, seed {result['seed']}, over {len(FORMATS)} formats of vectors.", "",
+        f"{struck(result['kills'])} kills, seed {result['seed']}, over {len(FORMATS)} formats of vectors.",
+        "",
         "| command | runs | killed | had ended before | something lost |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for name, row in result["kills"].items():
