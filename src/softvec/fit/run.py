@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers, workers
 from softvec.fit.checkpoint import Checkpoint, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
@@ -110,10 +111,10 @@ def fit(
     problem = _problem(P, settings, dissimilarity, item_weight)
     labels = None if labels is None else _check_labels(labels, P.shape[1])
     saved = _checkpoint(problem, settings, labels, warm)
-    with workers(settings.n_jobs) as pool:
-        seed, found = seed_of(settings.random_state), None if saved is None else saved.load()
-        if found is not None:
-            state, seed = found
+    with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+        seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
+        if loaded is not None:
+            state, seed = loaded
         else:
             state = _start(problem, settings, seed, pool)
             if labels is not None:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from softvec import kernels
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
@@ -24,7 +25,7 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
 
     Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
     """
-    X = np.empty((n, d), dtype)
+    X = empty((n, d), dtype)
     quantiles = _quantiles(np.dtype(dtype))
 
     def fill_block(lo: int, hi: int) -> None:
@@ -48,7 +49,7 @@ def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps
     X = random_start(P.shape[1], d, seed, 0, dtype, pool)
     runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
     for _ in range(steps):
-        out = np.empty((P.shape[0], d), X.dtype)
+        out = empty((P.shape[0], d), X.dtype)
         runtime.fill(P.plan(X, runtime), out, X[:0])
         out -= out.mean(axis=0, dtype=np.float64).astype(out.dtype)
         _unit(out, np.random.default_rng([seed, 1]))

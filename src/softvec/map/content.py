@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -128,14 +129,14 @@ def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
         return []
     X, Y = embedding.vectors, embedding.context_vectors
     n = len(X)
-    found = [_own_side(embedding, "rows", X, 0, k)]
+    blocks = [_own_side(embedding, "rows", X, 0, k)]
     if Y is not None and len(Y):
-        found.append(_own_side(embedding, "context", Y, n, k))
+        blocks.append(_own_side(embedding, "context", Y, n, k))
         ids, cosines = embedding.nearest(X, k, among="context")
-        found.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
+        blocks.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
         ids, cosines = embedding.nearest(Y, k, among="rows")
-        found.append(Neighbours("other", n, ids.astype(np.int64), cosines))
-    return [block for block in found if block.ids.shape[1]]
+        blocks.append(Neighbours("other", n, ids.astype(np.int64), cosines))
+    return [block for block in blocks if block.ids.shape[1]]
 
 
 def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: int) -> Neighbours:
@@ -218,22 +219,20 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     return Edges(i[keep], j[keep], weight, directed)
 
 
-def _points(labels: Any, names: Any, offset: int, what: str) -> NDArray[np.int64]:
-    """Return the point number of each label, -1 where there is none."""
-    numbers = np.arange(len(labels), dtype=np.int64) + offset
-    if labels == names:
+def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int64]:
+    """Return the point number of each end of an edge, -1 where it is no item."""
+    numbers = np.arange(len(ends), dtype=np.int64) + offset
+    if ends == items:
         return numbers
-    found = np.array(
-        [names.index(label) + offset if label in names else -1 for label in labels], dtype=np.int64
-    )
-    if len(found) and (found < 0).all():
-        if len(labels) == len(names) and labels == type(labels).range(len(labels)):
+    points = np.array([items.index(end) + offset if end in items else -1 for end in ends], dtype=np.int64)
+    if len(points) and (points < 0).all():
+        if len(ends) == len(items) and ends == Names.range(len(ends)):
             return numbers  # a matrix without names: row i is item i
         raise InputError(
-            f"{what}: none of the {len(labels):,} names is an item of the embedding "
-            f"(first: {labels[0]!r}; items are named as {names[0]!r})"
+            f"{what}: none of the {len(ends):,} names is an item of the embedding "
+            f"(first: {ends[0]!r}; items are named as {items[0]!r})"
         )
-    return found
+    return points
 
 
 def strongest(edges: Edges, most: int, sizes: NDArray[np.floating] | None) -> NDArray[np.int64]:

@@ -181,8 +181,8 @@ def _columns(
     if communities is None:
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
     if communities and len(both) > 1:
-        found = label_column("community", both.cluster(random_state=random_state).tolist())
-        columns.append(replace(found, found=True))
+        groups = label_column("community", both.cluster(random_state=random_state).tolist())
+        columns.append(replace(groups, found=True))
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
     if embedding.sizes is not None:
