@@ -169,7 +169,8 @@ def stop(folder: Path, command: str, number: signal.Signals, delay: float) -> tu
         path.unlink(missing_ok=True)
     if code == 0 and not sent:
         return None, "not_sent", time.monotonic() - child.begun
-    if code == -number and not child.reached_softvec:  # which a shell shows as 128 + number
+    # Python dies of the signal, which a shell shows as 128 + number; while it loads, it ends with code 1
+    if code in (-number, 1) and not child.reached_softvec:
         return None, "before_softvec", seconds
     if (
         code not in (0, 128 + number)
