@@ -140,7 +140,7 @@ def test_pairs_and_books_are_kept_apart():
 
     from experiments.two_sided.corpus import Passages, split_books, split_pairs
 
-    counts = sp.random_array((40, 30), density=0.3, rng=0, format="csr")
+    counts = sp.random_array((40, 30), density=0.3, random_state=0, format="csr")
     split = split_pairs(counts, {"validation": 0.1, "test": 0.2}, 0)
     parts = [part.toarray() for part in (split.train, split.validation, split.test)]
     assert np.array_equal(sum(parts), counts.toarray())

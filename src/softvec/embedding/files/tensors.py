@@ -159,8 +159,4 @@ def _names(file: Any, prefix: str, n: int, name: str) -> Names:
     names = stored_names(arrays, name)
     if len(names) != n:
         raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
-    try:
-        Names(names.to_list())  # other programs write such files too, and may repeat a name
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
     return names
