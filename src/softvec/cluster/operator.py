@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -103,8 +102,13 @@ class Sharded(Operator):
         """Whether any worker has entries other than 1 or scales of columns."""
         return any(self._group.gather(bool(len(self._local._values) or len(self._local._col_scale))))
 
-    @cached_property
-    def T(self) -> Sharded:  # type: ignore[override]
+    @property
+    def T(self) -> Sharded:
+        if "_transpose" not in self.__dict__:  # cached_property would lock out other ranks in threads
+            self.__dict__["_transpose"] = self._transposed()
+        return self.__dict__["_transpose"]
+
+    def _transposed(self) -> Sharded:
         rows, columns = self._local._row_scale, self._local._col_scale[: self._halo.own]
         row_scale, column_scale = (scale if len(scale) else None for scale in (columns, rows))
         if self._shard.symmetric:
