@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import split
 from softvec.cluster.rank import Task
 from softvec.cluster.shard import balanced_bounds, unit_rows
@@ -16,7 +18,7 @@ from softvec.core.errors import InputError, Option
 from softvec.core.threads import Workers
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
-from softvec.fit.run import seed_of, start
+from softvec.fit.run import run_key, seed_of, start
 from softvec.fit.settings import Settings
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
@@ -35,6 +37,8 @@ class Plan:
     columns: Array
     given: State | None = None
     classes_first: bool = False
+    store: Store | None = None
+    manifest: dict[str, Any] | None = None
 
     @property
     def size(self) -> int:
@@ -60,6 +64,10 @@ class Plan:
             None if weight is None else weight[begin:end],
             None if self.given is None else part_of(self.given, (lo, hi), (begin, end)),
             self.classes_first,
+            (int(lo), int(hi)),
+            (int(begin), int(end)),
+            self.store,
+            self.manifest,
             Workers.unit,
             Workers.block,
         )
@@ -100,6 +108,12 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
         raise InputError("callbacks see all vectors, which no worker of a cluster holds; leave them out")
     n, m = problem.P.shape
     d, seed = int(settings.n_components), seed_of(settings.random_state)
+    store = manifest = None
+    if settings.checkpoint is not None:
+        key = run_key(problem, settings, None, warm)
+        store = Store(os.fspath(settings.checkpoint), settings.checkpoint_every, key)
+        manifest = store.manifest()
+        seed = seed if manifest is None else int(manifest["seed"])
     unit = unit_rows(d)
     per_row = _entries(problem.P, n) + d / 4  # what the rest of a row's step takes, in entries
     work = np.add.reduceat(per_row, np.arange(0, n, unit))
@@ -120,7 +134,8 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
     if not isinstance(settings.init, str):
         given = start(problem, settings, seed, Workers(1, None))
         chosen = replace(chosen, init="random")
-    return Plan(problem, chosen, seed, rows, columns, given, warm and settings.n_clusters > 1)
+    classes_first = warm and settings.n_clusters > 1
+    return Plan(problem, chosen, seed, rows, columns, given, classes_first, store, manifest)
 
 
 def _entries(operator: Operator, n: int) -> NDArray[np.float64]:

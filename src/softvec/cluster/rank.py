@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import Tree, join
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
@@ -61,6 +62,12 @@ class Task:
         Where to begin; None for the start that the settings name.
     classes_first : bool
         Whether classes are found before the first epoch.
+    rows, columns : tuple of int
+        The own rows and columns, numbered in the whole.
+    store : Store or None
+        Where the run is saved on its way.
+    manifest : dict or None
+        The checkpoint to go on from.
     unit, block : int, int or None
         How rows are cut; see :class:`softvec.core.threads.Workers`.
     """
@@ -72,16 +79,60 @@ class Task:
     item_weight: Array | None = None
     state: State | None = None
     classes_first: bool = False
+    rows: tuple[int, int] = (0, 0)
+    columns: tuple[int, int] = (0, 0)
+    store: Store | None = None
+    manifest: dict[str, Any] | None = None
     unit: int = Workers.unit
     block: int | None = None
 
 
-def run(task: Task, group: Group, on_epoch: Callable[[State], None] | None = None) -> State:
-    """Fit this rank's rows together with the other ranks; return its part of the vectors."""
+@dataclass(frozen=True)
+class Report:
+    """How far a fit is: epochs done, loss before the last one, bytes exchanged by all workers."""
+
+    epoch: int
+    loss: float
+    sent: int
+
+
+def run(task: Task, group: Group, on_epoch: Callable[[Report, State], None] | None = None) -> State:
+    """Fit this rank's rows together with the other ranks; return its part of the vectors.
+
+    All ranks call it together. ``on_epoch`` sees the report and this rank's state after every epoch.
+    """
+    settings, store = task.settings, task.store
+    problem = _problem(task, group)
+
+    def after_epoch(state: State) -> None:
+        report = Report(state.epoch, state.history[-1]["loss"], sum(group.gather(group.sent)))
+        if store is not None and state.epoch % store.every == 0 and state.epoch < settings.n_epochs:
+            store.save(state, task.seed, task.rows, task.columns, group)
+        if on_epoch is not None:
+            on_epoch(report, state)
+
+    with workers(settings.n_jobs) as threads:
+        pool = SharedRows(threads, group, task.unit, task.block)
+        state = task.state
+        if store is not None and task.manifest is not None:
+            state = store.load(task.manifest, task.rows, task.columns)
+        if state is None:
+            state = start(problem, settings, task.seed, pool)
+        if task.classes_first and state.labels is None:
+            context = state.X if state.Y is None else state.Y
+            state.labels = find_classes(context, settings.n_clusters, task.seed, pool)
+        finished = state.done
+        optimize(problem, state, settings, pool, seed=task.seed, on_epoch=after_epoch)
+        if store is not None and not finished:
+            store.save(state, task.seed, task.rows, task.columns, group)
+        return state
+
+
+def _problem(task: Task, group: Group) -> Problem:
     settings = task.settings
     P = join(task.P, group)
     P.__dict__["_sums"] = np.asarray(task.row_sums)  # known already: the rows of the whole were normalised
-    problem = Problem(
+    return Problem(
         P,
         bool(settings.symmetric),
         float(settings.beta),
@@ -92,12 +143,3 @@ def run(task: Task, group: Group, on_epoch: Callable[[State], None] | None = Non
         None,
         task.item_weight,
     )
-    with workers(settings.n_jobs) as threads:
-        pool = SharedRows(threads, group, task.unit, task.block)
-        state = task.state
-        if state is None:
-            state = start(problem, settings, task.seed, pool)
-        if task.classes_first and state.labels is None:
-            context = state.X if state.Y is None else state.Y
-            state.labels = find_classes(context, settings.n_clusters, task.seed, pool)
-        return optimize(problem, state, settings, pool, seed=task.seed, on_epoch=on_epoch)
