@@ -128,6 +128,7 @@ def embed(
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of
+    from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
@@ -148,7 +149,8 @@ def embed(
         walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
     if walk_length is not None or "length" in options:
         one_view_for_own_walk(fit)
-    affinity, spent = _read(source, kind, walk_length, options, settings, force)
+    with large_arrays_in(fit.get("scratch")):
+        affinity, spent = _read(source, kind, walk_length, options, settings, force)
     fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
     emb = _fit(affinity, n_components, fit, spent, settings)
     emb.save(target, written_as)
@@ -197,16 +199,20 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError
+    from softvec.core.errors import InputError, Option
+    from softvec.core.scratch import on_disk
     from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
         raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
     free = available_memory()
-    if not force and free is not None and os.path.isfile(source) and os.path.getsize(source) > free:
+    size = os.path.getsize(source) if os.path.isfile(source) else 0
+    if not (force or on_disk()) and free is not None and size > free:
         raise InputError(
-            f"{source} has {gibibytes(os.path.getsize(source))}, but {gibibytes(free)} of memory are free "
-            "(--force tries all the same)"
+            f"{source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a folder on a "
+            "disk with room by ",
+            Option("scratch", ...),
+            " (--force tries all the same)",
         )
     started = time.perf_counter()
     with working(settings, f"reading {source}"):

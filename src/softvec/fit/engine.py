@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks
 from softvec.fit.problem import Problem
 from softvec.fit.terms import Context, context
@@ -45,8 +46,8 @@ class Side:
 
     def __init__(self, X: Array, gather_dtype: np.dtype, runtime: Runtime):
         self.X = X
-        self.source = np.empty(X.shape, gather_dtype)
-        self.spare = np.empty_like(self.source)
+        self.source = empty(X.shape, gather_dtype, random=True)
+        self.spare = empty(X.shape, gather_dtype, random=True)
         runtime.workers.map(
             lambda lo, hi: runtime.kernels.to_half(X[lo:hi], self.source[lo:hi]),
             row_blocks(len(X), runtime.block),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers, workers
 from softvec.fit.checkpoint import Checkpoint, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
@@ -123,7 +124,7 @@ def fit(
     result = Fit(problem, state, seed)
     rows = _rows_to_check(problem, state)
     if diagnosed and problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
-        with workers(settings.n_jobs) as pool:
+        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
             result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
 
@@ -134,10 +135,10 @@ def _run_here(problem: Problem, settings: Settings, labels: Array | None, warm: 
     if settings.checkpoint is not None:
         key = run_key(problem, settings, labels, warm)
         saved = Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
-    with workers(settings.n_jobs) as pool:
-        seed, found = seed_of(settings.random_state), None if saved is None else saved.load()
-        if found is not None:
-            state, seed = found
+    with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+        seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
+        if loaded is not None:
+            state, seed = loaded
         else:
             state = start(problem, settings, seed, pool)
             if labels is not None:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from softvec import kernels
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
@@ -25,16 +26,13 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
 
     Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
     """
-    X = np.empty((n, d), dtype)
+    X = empty((n, d), dtype)
     first = pool.whole(n)[0]
     quantiles = _quantiles(np.dtype(dtype))
 
     def fill_block(begin: int) -> None:
         lo, hi = max(begin, first), min(begin + _BLOCK, first + n)
-        skip, size = (
-            (lo - begin) * d,
-            (hi - begin) * d,
-        )  # numbers of rows before the first, and up to the last
+        skip, size = (lo - begin) * d, (hi - begin) * d  # numbers before the first row, and up to the last
         bits = np.random.SFC64([seed, stream, begin])
         places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[skip:size]
         block = X[lo - first : hi - first]
@@ -56,7 +54,7 @@ def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps
     X = random_start(P.shape[1], d, seed, 0, dtype, pool)
     runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
     for _ in range(steps):
-        out = np.empty((P.shape[0], d), X.dtype)
+        out = empty((P.shape[0], d), X.dtype)
         runtime.fill(P.plan(X, runtime), out, X[:0])
         out -= _mean(out, pool).astype(out.dtype)
         _unit(out, np.random.default_rng([seed, 1]), pool)

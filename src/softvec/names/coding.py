@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty, on_disk
 from softvec.core.threads import Workers, row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
@@ -60,24 +61,26 @@ class Segments:
     """
 
     ROWS = 1 << 22  # with 8 bytes a row, 32 MB: the allocator gives such pieces back to the system
+    ROWS_ON_DISK = 1 << 24  # a piece is an open file, of which a process may have a thousand
 
     def __init__(self) -> None:
         self.parts: list[NDArray[Any]] = []
-        self._used = self.ROWS
+        self._used = self._rows = 0
 
     def add(self, block: NDArray[Any]) -> None:
         """Append rows; a wider type than before widens the piece at hand."""
         done = 0
         while done < len(block):
-            if self._used == self.ROWS:
-                self.parts.append(np.empty((self.ROWS, *block.shape[1:]), block.dtype))
+            if self._used == self._rows:
+                self._rows = self.ROWS_ON_DISK if on_disk() and len(self.parts) > 3 else self.ROWS
+                self.parts.append(empty((self._rows, *block.shape[1:]), block.dtype))
                 self._used = 0
             wide = np.promote_types(self.parts[-1].dtype, block.dtype)
             if wide != self.parts[-1].dtype:
-                grown = np.empty(self.parts[-1].shape, wide)
+                grown = empty(self.parts[-1].shape, wide)
                 grown[: self._used] = self.parts[-1][: self._used]
                 self.parts[-1] = grown
-            size = min(len(block) - done, self.ROWS - self._used)
+            size = min(len(block) - done, self._rows - self._used)
             self.parts[-1][self._used : self._used + size] = block[done : done + size]
             self._used += size
             done += size
@@ -87,7 +90,7 @@ class Segments:
         parts, self.parts = self.parts, []
         if parts:
             parts[-1] = parts[-1][: self._used]
-        self._used = self.ROWS
+        self._used = self._rows = 0
         return parts
 
 
@@ -129,11 +132,12 @@ class IntegerNames:
     def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Names]:
         from softvec.kernels import names
 
-        lookup = np.full(span, -1, dtype=np.int32)
-        first = np.empty(min(span, self._total), dtype=np.int64)
+        lookup = empty(span, np.int32, random=True)
+        lookup[:] = -1
+        first = empty(min(span, self._total), np.int64)
         count = 0
         for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
             count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
             blocks[b] = codes
         return blocks, Names.from_integers(first[:count].copy())
@@ -145,7 +149,7 @@ class IntegerNames:
         first = np.empty(2**15, dtype=np.int64)
         count = 0
         for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
             done = 0
             while done < len(ids):
                 done, count = names.number_by_hash(ids, done, table, first, count, codes)
@@ -168,13 +172,13 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names
     ], Names.from_integers(values)
 
 
-def _ascending(blocks: list[Codes], labels: Names) -> tuple[list[Codes], Names]:
+def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
     """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
-    if not isinstance(labels[0] if len(labels) else None, int):
-        return blocks, labels
-    values = labels.to_numpy()
+    if not isinstance(names[0] if len(names) else None, int):
+        return blocks, names
+    values = names.to_numpy()
     if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
-        return blocks, labels
+        return blocks, names
     order = np.argsort(values)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -239,13 +243,13 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    def labels(self) -> Names:
+    def names(self) -> Names:
         """Return the names met so far."""
         offsets = self._offsets[: self.count + 1]
         return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
     def finish(self) -> tuple[list[Codes], Names]:
-        return self._codes.finish(), self.labels()
+        return self._codes.finish(), self.names()
 
 
 class ObjectNames:

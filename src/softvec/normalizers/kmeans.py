@@ -19,11 +19,11 @@ def nearest_center(Y: Array, centers: Array, pool: Workers, block: int | None = 
     """Return the number of the nearest centre of each row, int32."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers, dtype=np.float64)).astype(Y.dtype)
     columns = np.ascontiguousarray(centers.T.astype(Y.dtype, copy=False))  # (d, k)
-    labels = np.empty(len(Y), np.int32)
+    classes = np.empty(len(Y), np.int32)
     rows = block or int(np.clip(2**18 // len(centers), 64, _BLOCK))
     nearest = kernels.select(pool.whole(Y.size)[1] * len(centers)).nearest
-    pool.map(lambda lo, hi: nearest(Y[lo:hi] @ columns, half, labels[lo:hi]), row_blocks(len(Y), rows))
-    return labels
+    pool.map(lambda lo, hi: nearest(Y[lo:hi] @ columns, half, classes[lo:hi]), row_blocks(len(Y), rows))
+    return classes
 
 
 def kmeans(
@@ -57,9 +57,9 @@ def kmeans(
     return nearest_center(Y, model.cluster_centers_, pool, block)
 
 
-def compact(labels: Array, pool: Workers | None = None) -> Array:
+def compact(classes: Array, pool: Workers | None = None) -> Array:
     """Renumber classes to 0..k-1 without gaps, those of all processes together."""
-    present = np.unique(labels)
+    present = np.unique(classes)
     if pool is not None:
         present = np.unique(np.concatenate(pool.gather(present)))
-    return np.searchsorted(present, labels).astype(np.int64)
+    return np.searchsorted(present, classes).astype(np.int64)

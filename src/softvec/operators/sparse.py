@@ -12,6 +12,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
+from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
@@ -124,7 +125,7 @@ class Sparse(Operator):
         self._indptr = A.indptr.astype(np.int64, copy=False)
         indices = A.indices[: A.nnz]
         self._indices = indices if indices.dtype in (np.int32, np.int64) else indices.astype(np.int64)
-        if A.nnz and A.data.dtype != bool and not np.all(A.data == 1):
+        if A.nnz and A.data.dtype != bool and not _all_ones(A.data):
             values = A.data[: A.nnz]
             self._values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         else:
@@ -259,6 +260,10 @@ class Sparse(Operator):
             )  # fmt: skip
 
         return rows
+
+
+def _all_ones(values: Array) -> bool:
+    return all(bool(np.all(values[lo:hi] == 1)) for lo, hi in row_blocks(len(values), 1 << 20))
 
 
 def _scale(name: str, scale: Array | None, size: int) -> NDArray[np.float64]:

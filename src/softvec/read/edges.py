@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers
 from softvec.names import Names
 from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
@@ -107,13 +108,19 @@ class EdgeBuilder:
         done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
-            codes = [np.hstack(part) for part in zip(left, right)]
+            codes = [_side_by_side(*part) for part in zip(left, right)]
         else:
             codes, rows = done[0]
             columns = rows
         notes = (f"{counted(self._dropped, 'negative weight')} dropped",) if self._dropped else ()
         weights, times = self._weights.finish() or None, self._times.finish() or None
         return Edges(codes, rows, columns, weights, times, notes)
+
+
+def _side_by_side(left: Codes, right: Codes) -> Codes:
+    codes = empty((len(left), 2), left.dtype)
+    codes[:, :1], codes[:, 1:] = left, right
+    return codes
 
 
 def _encoder(side: Block, pool: Workers | None) -> Any:
