@@ -43,21 +43,26 @@ class Store:
         """Return what the last complete checkpoint consists of; None where there is none."""
         if "://" not in self.path and os.path.isfile(self.path):
             raise InputError(f"{self.path} is a file; the checkpoint of a cluster is a folder, name another")
+        manifest = self._read()
+        if manifest is not None and manifest["key"] != self.key:
+            raise InputError(
+                f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, or "
+                "name another folder"
+            )
+        return manifest
+
+    def _read(self) -> dict[str, Any] | None:
         if not self._exists(_MANIFEST):
             return None
         try:
             with self._open(_MANIFEST) as file:
                 manifest = json.load(file)
-            known = manifest["format"], manifest["key"]
+            if manifest["format"] != _FORMAT or not isinstance(manifest["key"], str):
+                raise ValueError("another format")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{self.path} is a damaged checkpoint; delete it, or name another folder"
             ) from error
-        if known != (_FORMAT, self.key):
-            raise InputError(
-                f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, or "
-                "name another folder"
-            )
         return manifest
 
     def save(self, state: State, seed: int, rows: Range, columns: Range, group: Group) -> None:
@@ -104,7 +109,7 @@ class Store:
 
     def _rows(self, manifest: dict[str, Any], name: str, wanted: Range) -> Array:
         """Read rows of an array from the parts that hold them."""
-        pieces = []
+        pieces: list[Array] = []
         for part in sorted((p for p in manifest["parts"] if p["array"] == name), key=lambda p: p["rows"]):
             lo, hi = part["rows"]
             if pieces and (hi <= wanted[0] or lo >= wanted[1]):
@@ -128,8 +133,8 @@ class Store:
         )
 
     def delete(self) -> None:
-        """Remove the checkpoint: the vectors are safe elsewhere."""
-        manifest = self.manifest()
+        """Remove the checkpoint, of whatever run: the vectors are safe elsewhere."""
+        manifest = self._read()
         if manifest is not None:
             self._remove({_MANIFEST})
             self._remove({part["file"].split("/")[0] for part in manifest["parts"]})

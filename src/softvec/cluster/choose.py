@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any, Protocol, Self
 
 from softvec.cluster.driver import Plan, plan, whole_of
+from softvec.cluster.memory import refuse_if_too_big
 from softvec.cluster.rank import Report
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
-from softvec.fit.run import Runner
+from softvec.fit.run import Progress, Runner
 from softvec.fit.settings import Settings
 
 _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
@@ -24,6 +25,7 @@ class Cluster(Protocol):
     workers: int
     driver: bool  # False on ranks of MPI that only serve
     address: str | None  # of a dashboard
+    memory: int | None  # bytes that each worker may take, where known
 
     def __enter__(self) -> Self: ...
 
@@ -65,12 +67,25 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
     raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
 
 
-def runner(cluster: Cluster, on_report: Callable[[Report], None] | None = None) -> Runner:
+def runner(
+    cluster: Cluster, on_report: Callable[[Report], None] | None = None, *, check_memory: bool = True
+) -> Runner:
     """Return what runs the epochs of a fit on a cluster."""
 
     def run_there(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
         cut = plan(problem, settings, warm, cluster.workers)
-        parts = cluster.run(cut, on_report or (lambda report: None))
+        if check_memory:
+            refuse_if_too_big(cut, cluster.memory)
+        with Progress(settings.verbose, settings.n_epochs, 0) as bar:
+
+            def tell(report: Report) -> None:
+                bar.show(
+                    report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
+                )
+                if on_report is not None:
+                    on_report(report)
+
+            parts = cluster.run(cut, tell)
         return whole_of(parts), cut.seed
 
     return run_there

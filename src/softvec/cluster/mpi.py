@@ -5,9 +5,11 @@ Every rank starts the same command. Rank 0 is the driver and a worker, the other
 
 from __future__ import annotations
 
+import platform
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +18,8 @@ from numpy.typing import NDArray
 from softvec.cluster.driver import Plan
 from softvec.cluster.rank import Report, Task, run
 from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
+from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
 
 Array = NDArray[Any]
@@ -89,7 +93,13 @@ class MpiCluster:
         self._comm = world()
         self.workers = self._comm.Get_size()
         self.driver = self._comm.Get_rank() == 0
-        self.address = None
+        self.address: str | None = None
+        known = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))
+        nodes = [node for node, _, _ in known]
+        self.memory = min(
+            (free // nodes.count(node) for node, free, _ in known if free is not None), default=None
+        )
+        self._threads = min(max(1, cores // nodes.count(node)) for node, _, cores in known)
 
     def __enter__(self) -> MpiCluster:
         if not self.driver:
@@ -102,6 +112,8 @@ class MpiCluster:
 
     def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
         """Run a fit on the first ranks; return their parts."""
+        threads = plan.settings.n_jobs or self._threads
+        plan = replace(plan, settings=replace(plan.settings, n_jobs=threads))
         self._comm.bcast(plan.size, root=0)
         comm = self._comm.Split(0, 0)
         for rank in range(1, plan.size):

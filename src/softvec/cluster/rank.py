@@ -13,6 +13,7 @@ from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import Tree, join
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
+from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers, workers
 from softvec.fit.loop import State, optimize
 from softvec.fit.problem import Problem
@@ -89,11 +90,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Report:
-    """How far a fit is: epochs done, loss before the last one, bytes exchanged by all workers."""
+    """How far a fit is: epochs done, loss before the last one, bytes exchanged, and workers alive."""
 
     epoch: int
     loss: float
     sent: int
+    workers: int
 
 
 def run(task: Task, group: Group, on_epoch: Callable[[Report, State], None] | None = None) -> State:
@@ -105,13 +107,13 @@ def run(task: Task, group: Group, on_epoch: Callable[[Report, State], None] | No
     problem = _problem(task, group)
 
     def after_epoch(state: State) -> None:
-        report = Report(state.epoch, state.history[-1]["loss"], sum(group.gather(group.sent)))
+        report = Report(state.epoch, state.history[-1]["loss"], sum(group.gather(group.sent)), group.size)
         if store is not None and state.epoch % store.every == 0 and state.epoch < settings.n_epochs:
             store.save(state, task.seed, task.rows, task.columns, group)
         if on_epoch is not None:
             on_epoch(report, state)
 
-    with workers(settings.n_jobs) as threads:
+    with large_arrays_in(settings.scratch), workers(settings.n_jobs) as threads:
         pool = SharedRows(threads, group, task.unit, task.block)
         state = task.state
         if store is not None and task.manifest is not None:

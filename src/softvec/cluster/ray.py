@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from softvec.cluster.driver import Plan
 from softvec.cluster.rank import Report, Task, run
 from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
 
@@ -145,7 +146,7 @@ class Worker:
         self._mailbox.put(number, source, letter)
 
     def fit(self, rank: int, peers: list[Any], task: Task, state: State | None, every: int) -> State:
-        """Run this rank's part, and keep its state ``every`` so many epochs for :meth:`snapshot` (0: never)."""
+        """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
         if state is not None:  # arrays of the object store are read-only
             state = replace(state, X=state.X.copy(), Y=None if state.Y is None else state.Y.copy())
             task = replace(task, state=state, manifest=None)
@@ -204,6 +205,7 @@ class RayCluster:
         self._ray, self._started = _ray(), False
         self._target, self._wanted, self._threads = address, workers, threads
         self.address: str | None = None
+        self.memory: int | None = None
         self.actors: list[Any] = []
 
     def __enter__(self) -> RayCluster:
@@ -229,6 +231,10 @@ class RayCluster:
         nodes = [node for node in ray.nodes() if node["Alive"]]
         self.workers = self._wanted or len(nodes)
         per_node = max(1, -(-self.workers // len(nodes)))
+        free = available_memory() if self._target is None else None
+        if self._target is not None:
+            free = int(min(node["Resources"].get("memory", 0) for node in nodes)) or None
+        self.memory = None if free is None else free // per_node
         cores = min(int(node["Resources"].get("CPU", 1)) for node in nodes)
         self._threads = self._threads or max(1, min(cores, resolve_n_jobs(None)) // per_node)
         return self
@@ -303,7 +309,11 @@ class _Attempt:
                     on_report(report)
                 if kept > self.epoch:
                     self._keep(kept)
-        return [_copy(state) for state in ray.get(self._fits)]
+        states = [_copy(state) for state in ray.get(self._fits)]
+        report, _ = ray.get(self._actors[0].report.remote())
+        if report is not None and report.epoch > told:
+            on_report(report)
+        return states
 
     def _keep(self, epoch: int) -> None:
         """Take over the states of an epoch, where all workers still have it."""

@@ -283,7 +283,11 @@ class Progress:
             self._bar.close()
 
     def update(self, state: State) -> None:
-        """Advance by an epoch."""
+        """Show the epoch that the state has reached."""
+        self.show(state.epoch, state.history[-1]["loss"])
+
+    def show(self, epoch: int, loss: float, **more: Any) -> None:
+        """Show an epoch and its loss, and what else is known of it."""
         if self._bar is not None:
-            self._bar.set_postfix(loss=f"{state.history[-1]['loss']:.4f}")
-            self._bar.update()
+            self._bar.set_postfix(loss=f"{loss:.4f}", **more)
+            self._bar.update(epoch - self._bar.n)
