@@ -70,6 +70,11 @@ class Buffers(threading.local):
         return flat[:size].reshape(shape)
 
 
+def block_rows(d: int) -> int:
+    """Return the rows of a block: 512 KiB of vectors stay in the second-level cache."""
+    return max(256, min(8192, 131072 // d))
+
+
 class Engine:
     """The vectors of a problem and the step that improves them.
 
@@ -101,7 +106,7 @@ class Engine:
         self.problem = problem
         self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = max(256, min(8192, 131072 // d))  # 512 KiB of vectors stay in the second-level cache
+        self.block = block_rows(d)
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
