@@ -43,7 +43,7 @@ def gather_bytes(buf, starts, ends, order, out):
 
 @njit(nogil=True, cache=True)
 def scatter_bytes(buf, starts, targets, out):
-    """Write token k of a packed buffer, ``buf[starts[k]:starts[k + 1]]``, to ``out`` from ``targets[k]`` on."""
+    """Write token k of a packed buffer, ``buf[starts[k]:starts[k + 1]]``, to ``out[targets[k]:]``."""
     for k in range(targets.shape[0]):
         at = targets[k]
         for p in range(starts[k], starts[k + 1]):
@@ -81,8 +81,8 @@ def place_bands(codes, weights, both, loops, unit, where, cursor, places, column
     """Write each edge (and, if ``both``, its mirror image) at the cursor of its band, in the order of edges.
 
     ``where[row // unit]`` has the first row and the first band of the worker that owns the row; bands are
-    counted from its first row. ``loops`` as in :func:`softvec.kernels.graph.place`; ``weights`` and ``values``
-    are empty where there are none.
+    counted from its first row. ``loops`` as in :func:`softvec.kernels.graph.place`; ``weights`` and
+    ``values`` are empty where there are none.
     """
     weighted = weights.shape[0] > 0
     for e in range(codes.shape[0]):
