@@ -49,14 +49,16 @@ def outcomes(size, function):
             results[rank] = function(ThreadGroup(rank, size, barrier, slots))
         except BaseException as error:
             results[rank] = error
-            if not isinstance(error, ValueError):
-                barrier.abort()
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        while thread.is_alive():
+            thread.join(1)
+            if thread.is_alive() and any(isinstance(result, BaseException) for result in results):
+                thread.join(4)  # the others have seen the error too, or wait in vain
+                barrier.abort()
     return results
 
 
