@@ -235,9 +235,9 @@ def test_negative_weights(tmp_path, size):
         check(parts, whole, sizes=(2,), negative=negative)
 
 
-def failure(where, size=3, **options):
+def failure(where, size=3, kind="graph", **options):
     """Return the message of the error that all workers raise."""
-    errors = outcomes(size, lambda group: ingest(where, group, unit=UNIT, piece=100, **options))
+    errors = outcomes(size, lambda group: ingest(where, group, unit=UNIT, kind=kind, piece=100, **options))
     assert {type(error) for error in errors} == {InputError}
     assert len({str(error) for error in errors}) == 1
     return str(errors[0])

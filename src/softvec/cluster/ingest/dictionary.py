@@ -285,9 +285,9 @@ class Side:
         rows = None
         for kind, space in ((np.ndarray, self.integers), (Tokens, self.texts)):
             if kind in types:
-                own = codes is not None and text == (kind is Tokens)
-                asked = space.rows(codes if own else np.empty((0, 1), np.int32))
-                rows = asked if own else rows
+                own = codes if text == (kind is Tokens) else None
+                asked = space.rows(np.empty((0, 1), np.int32) if own is None else own)
+                rows = rows if own is None else asked
         return rows
 
     def deliver(self, bounds: Array) -> Names:

@@ -20,9 +20,9 @@ from softvec.read.folders import visible_files
 from softvec.read.formats import find_format
 from softvec.read.lines import Table
 from softvec.read.opened import Opened, TextOptions
-from softvec.read.ranges import is_cuttable
+from softvec.read.ranges import is_cuttable, text_range
 from softvec.read.roles import Layout, known_names
-from softvec.read.streams import open_source
+from softvec.read.streams import BLOCK, Source, open_source
 
 KINDS = ("graph", "pairs", "bipartite")
 PIECE = 16 << 20  # bytes of text
@@ -174,10 +174,20 @@ def _open_text(opened: Opened, piece: int, quiet: bool) -> EdgeFile:
     by_arrow = edgelist.needs_arrow(table)
     cuts: tuple[int, ...] = ()
     if not by_arrow and is_cuttable(opened.source, opened.options.encoding):
-        cuts = (*range(0, opened.source.size, piece), opened.source.size)
+        cuts = _cut_text(opened.source, table, piece)
     layout = _without_samples(table.layout)
     light = replace(opened, source=replace(opened.source, start=b""), text=None)
     return EdgeFile(light, layout, replace(table, layout=layout, guesses=()), by_arrow, cuts)
+
+
+def _cut_text(source: Source, table: Table, piece: int) -> tuple[int, ...]:
+    """Return where pieces of a text begin, and its end; the header and what is above it are in the first."""
+    size, first = source.size, piece
+    if table.header is not None:
+        block = next(text_range(source, 0, min(size, BLOCK)), (b"", 1))[0]
+        rest = edgelist.after_header(block, 1, table)[0]
+        first = max(piece, len(block) - len(rest) + 16)  # a byte-order mark and "sep=;" are cut off
+    return (0, *range(first, size, piece), size)
 
 
 def _open_arrow(opened: Opened, piece: int, quiet: bool) -> EdgeFile:

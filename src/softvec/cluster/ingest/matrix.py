@@ -151,7 +151,7 @@ class _Reading:
                     names = [side.block(part) for side, part in zip(self.sides, block.sides)]
             except Exception as caught:
                 error = caught
-            types = [type(part) if part is not None else None for part in names]
+            types: list[Any] = [type(part) if part is not None else None for part in names]
             kept = max(max(len(side.integers), len(side.texts)) for side in self.sides)
             quoted = error if isinstance(error, QuotedFile) else None
             told = self.group.gather((quoted or portable(self.group, error), types, kept))
@@ -166,7 +166,9 @@ class _Reading:
     def _add(self, block: Block | None, names: list[Any], types: list[set[type]]) -> None:
         per_row = 2 // len(self.sides)
         position = 0 if block is None else (block.piece << _POSITION) + per_row * block.row
-        codes = [side.add(part, position, met) for side, part, met in zip(self.sides, names, types)]
+        codes: list[Any] = [
+            side.add(part, position, met) for side, part, met in zip(self.sides, names, types)
+        ]
         self.reader.integers = self.reader.integers and not any(Tokens in side.met for side in self.sides)
         if block is None:
             return
