@@ -24,6 +24,16 @@ def _upper_edges(A: Any) -> tuple[np.ndarray, np.ndarray]:
     return upper.row, upper.col
 
 
+def degrees() -> tuple[Prepare, Embed]:
+    """Use no vectors: the degree of a node and the mean degree of its neighbours, as logarithms."""
+
+    def embed(A: Any, d: int, seed: int, params: dict[str, Any]) -> np.ndarray:
+        degree = np.maximum(np.asarray(A.sum(axis=1)).ravel(), 1)
+        return np.log(np.column_stack([degree, np.maximum(A @ degree / degree, 1)]))
+
+    return (lambda A: A), embed
+
+
 def edrep() -> tuple[Prepare, Embed]:
     """Use the authors' EDRep; its NodeEmbedding fails in 0.1.2, so P is built here as it would."""
     from EDRep import CreateEmbedding

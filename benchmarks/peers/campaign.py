@@ -23,7 +23,7 @@ from benchmarks.common import ROOT, fingerprint, pinned, provenance, read_json, 
 
 from . import environments, scoring
 from .graphs import NAMES, REAL, Graph, load
-from .methods import Method
+from .methods import VOTES, Method
 
 HERE = Path(__file__).resolve().parent
 OURS = {
@@ -156,10 +156,12 @@ class Bench:
     def recipe(self, method: Method, params: dict[str, Any]) -> dict[str, Any]:
         """Return what a cell depends on; another recipe means another cell."""
         recipe: dict[str, Any] = {"params": params, "d": self.d, "splits": self.splits}
+        if method.starts > 1:
+            recipe["starts"] = method.starts
         if method.adapter in OURS:
             recipe["sources"] = fingerprint(*OURS[method.adapter])
-        else:
-            recipe["packages"] = list(environments.ENVIRONMENTS[str(method.environment)])
+        elif method.environment is not None:
+            recipe["packages"] = list(environments.ENVIRONMENTS[method.environment])
         return recipe
 
     def _allowed(self, method: Method, published: bool) -> bool:
@@ -184,7 +186,8 @@ class Bench:
             self.campaign.cells(self.graph.name)[cell_key(method, variant)] = cell
             self.campaign.save()
             print(f"  {self.graph.name:14} {method.name:26} {describe(cell)}", flush=True)
-            if variant == PUBLISHED and cell.get("seconds", 1e9) < self.protocol.timing_budget:
+            quick = cell.get("seconds", 1e9) < self.protocol.timing_budget
+            if variant == PUBLISHED and quick and method.adapter != VOTES:
                 extra.append((method, variant, params))
         self._more_rounds(extra, self.protocol.rounds - 1)
 
@@ -207,7 +210,7 @@ class Bench:
         for method in methods:
             for variant, params in variants(method, sweep):
                 cell = self.campaign.cells(self.graph.name).get(cell_key(method, variant))
-                if cell is None or "micro_f1" not in cell:
+                if cell is None or "micro_f1" not in cell or method.adapter == VOTES:
                     continue
                 if only_stale and cell.get("timing") == self.timing():
                     continue
@@ -238,23 +241,34 @@ class Bench:
         start = time.perf_counter()
         recipe = self.recipe(method, params)
         cell: dict[str, Any] = {"method": method.name, "variant": variant, "recipe": recipe}
+        if method.adapter == VOTES:
+            scores = scoring.neighbour_votes(self.graph, repeats=self.splits)
+            spent = time.perf_counter() - start
+            return cell | scores | {"seconds": spent / self.splits, "cell_seconds": spent}
         report, X = self.child(method, params, self.whole, self.protocol.repeats)
         cell.update(report, timing=self.timing())
         if X is None:
             return cell
-        cell.update(scoring.classification(X, self.graph, repeats=self.splits))
+        starts = [X]
         if variant == PUBLISHED:
-            cell.update(scoring.clustering(X, self.graph))
+            seeds = range(self.protocol.seed + 1, self.protocol.seed + method.starts)
+            starts += [self.child(method, params, self.whole, 1, seed)[1] for seed in seeds]
+        cell.update(scoring.mean_of_starts([self._score(V, variant) for V in starts if V is not None]))
+        if variant == PUBLISHED:
             self._add_links(cell, method, params)
         cell["cell_seconds"] = time.perf_counter() - start
         return cell
 
+    def _score(self, X: np.ndarray, variant: str) -> dict[str, Any]:
+        labels = scoring.classification(X, self.graph, repeats=self.splits)
+        return labels | (scoring.clustering(X, self.graph) if variant == PUBLISHED else {})
+
     def child(
-        self, method: Method, params: dict[str, Any], graph: Path, repeats: int
+        self, method: Method, params: dict[str, Any], graph: Path, repeats: int, seed: int | None = None
     ) -> tuple[dict[str, Any], np.ndarray | None]:
         """Run one embedding in the rival's environment; return its report and the vectors."""
         protocol = self.protocol
-        job = {"d": self.d, "seed": protocol.seed, "params": params}
+        job = {"d": self.d, "seed": protocol.seed if seed is None else seed, "params": params}
         job |= {"repeats": repeats, "budget": protocol.timing_budget}
         vectors, report = self.scratch / "vectors.npy", self.scratch / "report.json"
         command = [environments.python(method.environment), HERE / "runner.py", method.adapter]
@@ -279,7 +293,7 @@ def describe(cell: dict[str, Any]) -> str:
     """Return one line about a cell."""
     if "error" in cell:
         return f"failed: {cell['error'][:150]}"
-    parts = [f"{cell['seconds']:9.3f} s", f"{cell['peak_rss'] / 2**20:6.0f} MiB"]
+    parts = [f"{cell['seconds']:9.3f} s", f"{cell.get('peak_rss', 0) / 2**20:6.0f} MiB"]
     names = {"micro_f1": "micro", "macro_f1": "macro", "nmi": "NMI", "auc_random": "AUC"}
     parts += [f"{label} {cell[key]:5.1f}" for key, label in names.items() if key in cell]
     return "  ".join(parts)

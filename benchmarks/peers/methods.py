@@ -29,6 +29,8 @@ class Method:
         Beginnings of the names of other graphs left out.
     long : tuple of str
         Graphs that take this method so long that they are left to ``--long``.
+    starts : int
+        Random starts whose scores are averaged.
     source : str
         Where the settings come from.
     """
@@ -42,9 +44,11 @@ class Method:
     max_nodes: int = 10**9
     skip: tuple[str, ...] = ()
     long: tuple[str, ...] = ()
+    starts: int = 1
     source: str = ""
 
 
+VOTES = "votes"  # uses the labels themselves, so it has no adapter
 N2V = {"walk_length": 80, "window": 10}
 
 METHODS = [
@@ -54,7 +58,12 @@ METHODS = [
         "softvec",
         {},
         ({"walk_length": 1}, {"gradient": "full"}),
+        starts=5,
         source="defaults",
+    ),
+    Method("no vectors: degrees", None, "degrees", source="of a node and, on average, of its neighbours"),
+    Method(
+        "no vectors: neighbours' labels", None, VOTES, source="the commonest among the labelled neighbours"
     ),
     Method(
         "EDRep (authors)",

@@ -49,6 +49,7 @@ def overview(data: dict[str, Any]) -> str:
                 continue
             score = f"{cell['micro_f1']:.1f}"
             score = f"**{score}**" if cell["micro_f1"] == best[graph] else score
+            score += f" ± {cell['micro_f1_spread']:.1f}" if "micro_f1_spread" in cell else ""
             row.append(f"{score}, {seconds(cell['seconds'])} s")
         if any(row):
             lines.append(f"| {method.name} | " + " | ".join(row) + " |")
@@ -149,7 +150,8 @@ def render(data: dict[str, Any], figure: str | None) -> str:
         f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
         f"Python {machine['python']}, commit {data['commit']}, {data['date']}; {data['threads']} threads for "
         f"every method, d = {protocol['d']}. Times leave out imports and compilation, medians of up "
-        f"to {protocol['repeats'] * protocol['rounds']} runs in interleaved rounds; slow methods run once.",
+        f"to {protocol['repeats'] * protocol['rounds']} runs in interleaved rounds; slow methods run once. "
+        f"Scores of softvec are means of {METHODS[0].starts} random starts, with their standard deviation.",
         "### Micro-F1 at half of the labels, and time\n\n" + overview(data),
     ]
     if figure:

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 import softvec
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
-from experiments.rivals import authors_edrep, skipgram_pairs
+from experiments.rivals import authors_edrep, printed_edrep, row_stochastic, skipgram_pairs
 from softvec import datasets
 from softvec.evaluate import pair_classification, pair_cosines, pair_features
 
@@ -85,8 +85,8 @@ def embed(
     A = counts(built, n)
     known = np.flatnonzero(np.diff(A.indptr))  # the package needs rows that sum to 1
     part = A[known][:, known]
-    P = sp.diags_array(1.0 / np.asarray(part.sum(axis=1)).ravel()) @ part
-    found, times = authors_edrep(P, d, seed=seed, **options)
+    run_edrep = authors_edrep if method["function"] == "authors" else printed_edrep
+    found, times = run_edrep(row_stochastic(part), d, seed=seed, **options)
     X = np.zeros((n, d), dtype=np.float32)
     X[known] = found
     return X, times
@@ -158,7 +158,8 @@ def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
                 for metric in ("accuracy", "threshold", "auc"):
                     entry[metric], entry[f"{metric}_spread"] = mean_spread([row[metric] for row in found])
                 table.setdefault(name, {})[method] = entry
-    times = {name: median_times(results.select(part="time", method=name)) for name in config["methods"]}
+    clocked = {name: results.select(part="time", method=name) for name in config["methods"]}
+    times = {name: median_times(rows) for name, rows in clocked.items() if rows}
     ratios = {
         name: {
             key: {other: times[other][key] / times[name][key] for other in times if other != name}

@@ -84,31 +84,31 @@ class Job:
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
         if old is not None and self.quick and can_refine(options):
-            found, rounds = self._refined(operator, options, settings), 1
+            result, rounds = self._refined(operator, options, settings), 1
         else:
-            found = run(operator, options, **settings)
+            result = run(operator, options, **settings)
         if self.shrinkage:
-            found.state.X *= self._lengths().astype(found.state.X.dtype)[:, None]
+            result.state.X *= self._lengths().astype(result.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
-        parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
+        parameters |= {"random_state": seed, "seed": result.seed, "base_measure": float(self.power)}
         parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
         emb = Embedding(
-            found.state.X,
+            result.state.X,
             affinity.rows,
-            context_vectors=found.state.Y,
-            context_names=None if found.state.Y is None else affinity.columns,
+            context_vectors=result.state.Y,
+            context_names=None if result.state.Y is None else affinity.columns,
             sizes=affinity.sizes,
             provenance={
                 "softvec": __version__,
                 "data": self.data(),
                 "parameters": parameters,
                 "view": {"chosen": self.view, "why": self.view_reason},
-                "history": {key: values.tolist() for key, values in found.history.items()},
-                "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
-                "softmax": self._softmax(found.state.X, found.state.Y, found.seed),
+                "history": {key: values.tolist() for key, values in result.history.items()},
+                "diagnosis": None if result.diagnosis is None else asdict(result.diagnosis),
+                "softmax": self._softmax(result.state.X, result.state.Y, result.seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
-            extras=_extras(found, found.state.Y is not None),
+            extras=_extras(result, result.state.Y is not None),
             copy=False,
         )
         return emb if old is None else emb.align(old)
@@ -169,9 +169,9 @@ class Job:
         begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
         with workers(options.n_jobs) as pool:
             X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
-        found = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
-        found.state.history.extend(begun.state.history)
-        return found
+        result = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
+        result.state.history.extend(begun.state.history)
+        return result
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
@@ -279,13 +279,13 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
     return base_measure(sizes, power)
 
 
-def _extras(found: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
+def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
     """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
     extras = {}
-    if found.state.labels is not None:
-        extras["classes"] = found.state.labels
-    if two_sided and found.problem.item_weight is not None:
-        extras["weights"] = found.problem.item_weight
+    if result.state.labels is not None:
+        extras["classes"] = result.state.labels
+    if two_sided and result.problem.item_weight is not None:
+        extras["weights"] = result.problem.item_weight
     return extras
 
 

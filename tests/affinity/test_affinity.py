@@ -117,7 +117,7 @@ def test_names_with_equal_hashes_stay_apart():
     )
     table = _names.TokenNames()
     assert table.encode(tokens).reshape(-1).tolist() == [0, 1, 2, 3, 0]
-    assert table.labels().to_list() == ["a", "b", "c", "ab"]
+    assert table.names().to_list() == ["a", "b", "c", "ab"]
 
 
 def test_large_edges_are_used_up(monkeypatch):

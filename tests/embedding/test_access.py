@@ -102,6 +102,16 @@ def test_index_is_saved_with_the_vectors(emb, tmp_path):
         emb.save(tmp_path / "a.txt", index=True)
 
 
+def test_index_goes_with_the_side_that_is_saved(tmp_path):
+    pytest.importorskip("usearch")
+    rng = np.random.default_rng(0)
+    emb = Embedding(rng.normal(size=(30, 4)), context_vectors=rng.normal(size=(20, 4)))
+    for side, n in (("rows", 30), ("context", 20)):
+        emb.save(tmp_path / "a.svec", side=side, index=True, extras=False)
+        again = Embedding.load(tmp_path / "a.svec", index=True)
+        assert again.__dict__["index"].size == n
+
+
 def test_index_of_other_vectors_is_refused(emb, tmp_path):
     pytest.importorskip("usearch")
     from softvec.embedding import search

@@ -16,7 +16,18 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import common  # noqa: E402
 from benchmarks.peers import __main__ as peers  # noqa: E402
-from benchmarks.peers import campaign, checks, environments, graphs, methods, netmf, prone, report, runner  # noqa: E402
+from benchmarks.peers import (  # noqa: E402
+    campaign,
+    checks,
+    environments,
+    graphs,
+    methods,
+    netmf,
+    prone,
+    report,
+    runner,
+    scoring,
+)
 
 
 @pytest.fixture
@@ -181,9 +192,31 @@ class TestRun:
         names = [method.name for method in methods.METHODS]
         assert len(set(names)) == len(names)
         for method in methods.METHODS:
-            assert hasattr(adapters, method.adapter)
+            assert method.adapter == methods.VOTES or hasattr(adapters, method.adapter)
             assert method.environment is None or method.environment in environments.ENVIRONMENTS
             assert method.source
+
+
+def test_votes_need_no_vectors():
+    labels = np.arange(60) % 2
+    A = sp.csr_array((labels[:, None] == labels[None]).astype(float) - np.eye(60))
+    clear = scoring.neighbour_votes(graphs.Graph("two cliques", A, labels), repeats=3)
+    assert clear["micro_f1_splits"] == [100.0] * 3
+    apart = sp.csr_array((60, 60))
+    lost = scoring.neighbour_votes(
+        graphs.Graph("no edges", apart, np.r_[np.zeros(40, int), np.ones(20, int)]), repeats=3
+    )
+    assert 50 < lost["micro_f1"] < 85  # the commonest class for all
+
+
+def test_starts_are_averaged():
+    cells = [
+        {"micro_f1": 1.0, "micro_f1_splits": [0.0, 2.0]},
+        {"micro_f1": 3.0, "micro_f1_splits": [2.0, 4.0]},
+    ]
+    mean = scoring.mean_of_starts(cells)
+    assert (mean["micro_f1"], mean["micro_f1_splits"]) == (2.0, [1.0, 3.0])
+    assert mean["micro_f1_spread"] == pytest.approx(np.sqrt(2))
 
 
 def cell(method, seconds, splits, variant=campaign.PUBLISHED):

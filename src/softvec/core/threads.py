@@ -170,10 +170,10 @@ def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
     """
     from threadpoolctl import ThreadpoolController
 
-    found = ThreadpoolController().lib_controllers
-    of_thread = ["openmp" in (one.user_api, getattr(one, "threading_layer", "")) for one in found]
-    shared = [one for one, own in zip(found, of_thread) if not own]
-    return shared, [one for one, own in zip(found, of_thread) if own]
+    libraries = ThreadpoolController().lib_controllers
+    of_thread = ["openmp" in (lib.user_api, getattr(lib, "threading_layer", "")) for lib in libraries]
+    shared = [lib for lib, own in zip(libraries, of_thread) if not own]
+    return shared, [lib for lib, own in zip(libraries, of_thread) if own]
 
 
 def _set_threads(library: Any, count: int) -> None:

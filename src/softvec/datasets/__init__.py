@@ -69,7 +69,9 @@ def available() -> dict[str, bool]:
     True
     """
     root = data_dir()
-    return {name: all((root / file).is_file() for file in found.files) for name, found in REGISTRY.items()}
+    return {
+        name: all((root / file).is_file() for file in dataset.files) for name, dataset in REGISTRY.items()
+    }
 
 
 def paths(name: str) -> dict[str, Path]:
@@ -87,11 +89,11 @@ def paths(name: str) -> dict[str, Path]:
     """
     dataset = info(name)
     root = data_dir()
-    found = {file: root / file for file in dataset.files}
-    absent = [file for file, path in found.items() if not path.is_file()]
+    files = {file: root / file for file in dataset.files}
+    absent = [file for file, path in files.items() if not path.is_file()]
     if absent:
         raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
-    return found
+    return files
 
 
 def load(name: str) -> Any:

@@ -111,9 +111,9 @@ def fit(
     labels = None if labels is None else _check_labels(labels, P.shape[1])
     saved = _checkpoint(problem, settings, labels, warm)
     with workers(settings.n_jobs) as pool:
-        seed, found = seed_of(settings.random_state), None if saved is None else saved.load()
-        if found is not None:
-            state, seed = found
+        seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
+        if loaded is not None:
+            state, seed = loaded
         else:
             state = _start(problem, settings, seed, pool)
             if labels is not None:

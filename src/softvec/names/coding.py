@@ -183,13 +183,13 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names
     ], Names.from_integers(values)
 
 
-def _ascending(blocks: list[Codes], labels: Names) -> tuple[list[Codes], Names]:
+def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
     """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
-    if not isinstance(labels[0] if len(labels) else None, int):
-        return blocks, labels
-    values = labels.to_numpy()
+    if not isinstance(names[0] if len(names) else None, int):
+        return blocks, names
+    values = names.to_numpy()
     if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
-        return blocks, labels
+        return blocks, names
     order = np.argsort(values)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -265,13 +265,13 @@ class TokenNames:
         """Return the bytes that hold the names, and the offsets in it of those from number ``start`` on."""
         return self._names, self._offsets[start : self.count + 1]
 
-    def labels(self) -> Names:
+    def names(self) -> Names:
         """Return the names met so far."""
         data, offsets = self.packed()
         return Names.from_utf8(data[: offsets[-1]].copy(), offsets.copy())
 
     def finish(self) -> tuple[list[Codes], Names]:
-        return self._codes.finish(), self.labels()
+        return self._codes.finish(), self.names()
 
 
 class ObjectNames:

@@ -19,11 +19,11 @@ def nearest_center(Y: Array, centers: Array, pool: Workers) -> Array:
     """Return the number of the nearest centre of each row, int32."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers, dtype=np.float64)).astype(Y.dtype)
     columns = np.ascontiguousarray(centers.T.astype(Y.dtype, copy=False))  # (d, k)
-    labels = np.empty(len(Y), np.int32)
+    classes = np.empty(len(Y), np.int32)
     rows = int(np.clip(2**18 // len(centers), 64, _BLOCK))
     nearest = kernels.select(Y.size * len(centers)).nearest
-    pool.map(lambda lo, hi: nearest(Y[lo:hi] @ columns, half, labels[lo:hi]), row_blocks(len(Y), rows))
-    return labels
+    pool.map(lambda lo, hi: nearest(Y[lo:hi] @ columns, half, classes[lo:hi]), row_blocks(len(Y), rows))
+    return classes
 
 
 def kmeans(
@@ -54,6 +54,6 @@ def kmeans(
     return nearest_center(Y, model.cluster_centers_, pool)
 
 
-def compact(labels: Array) -> Array:
+def compact(classes: Array) -> Array:
     """Renumber classes to 0..k-1 without gaps."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    return np.unique(classes, return_inverse=True)[1].astype(np.int64)

@@ -208,7 +208,7 @@ class TextSpace(Space):
 
     def number(self, keys: Array) -> int:
         """Number all names; the tables that only asking needs are given back. Collective."""
-        self._names = self._kept.labels()
+        self._names = self._kept.names()
         self._kept = _Counted(len(self))
         return super().number(keys)
 
