@@ -261,14 +261,10 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    def packed(self, start: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the bytes that hold the names, and the offsets in it of those from number ``start`` on."""
-        return self._names, self._offsets[start : self.count + 1]
-
     def names(self) -> Names:
         """Return the names met so far."""
-        data, offsets = self.packed()
-        return Names.from_utf8(data[: offsets[-1]].copy(), offsets.copy())
+        offsets = self._offsets[: self.count + 1]
+        return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
     def finish(self) -> tuple[list[Codes], Names]:
         return self._codes.finish(), self.names()

@@ -64,16 +64,19 @@ def _plain(name: Any) -> Any:
     return [_plain(part) for part in name] if isinstance(name, tuple) else name
 
 
-def _unplain(item: Any) -> Any:
-    return tuple(_unplain(part) for part in item) if isinstance(item, list) else item
+def unplain(item: Any) -> Any:
+    """Return a name that was a JSON list as the tuple it was."""
+    return tuple(unplain(part) for part in item) if isinstance(item, list) else item
 
 
-def _encoding(names: Names) -> str:
+def name_encoding(names: Names) -> str:
+    """Say how names are written to a column: as text, as integers, or each as JSON."""
     arrays = names.to_arrays()
     return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
 
 
-def _name_array(names: Names, encoding: str) -> Any:
+def name_array(names: Names, encoding: str) -> Any:
+    """Return names as an Arrow array."""
     import pyarrow as pa
 
     if encoding == "integer":
@@ -91,7 +94,7 @@ def to_arrow(emb: Embedding) -> Any:
     sides = [(emb.vectors, emb.names)]
     if emb.context_vectors is not None and emb.context_names is not None:
         sides.append((emb.context_vectors, emb.context_names))
-    encodings = {_encoding(names) for _, names in sides}
+    encodings = {name_encoding(names) for _, names in sides}
     encoding = encodings.pop() if len(encodings) == 1 else "json"
     d = emb.vectors.shape[1]
     vectors = [
@@ -99,7 +102,7 @@ def to_arrow(emb: Embedding) -> Any:
         for V, _ in sides
     ]
     columns = {
-        "name": pa.chunked_array([_name_array(names, encoding) for _, names in sides]),
+        "name": pa.chunked_array([name_array(names, encoding) for _, names in sides]),
         "vector": pa.chunked_array(vectors),
     }
     if emb.sizes is not None:
@@ -204,7 +207,7 @@ def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) ->
         column = column.filter(pa.array(keep))
     names = column.to_pylist()
     if encoding == "json":
-        names = [_unplain(json.loads(name)) for name in names]
+        names = [unplain(json.loads(name)) for name in names]
     return Names(names)
 
 
@@ -245,7 +248,7 @@ def _write_csv(emb: Embedding, path: str | os.PathLike[str], format: str) -> lis
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    if _encoding(emb.names) == "integer":
+    if name_encoding(emb.names) == "integer":
         names = pa.array(emb.names.to_numpy())
     else:
         names = pa.array(text_names(emb.names, spaces=True))
