@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -14,6 +15,7 @@ from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import integer
 from softvec.core.errors import InputError, Option, did_you_mean
+from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
@@ -41,6 +43,7 @@ def embed(
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
     check_memory: bool = True,
+    cluster: str | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Turn a graph, a table, a text, a matrix or a file into named vectors.
@@ -70,11 +73,16 @@ def embed(
         1 shows a progress bar.
     check_memory : bool
         Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.fit.memory`.
+    cluster : str, optional
+        Workers that share the fit: ``"local:4"`` starts four on this machine, ``"ray://host:port"`` uses a
+        cluster of Ray, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
+        ``"auto"`` what it finds of these. The vectors have the bits of one process. Checkpoints are folders
+        then. Needs ``pip install 'softvec[cluster]'``.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
-        ``checkpoint``, ``checkpoint_every``: see :class:`softvec.EDRep`. For a graph there are 20 epochs by
-        default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
+        ``checkpoint``, ``checkpoint_every``, ``scratch``: see :class:`softvec.EDRep`. For a graph there are
+        20 epochs by default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
         of their neighbours. Most often two epochs and one round suffice; options that ask for
@@ -85,7 +93,7 @@ def embed(
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
         ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
         turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
-        nodes have 16 neighbours or more on average and no option asks for a single fit.
+        the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -108,22 +116,30 @@ def embed(
         walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
     if walk_length is not None or "length" in given or isinstance(data, Affinity):
         one_view_for_own_walk(fit)
-    affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
-    ready = time.perf_counter()
-    emb = embed_affinity(
-        affinity,
-        n_components,
-        random_state=random_state,
-        repeats=repeats,
-        n_jobs=n_jobs,
-        callbacks=callbacks,
-        verbose=verbose,
-        check_memory=check_memory,
-        source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
-        seconds={"reading": ready - started},
-        **fit,
-    )
-    return emb
+    with ExitStack() as stack:
+        if cluster is not None:
+            from softvec.cluster.choose import choose, runner
+
+            workers = stack.enter_context(choose(cluster, n_jobs))
+            if not workers.driver:
+                return None  # type: ignore[return-value]
+            fit["runner"] = runner(workers, check_memory=check_memory)
+        with large_arrays_in(fit.get("scratch")):
+            affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
+        ready = time.perf_counter()
+        return embed_affinity(
+            affinity,
+            n_components,
+            random_state=random_state,
+            repeats=repeats,
+            n_jobs=n_jobs,
+            callbacks=callbacks,
+            verbose=verbose,
+            check_memory=check_memory,
+            source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
+            seconds={"reading": ready - started},
+            **fit,
+        )
 
 
 def one_view_for_own_walk(fit: dict[str, Any]) -> None:
@@ -198,13 +214,14 @@ def embed_affinity(
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
     if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
         raise InputError("repeats are fits from different seeds; leave out init and checkpoint")
-    job = Job(affinity, n_components, old, check_memory, fit)
-    first = job.run(random_state)
-    if repeats == 1:
-        return first
-    seeds = [None if random_state is None else random_state + r for r in range(1, repeats)]
-    runs = [first, *(job.run(seed) for seed in seeds)]
-    record, extras = measure(runs, fit.get("n_jobs"))
+    with large_arrays_in(fit.get("scratch")):
+        job = Job(affinity, n_components, old, check_memory, fit)
+        first = job.run(random_state)
+        if repeats == 1:
+            return first
+        seeds = [None if random_state is None else random_state + r for r in range(1, repeats)]
+        runs = [first, *(job.run(seed) for seed in seeds)]
+        record, extras = measure(runs, fit.get("n_jobs"))
     return first._with(
         provenance={**first.provenance, "stability": record}, extras={**first.extras, **extras}
     )

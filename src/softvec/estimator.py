@@ -85,6 +85,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = Settings.checkpoint,
         checkpoint_every: int = Settings.checkpoint_every,
+        scratch: str | os.PathLike[str] | None = Settings.scratch,
         verbose: int = Settings.verbose,
     ):
         self.n_components = n_components
@@ -107,6 +108,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.scratch = scratch
         self.verbose = verbose
 
     def fit(

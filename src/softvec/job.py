@@ -25,7 +25,15 @@ from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
-from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
+from softvec.fit.recipes import (
+    DENSE,
+    N_COMPONENTS,
+    VIEWS,
+    fit_defaults,
+    mean_neighbours,
+    neighbours_of_ends,
+    recipe_of,
+)
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
 from softvec.operators import Operator
@@ -34,7 +42,7 @@ from softvec.operators import Operator
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # What several views of a graph have their own of: an option among these asks for one fit.
-_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric"))
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch"))
 
 
 class Job:
@@ -50,7 +58,7 @@ class Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
-        self.turned_to = None
+        self.turned_to, self.runner = None, fit.pop("runner", None)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn(
@@ -69,7 +77,7 @@ class Job:
         self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
-        if check:
+        if check and self.runner is None:  # a cluster looks at the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
@@ -83,6 +91,7 @@ class Job:
             return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
+        settings["runner"] = self.runner
         if old is not None and self.quick and can_refine(options):
             result, rounds = self._refined(operator, options, settings), 1
         else:
@@ -118,7 +127,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths())
+        X, fits = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
@@ -227,9 +236,9 @@ def _choose_view(
         return view, "asked for"
     if reason:
         return "walk", reason
-    mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
-    bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
-    return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"
+    ends = neighbours_of_ends(affinity.counts)  # type: ignore[arg-type]
+    chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
+    return chosen, f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
 
 
 def _even_weights(counts: Any) -> bool:

@@ -11,6 +11,8 @@ from scipy import sparse
 from softvec.affinity.base import Affinity, name_rows
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
+from softvec.core.threads import row_blocks
+from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 from softvec.read.compress import Report, compress
@@ -149,9 +151,15 @@ def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     if len(empty):
         reached = np.zeros(matrix.shape[1], dtype=bool)
-        reached[matrix.indices] = True
+        _mark(reached, matrix.indices)
         empty = empty[~reached[empty]]
     return empty
+
+
+def _mark(seen: NDArray[np.bool_], indices: NDArray[np.integer]) -> None:
+    """Set ``seen`` at the indices; a block at a time, for NumPy makes 8 bytes of each."""
+    for lo, hi in row_blocks(len(indices), 1 << 20):
+        seen[indices[lo:hi]] = True
 
 
 def _drop_isolated(
@@ -165,7 +173,7 @@ def _drop_isolated(
         return matrix[keep][:, keep], kept, kept, len(rows) - len(kept)
     used_rows = np.flatnonzero(np.diff(matrix.indptr))
     used = np.zeros(matrix.shape[1], dtype=bool)
-    used[matrix.indices] = True
+    _mark(used, matrix.indices)
     used_columns = np.flatnonzero(used)
     dropped = sum(matrix.shape) - len(used_rows) - len(used_columns)
     if not dropped:
@@ -177,6 +185,12 @@ def is_symmetric(matrix: sparse.csr_array) -> bool:
     """Whether a canonical square CSR matrix equals its transpose."""
     if matrix.shape[0] != matrix.shape[1]:
         return False
+    if worth_compiling(matrix.nnz):
+        from softvec.kernels.graph import is_symmetric as found_symmetric
+
+        cursor = matrix.indptr[:-1].astype(np.int64)
+        values = matrix.data if matrix.dtype != bool else matrix.data[:0]
+        return bool(found_symmetric(matrix.indptr, matrix.indices, values, cursor))
     flipped = matrix.T.tocsr()
     return (
         np.array_equal(flipped.indptr, matrix.indptr)

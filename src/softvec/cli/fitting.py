@@ -39,7 +39,7 @@ def _flag(setting: Field[Any]) -> inspect.Parameter:
         setting.metadata["flag"],
         help=setting.metadata["help"],
         rich_help_panel=PANEL,
-        metavar="FILE" if "PathLike" in str(setting.type) else None,
+        metavar=setting.metadata.get("metavar"),
     )
     kind = _TYPES.get(str(setting.type), str)
     return inspect.Parameter(

@@ -1,6 +1,6 @@
 """What one worker holds of a matrix, and how rows are shared out among workers.
 
-Rows are cut into blocks, and sixteen blocks into a unit: sums are folded within units, then over them. A worker
+Rows are cut into blocks, and some blocks make a unit: sums are folded within units, then over them. A worker
 owns whole units, so that sums have the same bits for any number of workers.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.threads import FOLD
-from softvec.fit.engine import block_rows
+from softvec.core.threads import Workers
 
 __all__ = ["Shard", "balanced_bounds", "unit_rows"]
 
@@ -30,12 +29,12 @@ class Shard:
     shape : tuple of int
         Shape of the whole matrix.
     row_bounds, column_bounds : ndarray of int64, shape (workers + 1,)
-        Where the rows, and the vectors of the columns, of each worker begin; one array for both where rows and
-        columns are the same items. Multiples of :func:`unit_rows`, but for the last.
+        Where the rows, and the vectors of the columns, of each worker begin; one array for both where rows
+        and columns are the same items. Multiples of :func:`unit_rows`, but for the last.
     indptr : ndarray of int64, shape (rows + 1,)
         Where the entries of each own row begin.
     indices : ndarray of int64
-        Columns of the entries, numbered in the whole matrix; the order inside a row is that of the whole matrix.
+        Columns of the entries, numbered in the whole matrix; inside a row in the order of the whole matrix.
     values : ndarray of float32 or float64, or None
         None where all entries of the whole matrix are 1.
     symmetric : bool
@@ -69,7 +68,8 @@ class Shard:
 
 def unit_rows(n_components: int) -> int:
     """Return how many rows a worker owns at least: its ranges begin at multiples of this number."""
-    return FOLD * block_rows(n_components)
+    one = Workers(1, None)
+    return one.unit * one.block_rows(n_components)
 
 
 def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:
@@ -95,9 +95,6 @@ def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:
     units, cuts = len(work), [0]
     for worker in range(1, workers):
         cut = int(np.searchsorted(work, work[-1] * worker / workers)) + 1
-        least, most = (
-            cuts[-1] + 1,
-            units - (workers - worker),
-        )  # every worker gets a unit, while there are any
+        least, most = cuts[-1] + 1, units - (workers - worker)  # a unit for each, while there are any
         cuts.append(min(max(cut, least), max(most, min(least, units))))
     return np.minimum(np.array([*cuts, units], np.int64) * unit, n)

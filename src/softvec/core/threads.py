@@ -27,9 +27,6 @@ if TYPE_CHECKING:  # the command line reads this module before it needs NumPy
     from numpy.typing import NDArray
 
 T = TypeVar("T")
-# Blocks of a unit. Sums are folded within units, then over them, so that processes that own whole units add up
-# the same numbers in the same order as one that owns all.
-FOLD = 16
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
@@ -59,15 +56,23 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
 class Workers:
     """A group of threads that share the blocks of one computation; made by :func:`workers`.
 
-    Where several processes share the rows (:mod:`softvec.cluster`), :meth:`fold` and :meth:`gather` go over all
-    of them; here there is one.
+    Where several processes share the rows (:mod:`softvec.cluster`), :meth:`fold` and :meth:`gather` go over
+    all of them; here there is one.
     """
 
     rank = 0  # of this process
+    # Blocks of a unit. Sums are folded within units, then over them, so that processes that own whole units
+    # add up the same numbers in the same order as one that owns all.
+    unit = 16
+    block: int | None = None  # rows of a block of vectors, in place of `block_rows`
 
     def __init__(self, n_jobs: int, pool: ThreadPoolExecutor | None):
         self.n_jobs = n_jobs
         self._pool = pool
+
+    def block_rows(self, d: int) -> int:
+        """Return the rows of a block of d-dimensional vectors: 512 KiB stay in the second-level cache."""
+        return self.block or max(256, min(8192, 131072 // d))
 
     def gather(self, value: T) -> list[T]:
         """Return the small values of all processes, in the order of their rows."""
@@ -127,7 +132,7 @@ class Workers:
                     part = waiting.pop(done[0])
                     unit[:] = [add(unit[0], part) if unit else part]
                     done[0] += 1
-                    if done[0] % FOLD == 0 or done[0] == len(blocks):
+                    if done[0] % self.unit == 0 or done[0] == len(blocks):
                         take(unit.pop())
 
         self._share(function, blocks, merge)

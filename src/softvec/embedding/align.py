@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks, workers
 from softvec.embedding.relations import positions, recorded
 
@@ -83,7 +84,7 @@ def _rotation(emb: Embedding, other: Embedding) -> Array:
 
 
 def _turned(X: Array, turn: Array) -> Array:
-    out, by = np.empty_like(X), turn.astype(X.dtype)
+    out, by = empty(X.shape, X.dtype), turn.astype(X.dtype)
     with workers() as pool:
         pool.map(lambda lo, hi: np.matmul(X[lo:hi], by, out=out[lo:hi]), row_blocks(len(X), 8192))
     return out

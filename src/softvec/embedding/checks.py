@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.threads import row_blocks
 from softvec.names import Names
 
 
@@ -23,9 +24,12 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
         raise InputError(f"{what} cannot be read as rows of numbers: {error}") from error
     if X.ndim != 2 or X.shape[1] == 0:
         raise InputError(f"{what} have shape {X.shape}; expected (n, d) with d >= 1")
-    if not isinstance(given, np.memmap) and not np.isfinite(X).all():
-        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-        raise InputError(f"{what} hold NaN or infinite values (first in row {row})")
+    if not isinstance(given, np.memmap):
+        for lo, hi in row_blocks(len(X), 4096):  # all at once would be a quarter of X in memory
+            finite = np.isfinite(X[lo:hi]).all(axis=1)
+            if not finite.all():
+                row = lo + int(np.argmin(finite))
+                raise InputError(f"{what} hold NaN or infinite values (first in row {row})")
     X = X.view(np.ndarray)
     X.flags.writeable = False
     return X

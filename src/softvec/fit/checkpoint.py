@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ import numpy as np
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
+from softvec.core.scratch import empty
+from softvec.core.threads import row_blocks
 from softvec.fit.loop import State
 from softvec.operators import Operator
 
@@ -77,7 +81,7 @@ class Checkpoint:
         try:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(data["meta"].tobytes())
-                arrays = {name: data[name] for name in ("X", "Y", "labels") if name in data}
+                arrays = {name: _stored(data.zip, name) for name in ("X", "Y", "labels") if name in data}
             known = {"format": meta.get("format"), "key": meta.get("key")}
         except Exception as error:  # a damaged archive raises nearly anything
             raise InputError(
@@ -91,7 +95,7 @@ class Checkpoint:
             )
         try:
             X, epoch, history, seed = arrays["X"], int(meta["epoch"]), meta["history"], int(meta["seed"])
-            if not all(np.isfinite(array).all() for array in arrays.values()):
+            if not all(map(_finite, arrays.values())):
                 raise ValueError("not finite")
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
@@ -99,3 +103,27 @@ class Checkpoint:
             ) from error
         done = bool(meta.get("done", False))
         return State(X, arrays.get("Y"), arrays.get("labels"), epoch, history, done), seed
+
+
+def _stored(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """Read an array, to memory or to a scratch file; raises nearly anything where it is damaged."""
+    info = archive.getinfo(f"{name}.npy")
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise ValueError("a header that np.savez does not write")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        if fortran or dtype.hasobject or member.tell() + math.prod(shape) * dtype.itemsize != info.file_size:
+            raise ValueError("its size is not what its header says")
+        array = empty(shape, dtype)
+        view, done = array.reshape(-1).view(np.uint8).data, 0
+        while done < len(view):
+            got = member.readinto(view[done : done + _BLOCK])  # type: ignore[attr-defined]
+            if not got:
+                raise ValueError("cut off")
+            done += got
+        member.read(1)  # the end, where the checksum is compared
+    return array
+
+
+def _finite(array: np.ndarray) -> bool:
+    return all(bool(np.isfinite(array[lo:hi]).all()) for lo, hi in row_blocks(len(array), 4096))

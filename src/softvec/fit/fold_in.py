@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks
 from softvec.normalizers.moments import class_moments
 from softvec.operators import Operator, Runtime, Sum
@@ -48,7 +49,7 @@ def fold_in(
     rows, rho = A.plan(_half(np.ascontiguousarray(Y), runtime), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
-    X = np.empty((n, d), Y.dtype)
+    X = empty((n, d), Y.dtype)
     if k == 1 and N is None and constraint == "sphere":
         solve = on_sphere(mom.mu[0], mom.omega[0], beta, Y.dtype)
 
@@ -86,7 +87,7 @@ def _half(Y: Array, runtime: Runtime) -> Array:
     """Return Y as the fit reads it: half precision for float32."""
     if Y.dtype != np.float32:
         return Y
-    out = np.empty(Y.shape, np.uint16)
+    out = empty(Y.shape, np.uint16, random=True)
     runtime.workers.map(
         lambda lo, hi: runtime.kernels.to_half(Y[lo:hi], out[lo:hi]), row_blocks(len(Y), _BLOCK * 8)
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from softvec.affinity import Affinity
-from softvec.core.errors import InputError, Message, Option
+from softvec.core.errors import InputError, Option
 from softvec.core.memory import available_memory
+from softvec.core.scratch import free_space, is_memory
 from softvec.fit.recipes import FUSED
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
@@ -31,8 +33,9 @@ def estimate_memory(
     normalizer: str = "mixture",
     checkpoint: bool = False,
     n_views: int = 1,
+    scratch: bool = False,
 ) -> int:
-    """Return about how many bytes a fit takes at its peak, the interpreter included.
+    """Return about how many bytes of memory a fit takes at its peak, the interpreter included.
 
     Parameters
     ----------
@@ -57,70 +60,121 @@ def estimate_memory(
         Whether the run is saved on its way.
     n_views : int
         Fits that are fused in the end; each finished one is kept in half precision.
+    scratch : bool
+        Whether vectors, their copies and the matrix lie in files on disk; a transposed copy stays in memory.
 
     Examples
     --------
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
     12.6
+    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
+    1.2
     """
     d, k = n_components, n_clusters
     rows = n + (m or 0)
-    # float32 vectors have two copies in half precision that neighbours read, float64 ones two of their own
-    size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
-    vectors = rows * d * (size + 2 * copy)
-    scratch = n * d * copy * min(2, walk_length - 1)
-    matrix = int(nnz * bytes_per_entry + 8 * (n + 1)) * (2 if transposed else 1)
+    size = np.dtype(dtype).itemsize
+    row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
     small = 12 * k * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 24 * rows
     if normalizer == "exact":  # blocks of scores, and gradients of columns, before they are added up
         small += _EXACT_BYTES * size // 4 + 9 * (m or n) * d * size
-    if n_views > 1:
-        small += 2 * n_views * n * d
     if checkpoint:
         small += _WRITE_BYTES
-    return _BASE_BYTES + int(_SLACK * (vectors + scratch + matrix + small))
+    total = small + row_starts + (row_starts + entries if transposed else 0)
+    if not scratch:
+        total += entries + _vector_bytes(rows, n, d, walk_length, dtype, n_views)
+    return _BASE_BYTES + int(_SLACK * total)
 
 
-def needed_memory(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
-    """Return the estimate for fitting this affinity, less what is already held."""
+def _vector_bytes(rows: int, n: int, d: int, walk_length: int, dtype: Any, n_views: int) -> int:
+    """Return the bytes of all arrays of the size of the vectors."""
+    # float32 vectors have two copies in half precision that neighbours read, float64 ones two of their own
+    size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
+    vectors = rows * d * (size + 2 * copy)
+    between = n * d * copy * min(2, walk_length - 1)  # steps of a walk
+    fused = 2 * n_views * n * d if n_views > 1 else 0
+    return vectors + between + fused
+
+
+def needed_memory(
+    affinity: Affinity, n_components: int, fit: dict[str, Any], *, scratch: bool | None = None
+) -> int:
+    """Return the estimate for fitting this affinity, less what is already held.
+
+    ``scratch`` says whether there is a scratch folder, where ``fit`` is not to be asked.
+    """
     operator = affinity.operator
     symmetric = fit.get("symmetric", affinity.symmetric)
     entries = max(1, operator.nnz)
     directed = bool(affinity.directed)
+    if scratch is None:
+        scratch = fit.get("scratch") is not None and not is_memory(fit["scratch"])
     total = estimate_memory(
         affinity.shape[0],
         operator.nnz,
         n_components,
         m=None if symmetric else affinity.shape[1],
         bytes_per_entry=operator.nbytes / entries,
-        walk_length=int(affinity.parameters.get("length", 1) or 1),
+        walk_length=_walk_length(affinity),
         n_clusters=int(fit.get("n_clusters", 1)),
         transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
         dtype=fit.get("dtype", "float32"),
         normalizer=fit.get("normalizer", "mixture"),
         checkpoint=fit.get("checkpoint") is not None,
-        n_views=len(FUSED) if fit.get("view") == "fused" else 1,
+        n_views=_n_views(fit),
+        scratch=scratch,
     )
-    return max(0, total - operator.nbytes - _BASE_BYTES)
+    return max(0, total - (0 if scratch else operator.nbytes) - _BASE_BYTES)
+
+
+def needed_disk(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
+    """Return the bytes of the files that a fit makes in its scratch folder."""
+    (n, m), symmetric = affinity.shape, fit.get("symmetric", affinity.symmetric)
+    rows, dtype = n if symmetric else n + m, fit.get("dtype", "float32")
+    return _vector_bytes(rows, n, n_components, _walk_length(affinity), dtype, _n_views(fit))
+
+
+def _walk_length(affinity: Affinity) -> int:
+    return int(affinity.parameters.get("length", 1) or 1)
+
+
+def _n_views(fit: dict[str, Any]) -> int:
+    return len(FUSED) if fit.get("view") == "fused" else 1
 
 
 def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
-    """Raise an error before a fit that cannot fit in memory."""
+    """Raise an error before a fit that cannot fit in memory, or on the disk of its scratch folder."""
+    folder = fit.get("scratch")
+    if folder is not None:
+        _refuse_full_disk(needed_disk(affinity, n_components, fit), folder)
     need, free = needed_memory(affinity, n_components, fit), available_memory()
     if free is None or need <= free:
         return
     smaller = n_components
     while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
         smaller = int(smaller * 0.9)
-    advice = Message("use a larger machine")
+    advice: list[str | Option] = []
     if smaller >= 8:
-        advice = Message(Option("n_components"), f" of about {smaller // 8 * 8} would fit")
+        advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit; "]
+    if needed_memory(affinity, n_components, fit, scratch=True) <= free:
+        tmpfs = "" if folder is None else f" ({os.fspath(folder)} is held in memory)"
+        advice += ["a folder on a disk holds large arrays with ", Option("scratch", ...), tmpfs]
     raise InputError(
         f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
         f"{free / 2**30:,.1f} GiB are free; ",
-        advice,
+        *(advice or ["use a larger machine"]),
         " (",
         Option("check_memory", False),
         " tries all the same)",
     )
+
+
+def _refuse_full_disk(need: int, folder: str | os.PathLike[str]) -> None:
+    free = free_space(folder)
+    if need > free:
+        raise InputError(
+            f"this fit needs about {need / 2**30:,.1f} GiB in {os.fspath(folder)}, where "
+            f"{free / 2**30:,.1f} GiB are free; name a folder on a larger disk with ",
+            Option("scratch", ...),
+        )

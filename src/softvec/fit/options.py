@@ -36,3 +36,4 @@ class FitOptions(TypedDict, total=False):
     view: Literal["auto", "walk", "fused"]
     checkpoint: str | os.PathLike[str]
     checkpoint_every: int
+    scratch: str | os.PathLike[str] | None

@@ -26,11 +26,19 @@ INITS = ("random", "power")
 
 
 def _setting(
-    default: Any, kind: str, doc: str, flag: str = "", help: str = "", decides_vectors: bool = True
+    default: Any,
+    kind: str,
+    doc: str,
+    flag: str = "",
+    help: str = "",
+    metavar: str | None = None,
+    decides_vectors: bool = True,
 ) -> Any:
     """Declare a setting: numpydoc type and text, and its flag and help on the command line if it has any."""
-    metadata = {"kind": kind, "doc": doc, "flag": flag, "help": help, "decides_vectors": decides_vectors}
-    return field(default=default, metadata=metadata)
+    shown = {"flag": flag, "help": help, "metavar": metavar}
+    return field(
+        default=default, metadata={"kind": kind, "doc": doc, "decides_vectors": decides_vectors, **shown}
+    )
 
 
 @dataclass(frozen=True)
@@ -136,9 +144,20 @@ class Settings:
         "the vectors are saved. A checkpoint of other data or other settings is refused.",
         "--checkpoint",
         "Progress, saved every few epochs to go on from; removed at the end (default: none).",
+        "FILE",
         decides_vectors=False,
     )
     checkpoint_every: int = _setting(5, "int, default=5", "Epochs between two writes.", decides_vectors=False)
+    scratch: str | os.PathLike[str] | None = _setting(
+        None,
+        "path-like or None, default=None",
+        "A folder on a disk with room: vectors, their copies and matrices lie in temporary files there, so "
+        "that data larger than memory can be fitted, to the same bits. Nothing is left in it.",
+        "--scratch",
+        "Folder on disk for data larger than memory; left empty at the end (default: all in memory).",
+        "FOLDER",
+        decides_vectors=False,
+    )
     verbose: int = _setting(0, "int, default=0", "1 shows a progress bar.", decides_vectors=False)
 
     def __post_init__(self) -> None:

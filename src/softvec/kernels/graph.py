@@ -66,6 +66,51 @@ def place(codes, weights, both, loops, cursor, indices, values):
 
 
 @njit(nogil=True, cache=True)
+def spill(codes, weights, both, loops, bucket_of, first_row, cursor, entries, values):
+    """Write each edge, as :func:`place` does, at the cursor of its row's bucket, in the order of the edges.
+
+    An entry is a row and a column, both counted from the first row of the bucket.
+    """
+    weighted = values.shape[0] > 0
+    for e in range(codes.shape[0]):
+        i, j = codes[e, 0], codes[e, 1]
+        if i == j and loops == 0:
+            continue
+        b = bucket_of[i]
+        at = cursor[b]
+        entries[at, 0], entries[at, 1] = i - first_row[b], j - first_row[b]
+        if weighted:
+            values[at] = weights[e]
+        cursor[b] = at + 1
+        if both and i != j:
+            b = bucket_of[j]
+            at = cursor[b]
+            entries[at, 0], entries[at, 1] = j - first_row[b], i - first_row[b]
+            if weighted:
+                values[at] = weights[e]
+            cursor[b] = at + 1
+
+
+@njit(nogil=True, cache=True)
+def is_symmetric(indptr, indices, values, cursor):
+    """Whether a square matrix of sorted rows without duplicates equals its transpose.
+
+    Row by row, entry (i, j) must meet (j, i) next in row j; ``cursor`` holds the starts of the rows.
+    """
+    weighted = values.shape[0] > 0
+    for i in range(indptr.shape[0] - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            at = cursor[j]
+            if at == indptr[j + 1] or indices[at] != i:
+                return False
+            if weighted and values[at] != values[k]:
+                return False
+            cursor[j] = at + 1
+    return True
+
+
+@njit(nogil=True, cache=True)
 def _sort(indices, values, weighted, start, stop, stack):
     """Sort a row in place: quicksort, the smaller part first, insertion for short parts."""
     depth = 0

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty, on_disk
 from softvec.core.threads import Workers, row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
@@ -60,24 +61,26 @@ class Segments:
     """
 
     ROWS = 1 << 22  # with 8 bytes a row, 32 MB: the allocator gives such pieces back to the system
+    ROWS_ON_DISK = 1 << 24  # a piece is an open file, of which a process may have a thousand
 
     def __init__(self) -> None:
         self.parts: list[NDArray[Any]] = []
-        self._used = self.ROWS
+        self._used = self._rows = 0
 
     def add(self, block: NDArray[Any]) -> None:
         """Append rows; a wider type than before widens the piece at hand."""
         done = 0
         while done < len(block):
-            if self._used == self.ROWS:
-                self.parts.append(np.empty((self.ROWS, *block.shape[1:]), block.dtype))
+            if self._used == self._rows:
+                self._rows = self.ROWS_ON_DISK if on_disk() and len(self.parts) > 3 else self.ROWS
+                self.parts.append(empty((self._rows, *block.shape[1:]), block.dtype))
                 self._used = 0
             wide = np.promote_types(self.parts[-1].dtype, block.dtype)
             if wide != self.parts[-1].dtype:
-                grown = np.empty(self.parts[-1].shape, wide)
+                grown = empty(self.parts[-1].shape, wide)
                 grown[: self._used] = self.parts[-1][: self._used]
                 self.parts[-1] = grown
-            size = min(len(block) - done, self.ROWS - self._used)
+            size = min(len(block) - done, self._rows - self._used)
             self.parts[-1][self._used : self._used + size] = block[done : done + size]
             self._used += size
             done += size
@@ -87,7 +90,7 @@ class Segments:
         parts, self.parts = self.parts, []
         if parts:
             parts[-1] = parts[-1][: self._used]
-        self._used = self.ROWS
+        self._used = self._rows = 0
         return parts
 
 
@@ -129,11 +132,12 @@ class IntegerNames:
     def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Names]:
         from softvec.kernels import names
 
-        lookup = np.full(span, -1, dtype=np.int32)
-        first = np.empty(min(span, self._total), dtype=np.int64)
+        lookup = empty(span, np.int32, random=True)
+        lookup[:] = -1
+        first = empty(min(span, self._total), np.int64)
         count = 0
         for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else np.empty(ids.shape, np.int32)
+            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
             count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
             blocks[b] = codes
         return blocks, Names.from_integers(first[:count].copy())
@@ -157,7 +161,7 @@ class IntegerTable:
         """Return the numbers of a block of shape (rows, columns), in ``out``, which may be the block."""
         from softvec.kernels import names
 
-        codes = np.empty(ids.shape, np.int32) if out is None else out
+        codes = empty(ids.shape, np.int32) if out is None else out
         done = 0
         while done < len(ids):
             done, self.count = names.number_by_hash(ids, done, self._table, self._first, self.count, codes)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks, workers
 
 Array = NDArray[Any]
@@ -33,7 +34,7 @@ class Runtime:
         """Return a matrix to overwrite; the same key gets the same memory again."""
         array = self._scratch.get((*key, shape, dtype))
         if array is None:
-            array = self._scratch[(*key, shape, dtype)] = np.empty(shape, dtype)
+            array = self._scratch[(*key, shape, dtype)] = empty(shape, dtype, random=True)
         return array
 
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
@@ -94,7 +95,7 @@ class Operator(ABC):
             raise InputError(f"cannot multiply {self!r} with an array of shape {X.shape}")
         single = X.dtype == np.float32
         columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
-        out = np.empty((self.shape[0], columns.shape[1]), columns.dtype)
+        out = empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
         with workers() if kernels.worth_compiling(work) else nullcontext(Workers(1, None)) as pool:
             runtime = Runtime(kernels.select(work), pool)

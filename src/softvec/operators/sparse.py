@@ -12,6 +12,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
+from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
@@ -124,7 +125,7 @@ class Sparse(Operator):
         self._indptr = A.indptr.astype(np.int64, copy=False)
         indices = A.indices[: A.nnz]
         self._indices = indices if indices.dtype in (np.int32, np.int64) else indices.astype(np.int64)
-        if A.nnz and A.data.dtype != bool and not np.all(A.data == 1):
+        if A.nnz and A.data.dtype != bool and not _all_ones(A.data):
             values = A.data[: A.nnz]
             self._values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         else:
@@ -132,6 +133,24 @@ class Sparse(Operator):
         self._row_scale = _scale("row_scale", row_scale, self.shape[0])
         self._col_scale = _scale("col_scale", col_scale, self.shape[1])
         self._symmetric = symmetric
+
+    @classmethod
+    def of_arrays(
+        cls,
+        shape: tuple[int, int],
+        arrays: tuple[Array, Array, Array | None],
+        row_scale: Array | None,
+        col_scale: Array | None,
+    ) -> Sparse:
+        """Return an operator on trusted arrays: starts of rows, columns, and values (None: all 1)."""
+        indptr, indices, values = arrays
+        new = object.__new__(cls)
+        new.shape, new._symmetric = shape, False
+        new._indptr, new._indices = indptr, indices
+        new._values = _NO_SCALE if values is None else values
+        new._row_scale = _scale("row_scale", row_scale, shape[0])
+        new._col_scale = _scale("col_scale", col_scale, shape[1])
+        return new
 
     def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
         other = object.__new__(Sparse)
@@ -241,6 +260,10 @@ class Sparse(Operator):
             )  # fmt: skip
 
         return rows
+
+
+def _all_ones(values: Array) -> bool:
+    return all(bool(np.all(values[lo:hi] == 1)) for lo, hi in row_blocks(len(values), 1 << 20))
 
 
 def _scale(name: str, scale: Array | None, size: int) -> NDArray[np.float64]:

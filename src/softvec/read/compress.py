@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError, Option
+from softvec.core.scratch import copied, empty, kept, on_disk
 from softvec.core.threads import workers
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Codes
 from softvec.read.edges import Edges
 
-_NONE = np.empty((0, 2), np.int32)
+NO_CODES = np.empty((0, 2), np.int32)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def compress(
     duplicates = (off // 2 if both else off) + on
     refuse_duplicates(duplicates, merge, weighted)
     if counted and not duplicates:
-        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), matrix.shape)
+        matrix = sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
     return matrix, Report(loops, duplicates, zeros)
 
 
@@ -91,7 +92,7 @@ def _drop_zeros(edges: Edges) -> int:
         dropped = len(some) - int(np.count_nonzero(some))
         if dropped:
             zeros += dropped
-            edges.codes[b], weights[b] = edges.codes[b][some], weights[b][some]
+            edges.codes[b], weights[b] = kept(edges.codes[b], some), kept(weights[b], some)
     return zeros
 
 
@@ -120,7 +121,7 @@ def _compress_small(
     return matrix, int(is_loop.sum()), entered - matrix.nnz - on, on
 
 
-def _equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+def equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     """Cut rows into ranges of about equally many entries."""
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], parts + 1).astype(np.int64))
     cuts[0], cuts[-1] = 0, len(indptr) - 1
@@ -138,12 +139,20 @@ def _compress_large(
     exact = edges.weights is not None and all(map(exact_in_single, edges.weights))
     kind = (np.float32 if exact else np.float64) if valued else None
     loops = -1 if edges.two_sided else int(self_loops)
-    rows = edges_to_csr(
-        edges.codes, len(edges.rows), both=both, loops=loops, weights=edges.weights, values_of=kind
-    )
-    data = rows.values if valued else np.ones(len(rows.indices), dtype=bool)
+    if on_disk():
+        from softvec.read.spill import edges_to_csr_on_disk as sort
+    else:
+        sort = edges_to_csr
+    rows = sort(edges.codes, len(edges.rows), both=both, loops=loops, weights=edges.weights, values_of=kind)
+    data = rows.values if valued else _true(len(rows.indices))
     matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
     return matrix, rows.loops, rows.merged_off, rows.merged_on
+
+
+def _true(size: int) -> NDArray[np.bool_]:
+    ones = empty(size, bool)
+    ones[:] = True
+    return ones
 
 
 def canonical_csr(
@@ -151,7 +160,8 @@ def canonical_csr(
 ) -> sparse.csr_array:
     """Return a matrix of rows that are sorted and free of duplicates."""
     wide = np.int32 if len(indices) < 2**31 else np.int64
-    matrix = sparse.csr_array((data, indices.astype(wide, copy=False), indptr.astype(wide)), shape=shape)
+    indices = indices if indices.dtype == wide else copied(indices, wide)
+    matrix = sparse.csr_array((data, indices, indptr.astype(wide)), shape=shape)
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
 
@@ -213,7 +223,7 @@ def edges_to_csr(
     values: NDArray[Any] = np.empty(0 if values_of is None else nnz, dtype=values_of or np.float32)
     cursor = indptr[:-1].astype(np.int32 if nnz < 2**31 else np.int64)
     for b in range(len(blocks)):
-        codes, blocks[b] = blocks[b], _NONE
+        codes, blocks[b] = blocks[b], NO_CODES
         if weights:
             weight, weights[b] = weights[b].astype(values.dtype, copy=False), np.empty(0)
         else:
@@ -229,7 +239,7 @@ def edges_to_csr(
         return merged
 
     with workers(n_jobs) as pool:
-        merged = pool.map(merge, _equal_shares(indptr, 16 * pool.n_jobs))
+        merged = pool.map(merge, equal_shares(indptr, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
     if off or on or thin is not None:
         closed = np.zeros(n + 1, dtype=np.int64)

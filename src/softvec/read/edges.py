@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
+from softvec.core.scratch import empty
 from softvec.core.threads import Workers
 from softvec.names import Names
 from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
@@ -109,7 +110,7 @@ class EdgeBuilder:
         done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
-            codes = [np.hstack(part) for part in zip(left, right)]
+            codes = [_side_by_side(*part) for part in zip(left, right)]
         else:
             codes, rows = done[0]
             columns = rows
@@ -120,6 +121,12 @@ class EdgeBuilder:
 def dropped_note(dropped: int) -> tuple[str, ...]:
     """Say how many rows were left out because of their weight."""
     return (f"{counted(dropped, 'negative weight')} dropped",) if dropped else ()
+
+
+def _side_by_side(left: Codes, right: Codes) -> Codes:
+    codes = empty((len(left), 2), left.dtype)
+    codes[:, :1], codes[:, 1:] = left, right
+    return codes
 
 
 def _encoder(side: Block, pool: Workers | None) -> Any:
