@@ -30,8 +30,8 @@ def _plain(name: Any) -> Any:
     return [_plain(part) for part in name] if isinstance(name, tuple) else name
 
 
-def _unplain(item: Any) -> Any:
-    return tuple(_unplain(part) for part in item) if isinstance(item, list) else item
+def unplain(item: Any) -> Any:
+    return tuple(unplain(part) for part in item) if isinstance(item, list) else item
 
 
 def name_encoding(names: Names) -> str:
@@ -39,7 +39,7 @@ def name_encoding(names: Names) -> str:
     return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
 
 
-def _name_array(names: Names, encoding: str) -> Any:
+def name_array(names: Names, encoding: str) -> Any:
     import pyarrow as pa
 
     if encoding == "integer":
@@ -65,7 +65,7 @@ def to_arrow(emb: Embedding) -> Any:
         for V, _ in sides
     ]
     columns = {
-        "name": pa.chunked_array([_name_array(names, encoding) for _, names in sides]),
+        "name": pa.chunked_array([name_array(names, encoding) for _, names in sides]),
         "vector": pa.chunked_array(vectors),
     }
     if emb.sizes is not None:
@@ -170,7 +170,7 @@ def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) ->
         column = column.filter(pa.array(keep))
     names = column.to_pylist()
     if encoding == "json":
-        names = [_unplain(json.loads(name)) for name in names]
+        names = [unplain(json.loads(name)) for name in names]
     return Names(names)
 
 
