@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from threads_group import on_ranks
 
 from softvec.cluster.driver import plan, whole_of
 from softvec.cluster.rank import run
@@ -12,6 +11,7 @@ from softvec.fit import Settings, fit, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.operators import Powers
+from tests.cluster.threads_group import on_ranks
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 N = 700

@@ -179,7 +179,7 @@ def test_a_name_in_two_parts_is_refused(tmp_path):
         folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
     ]
     folder.write_manifest(tmp_path / "v", parts, 6, "text", {})
-    with pytest.raises(InputError, match="'a' stands at rows 0 and 3"):
+    with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
         Embedding.load(tmp_path / "v")
 
 

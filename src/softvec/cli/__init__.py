@@ -14,6 +14,7 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
+_received: list[int] = []  # signals that end the command
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -77,6 +78,10 @@ def _failed(error: Exception) -> int:
     from softvec.cli.terminal import complain
     from softvec.core.errors import InputError
 
+    if _received and _received[0] != signal.SIGINT:
+        return 128 + _received[0]
+    if _received:  # Python and libraries may turn KeyboardInterrupt into another error
+        return _interrupted()
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
@@ -114,6 +119,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
     Python drops an exception raised inside a destructor or a callback of C code, so it is raised again where
     the command still runs.
     """
+    _received.append(number)
+    sys.unraisablehook = lambda dropped: None
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
         signal.setitimer(signal.ITIMER_REAL, _REPEAT)

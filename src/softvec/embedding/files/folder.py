@@ -26,8 +26,8 @@ from softvec.core.files import atomic_write
 from softvec.core.memory import available_memory
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import name_array, name_encoding, unplain
 from softvec.embedding.files.formats import MANIFEST, require_finite
-from softvec.embedding.files.tables import name_array, name_encoding, unplain
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 from softvec.read.tables import check_rows
@@ -386,9 +386,7 @@ def _joined(columns: list[Any], folder: Folder) -> Names:
         offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
         data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
         stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
-    names = stored_names(stored, str(folder.path))
-    names.refuse_duplicates()
-    return names
+    return stored_names(stored, str(folder.path))
 
 
 def _digest(path: Path) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
 
@@ -186,6 +187,8 @@ def read_vectors(
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
+    except DuplicateName as error:
+        raise InputError(f"{title(source)}: {error}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
 
