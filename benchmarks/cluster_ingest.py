@@ -5,8 +5,8 @@
 
 Edges are written to parquet files in a temporary folder, block by block, and once more as one file for one
 machine. Each run is a fresh process (or ``mpiexec`` of two) of one thread a worker; the two take turns. A
-first run on few edges, not recorded, compiles what is to be compiled. Peak memory is that of a process, interpreter
-and libraries included. Both give the same matrix, which is checked by sums over its entries.
+first run on few edges, not recorded, compiles what is to be compiled. Peak memory is that of a process,
+interpreter and libraries included. Both give the same matrix, which is checked by sums over its entries.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import numpy as np
 from benchmarks.common import (
     RESULTS,
     ROOT,
-    machine,
     peak_rss,
     pinned,
     provenance,
@@ -45,7 +44,7 @@ _BLOCK = 1_000_000
 
 
 def write_edges(folder: Path, n_edges: int, files: int, seed: int = 0) -> None:
-    """Write edges among n_edges / 10 nodes of uneven degrees, named by text: several files, and all in one."""
+    """Write edges among n_edges / 10 nodes of uneven degrees, named by text: several files, and one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -160,8 +159,8 @@ def table(record: dict[str, Any]) -> str:
     ]
     return "\n".join(
         [
-            f"{record['edges']:,} edges with names of text in {record['files']} parquet files, "
-            f"one thread a worker, on {record['machine']['processor']}:",
+            f"{record['edges']:,} edges with names of text in {record['files']} parquet files, one thread a "
+            f"worker, on {record['machine']['processor']}:",
             "",
             "| | processor time, all workers | peak memory of a worker |",
             "|---|---|---|",
@@ -188,8 +187,8 @@ def main() -> None:
         if done is not None:
             print(json.dumps(done))
         return
-    record = {**compare(args.edges, args.files, args.runs), "machine": machine(), **provenance(),
-              "versions": versions(["numpy", "numba", "pyarrow", "mpi4py"])}  # fmt: skip
+    record = provenance(threads=1) | compare(args.edges, args.files, args.runs)
+    record["versions"] |= versions(["pyarrow", "mpi4py"])
     write_json(args.output, record)
     print(table(record))
     if args.output == OUTPUT and PAGE.exists():

@@ -170,10 +170,6 @@ class Names:
         storage.refuse_duplicates(both)
         return Names._wrap(both)
 
-    def refuse_duplicates(self) -> None:
-        """Raise an error where a name occurs twice: in names that were wrapped as they came from a file."""
-        storage.refuse_duplicates(self._store)
-
     def to_list(self) -> list[Hashable]:
         """Return the names as a list of Python objects."""
         return self._store.to_list(0, len(self))

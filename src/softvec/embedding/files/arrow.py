@@ -31,15 +31,18 @@ def _plain(name: Any) -> Any:
 
 
 def unplain(item: Any) -> Any:
+    """Return a name that was a JSON list as the tuple it was."""
     return tuple(unplain(part) for part in item) if isinstance(item, list) else item
 
 
 def name_encoding(names: Names) -> str:
+    """Say how names are written to a column: as text, as integers, or each as JSON."""
     arrays = names.to_arrays()
     return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
 
 
 def name_array(names: Names, encoding: str) -> Any:
+    """Return names as an Arrow array."""
     import pyarrow as pa
 
     if encoding == "integer":

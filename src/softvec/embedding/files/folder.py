@@ -386,9 +386,7 @@ def _joined(columns: list[Any], folder: Folder) -> Names:
         offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
         data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
         stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
-    names = stored_names(stored, str(folder.path))
-    names.refuse_duplicates()
-    return names
+    return stored_names(stored, str(folder.path))
 
 
 def _digest(path: Path) -> str:
