@@ -67,6 +67,12 @@ def embed(
             "--view", rich_help_panel=FIT, help="Views of a graph: auto, walk or fused (default: auto)."
         ),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort", rich_help_panel=FIT, help="Effort for a graph: default or fast (default: default)."
+        ),
+    ] = None,
     two_sided: Annotated[
         bool,
         typer.Option(
@@ -127,7 +133,7 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of
+    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
 
@@ -142,6 +148,7 @@ def embed(
     )  # fmt: skip
     fit |= {"repeats": repeats} | ({"symmetric": False} if two_sided else {})
     fit |= {} if view is None else {"view": view}
+    fit |= {} if effort is None else {"effort": effort}
     fit |= {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     check_fit_options(fit)
     if init is not None:
@@ -149,6 +156,8 @@ def embed(
         walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
     if walk_length is not None or "length" in options:
         one_view_for_own_walk(fit)
+    else:
+        walk_length = walk_of_effort(fit)
     with large_arrays_in(fit.get("scratch")):
         affinity, spent = _read(source, kind, walk_length, options, settings, force)
     fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softvec.core.checks import choice
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
@@ -58,6 +59,19 @@ RECIPES = {
     "corpus": Recipe(walk_length=1, beta=12.0, base_measure=0.75, subsample=1e-5),
     "features": Recipe(walk_length=3),
 }
+
+
+# What less effort saves on a graph: one walk of one step from a power start, two epochs (docs/decisions.md).
+EFFORTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "fast": {"walk_length": 1, "n_epochs": 2, "init": "power"},
+}
+
+
+def effort_settings(fit: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the effort asked for, but the walk length, which belongs to the data."""
+    preset = EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)]
+    return {name: value for name, value in preset.items() if name != "walk_length"}
 
 
 def recipe_of(kind: str) -> Recipe:
