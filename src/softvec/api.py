@@ -87,8 +87,8 @@ def embed(
         ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
         turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
         the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
-        ``effort`` "fast" is for large graphs and first looks: one walk of one step, two epochs, and no
-        softmax calibrated on the vectors; scores are lower than by "default".
+        ``effort`` "fast" is for large graphs and first looks: one walk of one step, four epochs (two
+        from 100,000 nodes on), and no softmax calibrated on the vectors; scores are lower than by "default".
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.

@@ -75,7 +75,7 @@ class Job:
         dimensions = N_COMPONENTS if n_components is None else n_components
         self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit)
         fit.pop("view", None)
-        preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit)}
+        preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
         self.effort = fit.pop("effort", "default")
         fit = {"symmetric": affinity.symmetric, **preset, **fit}
         self.n_components = dimensions
@@ -227,7 +227,7 @@ def _choose_view(
     view = choice("view", fit.get("view", "auto"), VIEWS)
     given = [name for name in _ONE_FIT if name in fit]
     reason = ""
-    fast = bool(effort_settings(fit))
+    fast = bool(effort_settings(fit, affinity.shape[0]))
     if fast and (affinity.kind != "graph" or old is not None):
         rest = "no init" if old is not None else f"graphs, and this is {affinity.kind} data"
         raise InputError(Option("effort", "fast"), f" is for {rest}; leave it out")
@@ -268,7 +268,7 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     if _choose_view(affinity, dimensions, old, fit)[0] == "fused":
         return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit)}
+    preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
     return int({**preset, **update, **fit}["n_epochs"])
 
 

@@ -61,17 +61,19 @@ RECIPES = {
 }
 
 
-# What less effort saves on a graph: one walk of one step from a power start, two epochs (docs/decisions.md).
+# What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
 EFFORTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "fast": {"walk_length": 1, "n_epochs": 2, "init": "power"},
+    "fast": {"walk_length": 1, "n_epochs": 4, "init": "power"},
 }
+_MANY, _EPOCHS_OF_MANY = 100_000, 2  # nodes from which less effort is still less
 
 
-def effort_settings(fit: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the effort asked for, but the walk length, which belongs to the data."""
-    preset = EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)]
-    return {name: value for name, value in preset.items() if name != "walk_length"}
+def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:
+    """Return the settings of the effort asked for and n items, but the walk length, which is the data's."""
+    preset = dict(EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)])
+    preset.pop("walk_length", None)
+    return preset | ({"n_epochs": _EPOCHS_OF_MANY} if preset and n >= _MANY else {})
 
 
 def recipe_of(kind: str) -> Recipe:
