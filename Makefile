@@ -45,12 +45,11 @@ fuzz: $(STAMP)
 	$(PY) -m tests.fuzz.run --reads 200000 --record
 
 # The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of newer ones below them
-# (matplotlib 3.8 of pyparsing 3.3), so warnings are no errors here. matplotlib 3.8 shows the first figure of a notebook late
-# with matplotlib-inline 0.2.
+# (matplotlib 3.8 of pyparsing 3.3), so warnings are no errors here.
 test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]' 'pyparsing==3.2.*' 'matplotlib-inline==0.1.*'
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e '.[dev]' 'pyparsing==3.2.*'
 	.venv-lowest/bin/python -m pytest -m 'not slow' -W default
 
 # The bits of fits, the text of commands and the public names, against the record in tools/behaviour.json.
