@@ -58,7 +58,7 @@ class Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
-        self.turned_to = None
+        self.turned_to, self.runner = None, fit.pop("runner", None)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn(
@@ -77,7 +77,7 @@ class Job:
         self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
-        if check:
+        if check and self.runner is None:  # a cluster looks at the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
@@ -91,6 +91,7 @@ class Job:
             return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
+        settings["runner"] = self.runner
         if old is not None and self.quick and can_refine(options):
             result, rounds = self._refined(operator, options, settings), 1
         else:
@@ -126,7 +127,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths())
+        X, fits = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",

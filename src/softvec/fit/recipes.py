@@ -17,7 +17,7 @@ N_COMPONENTS = Settings.n_components
 VIEWS = ("auto", "walk", "fused")
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
-# graphs of links with hubs 60 to 550 (docs/decisions.md).
+# the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
 DENSE = 20.0
 
 

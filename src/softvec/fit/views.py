@@ -17,7 +17,7 @@ from scipy import sparse
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View
-from softvec.fit.run import Fit, fit, prepared
+from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
@@ -53,7 +53,9 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
     return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
 
 
-def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array) -> tuple[Array, list[Fit]]:
+def fit_views(
+    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
+) -> tuple[Array, list[Fit]]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -65,6 +67,8 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
     seed : int
     lengths : ndarray of shape (n,)
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
+    runner : callable, optional
+        Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False)
+        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False, runner=runner)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)

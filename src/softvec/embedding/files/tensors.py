@@ -23,8 +23,8 @@ from softvec.core.errors import InputError, printable
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import checked_metadata
 from softvec.embedding.files.formats import require_finite, title
-from softvec.embedding.files.tables import checked_metadata
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
