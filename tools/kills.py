@@ -301,7 +301,7 @@ def main() -> None:
 
     def record(result: dict[str, Any]) -> None:
         if given.record:
-            write_json(RESULTS, header | result)
+            write_json(RESULTS, result | header)
 
     result = campaign(given.kills, given.signals, given.seed, before, record)
     if given.record:
