@@ -83,7 +83,7 @@ def mistake(folder, capsys):
         (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),
         (["plot", "v.svec", "--method", "mds"], "method is 'mds'"),
         (["plot", "v.svec", "-o", "x.foo"], "no picture format 'foo'"),
-        (["plot", "v.svec", "--kind", "loss"], "no history"),
+        (["plot", "v.svec", "--kind", "loss"], "no losses to draw"),
         (["convert", "v.svec", "x.foo"], "extension '.foo'"),
         (["convert", "v.svec", "x.txt", "--to", "pickle"], "pickle"),
         (["convert", "v.svec", "x.txt", "--side", "context"], "one side"),

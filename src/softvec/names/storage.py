@@ -341,7 +341,7 @@ def refuse_duplicates(store: Store) -> None:
     seen: dict[Hashable, int] = {}
     for i, name in enumerate(store.to_list(0, len(store))):
         if name in seen:
-            raise InputError(f"the name {name!r} stands at rows {seen[name]} and {i}; names must be unique")
+            raise InputError(f"duplicate name {name!r} (rows {seen[name]} and {i}); names must be unique")
         seen[name] = i
 
 

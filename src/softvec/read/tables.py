@@ -123,7 +123,7 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return edges
 
 
@@ -242,7 +242,7 @@ def table_head(source: Source, format: str) -> tuple[list[str], list[Column], li
         if n_rows and not (may_be_square and n_rows <= len(shown)):
             break
     if described is None:
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return schema.names, described, shown, may_be_square and n_rows == len(shown)
 
 
@@ -282,7 +282,7 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
         row += len(batch)
     edges = builder.finish()
     if not len(edges):
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return replace(edges, notes=(layout.summary, *edges.notes))
 
 
