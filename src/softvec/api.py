@@ -166,7 +166,7 @@ def to_affinity(
     for name in options:
         hint = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
         if hint and not takes(name):
-            raise InputError(f"there is no option {name!r}{hint}")
+            raise InputError(f"unknown option {name!r}{hint}")
     own = "subsample" in options or options.get("length", 1) != 1
     defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
     if isinstance(data, str | os.PathLike):

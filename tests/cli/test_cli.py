@@ -405,7 +405,7 @@ def test_paper_lists_and_refuses(call, folder, monkeypatch):
     assert call("paper") == "genes\n"
     call("paper", "genes")
     assert run(["paper", "genes", "--quick"]) == 5
-    assert "no experiment 'nope'" in call("paper", "nope", code=2)
+    assert "unknown experiment 'nope'" in call("paper", "nope", code=2)
 
 
 def test_paper_without_a_checkout(call, folder, monkeypatch):

@@ -83,7 +83,7 @@ def mistake(folder, capsys):
         (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),
         (["plot", "v.svec", "--method", "mds"], "method is 'mds'"),
         (["plot", "v.svec", "-o", "x.foo"], "no picture format 'foo'"),
-        (["plot", "v.svec", "--kind", "loss"], "no history"),
+        (["plot", "v.svec", "--kind", "loss"], "no losses to draw"),
         (["convert", "v.svec", "x.foo"], "extension '.foo'"),
         (["convert", "v.svec", "x.txt", "--to", "pickle"], "pickle"),
         (["convert", "v.svec", "x.txt", "--side", "context"], "one side"),
@@ -227,7 +227,7 @@ def test_closed_pipe_is_no_error(folder):
     [
         ("info v.svec >&-", 0, ""),
         ("info none.svec 2>&-", 2, ""),
-        ("embed - -o x.svec <&-", 2, "softvec: standard input is empty: there are no edges in it\n"),
+        ("embed - -o x.svec <&-", 2, "softvec: standard input is empty: it has no edges\n"),
     ],
 )
 def test_closed_streams(folder, command, code, err):

@@ -98,7 +98,7 @@ def test_index_is_saved_with_the_vectors(emb, tmp_path):
     assert again.index.recall == emb.index.recall
     found, _ = again.nearest(emb.vectors, n=3, method="index")
     np.testing.assert_array_equal(found, emb.nearest(emb.vectors, n=3, method="index")[0])
-    with pytest.raises(InputError, match=r"no \.svec"):
+    with pytest.raises(InputError, match=r"not a \.svec"):
         emb.save(tmp_path / "a.txt", index=True)
 
 

@@ -279,7 +279,7 @@ def test_npy_with_words_beside(tmp_path):
     (tmp_path / "x_words.txt").write_text("a\nb\u2028c\n")
     assert list(Embedding.load(tmp_path / "x.npy")) == ["a", "b\u2028c"]
     (tmp_path / "x_words.txt").write_text("a\n")
-    with pytest.raises(InputError, match="2 vectors, but 1 names"):
+    with pytest.raises(InputError, match="2 vectors, but the file of names beside it holds 1"):
         Embedding.load(tmp_path / "x.npy")
 
 

@@ -180,7 +180,7 @@ def test_labels_are_aligned_by_name(emb):
     assert labels_of(emb, {"n3": "x"})[3:5] == ["x", None]
     with pytest.raises(InputError, match="none of their names"):
         emb.map({"other": 1}, method="pca")
-    with pytest.raises(InputError, match="there are 3 labels for 60 vectors"):
+    with pytest.raises(InputError, match="3 labels for 60 vectors"):
         emb.map([1, 2, 3], method="pca")
     with pytest.raises(InputError, match=r"labels have shape \(60, 2\)"):
         emb.map(np.ones((60, 2)), method="pca")
@@ -222,7 +222,7 @@ def test_metadata_of_every_kind_of_frame(emb):
         emb.map(metadata={"name": ["n1", "zz"], "a": [1, 2]}, method="pca")
     with pytest.raises(InputError, match="metadata column 'a': labels are given by name, but none"):
         emb.map(metadata={"name": ["yy", "zz"], "a": [1, 2]}, method="pca")
-    with pytest.raises(InputError, match="metadata column 'a': there are 2 labels for 60"):
+    with pytest.raises(InputError, match="metadata column 'a': 2 labels for 60"):
         emb.map(metadata={"a": [1, 2]}, method="pca")
 
 

@@ -261,7 +261,7 @@ def test_loss(emb, source):
     _, y = plotting.plot_loss(source).lines[0].get_data()
     assert list(y) == [3.0, 2.0]
     assert list(plotting.plot_loss(emb).lines[0].get_data()[1]) == [3.0, 2.5, 2.25]
-    with pytest.raises(InputError, match="no history"):
+    with pytest.raises(InputError, match="no losses to draw"):
         plotting.plot_loss(Embedding(np.eye(2)))
 
 

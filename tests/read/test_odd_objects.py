@@ -24,7 +24,7 @@ class Tensors:
         ([("a", "b")], {"n_jobs": "x"}, "n_jobs is 'x'; pass None for all cores"),
         ([("a", "b")], {"n_jobs": 0}, "n_jobs is 0; pass None for all cores"),
         ([("a", "b")], {"beta": "x"}, "beta is 'x'; expected a number"),
-        ([("a", "b")], {"n_epoch": 3}, "no option 'n_epoch'; did you mean 'n_epochs'?"),
+        ([("a", "b")], {"n_epoch": 3}, "unknown option 'n_epoch'; did you mean 'n_epochs'?"),
         ([("a", "b")], {"selfloops": "keep"}, "did you mean 'self_loops'?"),
         ([("a", "b")], {"window": 3}, "if this is temporal or corpus data, say so with kind="),
         ([("a", "a")], {}, r"nothing to embed: the data has no edges \(1 node, 0 edges"),

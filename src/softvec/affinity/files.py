@@ -228,7 +228,7 @@ def load_corpus(
         blocks = text_blocks(open_source(where), encoding=encoding, whole_lines=False)
         corpus.add_blocks((block for block, _ in blocks), n_jobs)
     if corpus.n_words == 0:
-        raise InputError(f"{getattr(where, 'name', where)} is empty: there are no words in it")
+        raise InputError(f"{getattr(where, 'name', where)} is empty: it has no words")
     return corpus
 
 
@@ -274,7 +274,7 @@ def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
     if names and all(name.endswith("\r") for name in names):
         names = [name[:-1] for name in names]
     if not names:
-        raise InputError(f"{source.name} is empty: there are no names in it")
+        raise InputError(f"{source.name} is empty: it has no names")
     return names
 
 

@@ -168,7 +168,7 @@ def _some_windows(
         return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
     span = stamps[-1] - origin
     if span == 0:
-        raise InputError("all contacts have the same time: there is nothing to cut into windows")
+        raise InputError("all contacts have the same time and cannot be cut into windows")
     steps = np.arange(n_windows)
     if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so that the last one has a window too
         index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)

@@ -97,7 +97,7 @@ def _parts(data: Any, names: Any) -> tuple[sparse.csr_array, Names, Names]:
     matrix = canonical(data)
     rows = Names(names) if names is not None else Names.range(matrix.shape[0])
     if len(rows) != matrix.shape[0]:
-        raise InputError(f"there are {len(rows):,} names for {matrix.shape[0]:,} rows")
+        raise InputError(f"{len(rows):,} names for {matrix.shape[0]:,} rows; expected one for each")
     return matrix, rows, rows if matrix.shape[0] == matrix.shape[1] else Names.range(matrix.shape[1])
 
 

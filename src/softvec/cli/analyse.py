@@ -46,7 +46,7 @@ def communities(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Group the vectors and write which name is in which group.
+    """Group the vectors and list the group of each item.
 
     [dim]Examples:[/dim]
 

@@ -88,7 +88,7 @@ def embed(
             "--init",
             metavar="VECTORS",
             rich_help_panel=FIT,
-            help="Vectors of the same data before it changed a little, to go on from (default: random).",
+            help="Vectors of an earlier version of the data, to start from (default: random).",
         ),
     ] = None,
     repeats: Annotated[
@@ -96,7 +96,7 @@ def embed(
         typer.Option(
             "--repeats",
             rich_help_panel=FIT,
-            help="Seeds to fit from: more than one measures how stable neighbours and groups are.",
+            help="Number of seeds; with more than one, the stability of neighbours and groups is measured.",
             min=1,
         ),
     ] = 1,
@@ -114,7 +114,7 @@ def embed(
     output_format: Annotated[
         str | None, typer.Option("--format", help="Format of the output (default: by its extension).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="No refusal where memory looks too small.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run even if memory looks too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
     **fit: Any,

@@ -63,7 +63,7 @@ def epidemic(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Predict who is infected when, from vectors of contacts and some observed states.
+    """Predict infections over time, from vectors of contacts and some observed states.
 
     [dim]Examples:[/dim]
 

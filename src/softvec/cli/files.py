@@ -62,7 +62,7 @@ def info(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Say what is in a file of vectors, or how softvec would read a file of data.
+    """Describe a file of vectors, or how softvec would read a file of data.
 
     [dim]Examples:[/dim]
 

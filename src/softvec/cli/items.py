@@ -52,7 +52,7 @@ def add(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Add new items to vectors: each is placed by its edges, the old vectors stay as they are.
+    """Add new items, each placed by its edges; the old vectors do not change.
 
     [dim]Examples:[/dim]
 
@@ -108,7 +108,7 @@ def links(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """List the likeliest links that are not there yet, with their probabilities.
+    """List the most likely missing links, with probabilities.
 
     [dim]Examples:[/dim]
 
@@ -144,7 +144,7 @@ def predict(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Predict labels for the items that have none, from those of the others.
+    """Predict the labels of unlabelled items.
 
     [dim]Examples:[/dim]
 

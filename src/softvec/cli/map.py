@@ -65,7 +65,7 @@ def map(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Title (default: the data's file).")] = None,
     theme: Annotated[str, typer.Option("--theme", help="Colours: auto, light or dark.")] = "auto",
-    open_it: Annotated[bool, typer.Option("--open", help="Page opened in a browser.")] = False,
+    open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,

@@ -25,9 +25,9 @@ def _silence_warnings(quiet: bool) -> bool:
 
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_silence_warnings, help="No output but results and errors.")
+    bool, typer.Option("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
 _MOST = 2**32 - 1  # what NumPy and scikit-learn both take
 Seed = Annotated[
     int | None, typer.Option("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)

@@ -122,7 +122,7 @@ def similarity(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Show the cosine of pairs of names, or compare cosines with given scores.
+    """Show cosines of pairs of items, or compare them with given scores.
 
     [dim]Examples:[/dim]
 

@@ -43,7 +43,7 @@ Weighted = Annotated[
     typer.Option(
         "--weighted/--unweighted",
         rich_help_panel=PANEL,
-        help="Use of weights (default: where there are any).",
+        help="Use weights (default: if there are any).",
         show_default=False,
     ),
 ]

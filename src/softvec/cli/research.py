@@ -107,7 +107,7 @@ def paper(
         console().print("\n".join(names), markup=False)
         return
     if name not in names:
-        raise InputError(f"there is no experiment {name!r}; there are {', '.join(names) or 'none'}")
+        raise InputError(f"unknown experiment {name!r}; expected one of {', '.join(names) or 'none'}")
     command = [sys.executable, "-m", "experiments", name, *(["--quick"] if quick else [])]
     code = subprocess.run(command, cwd=root, check=False).returncode
     if code:

@@ -360,6 +360,10 @@ def info(name: str) -> Dataset:
     """
     if name not in REGISTRY:
         near = difflib.get_close_matches(str(name), REGISTRY, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(REGISTRY)}"
-        raise InputError(f"no data set {name!r}; {hint}")
+        hint = (
+            f"did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"expected one of {', '.join(REGISTRY)}"
+        )
+        raise InputError(f"unknown data set {name!r}; {hint}")
     return REGISTRY[name]

@@ -226,7 +226,7 @@ def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
     fresh = np.flatnonzero(rows < 0)
     if not len(fresh):
         raise InputError(
-            f"there is no new item: all {len(rows):,} names are in the embedding; "
+            f"no new items: all {len(rows):,} names are in the embedding; "
             "softvec.embed(graph, init=emb) continues the fit with new edges"
         )
     known = positions(columns, affinity.columns)

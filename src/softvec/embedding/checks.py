@@ -75,7 +75,7 @@ def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[s
         elif values.shape != ((n,) if side == "rows" else (m,)):
             raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
         if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
-            raise InputError("classes hold numbers that are no class; expected 0..k-1")
+            raise InputError("classes hold invalid numbers; expected 0..k-1")
         if name == "weights" and not (np.isfinite(values).all() and (values > 0).all()):
             raise InputError("weights hold numbers that are not above 0")
         values.flags.writeable = False

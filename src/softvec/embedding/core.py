@@ -121,7 +121,7 @@ class Embedding:
     def context(self) -> Embedding:
         """The second side as an embedding of its own."""
         if self.context_vectors is None:
-            raise InputError("this embedding has one side only; there is no context")
+            raise InputError("this embedding has one side only, no context")
         return Embedding(self.context_vectors, self.context_names, provenance=self.provenance, copy=False)
 
     def __len__(self) -> int:

@@ -286,7 +286,7 @@ def _matched(
     """Return the rows of the observations and their states; say how many have none."""
     who, when, states = triples
     if not who:
-        raise InputError("there are no observations; expected rows of person, time and state")
+        raise InputError("no observations; expected rows of person, time and state")
     known, infected = known_states(states)
     pairs = zip(cells.person.tolist(), slot[cells.window].tolist())
     row_of_pair = {pair: row for row, pair in enumerate(pairs)}

@@ -174,7 +174,7 @@ def _vectors_and_rows(X: Any, words: Sequence[str] | None) -> tuple[np.ndarray, 
             raise InputError("pass words, the names of the rows of X, or an Embedding")
     names = list(words)
     if len(names) != len(vectors):
-        raise InputError(f"there are {len(names)} words for {len(vectors)} vectors")
+        raise InputError(f"{len(names)} words for {len(vectors)} vectors; expected one for each")
     rows: dict[str, int] = {}
     for i, name in enumerate(names):
         rows.setdefault(str(name), i)

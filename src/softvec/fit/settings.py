@@ -143,7 +143,7 @@ class Settings:
         "on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when "
         "the vectors are saved. A checkpoint of other data or other settings is refused.",
         "--checkpoint",
-        "Progress, saved every few epochs to go on from; removed at the end (default: none).",
+        "File for progress, to resume from; removed at the end (default: none).",
         "FILE",
         decides_vectors=False,
     )

@@ -122,9 +122,7 @@ def _by_row(given: int, n: int, names: Names | None, from_file: bool) -> NDArray
     if given != n:
         if numbers is not None and n and numbers.min() >= 0 and numbers.max() < given:
             return numbers  # labels of more items than were embedded, by number
-        raise InputError(
-            f"there are {given:,} labels for {n:,} vectors; expected one for each, or labels by name"
-        )
+        raise InputError(f"{given:,} labels for {n:,} vectors; expected one for each, or labels by name")
     rows = np.arange(n, dtype=np.int64)
     if names is None or names == Names.range(n):
         return rows

@@ -65,7 +65,7 @@ def _history(history: Any) -> tuple[list[float], list[float]]:
         pairs = [(r.get("epoch", i + 1), r.get("loss")) for i, r in enumerate(records)]
     known = [(e, v) for e, v in pairs if v is not None]
     if not known:
-        raise InputError("there is no history of losses to draw: the embedding was not fitted by softvec")
+        raise InputError("no losses to draw: the embedding was not fitted by softvec")
     return [float(e) for e, _ in known], [float(v) for _, v in known]
 
 

@@ -165,7 +165,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
 def _finish(builder: EdgeBuilder, source: Source) -> Edges:
     edges = builder.finish()
     if not len(edges):
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return edges
 
 

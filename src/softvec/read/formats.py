@@ -25,7 +25,7 @@ def find_format(source: Source, format: str | None = None) -> str:
         return str(choice("format", known, FORMATS))
     head = source.start[:4096]
     if not head:
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     magic = {
         b"PK\x03\x04": "npz",
         b"\x93NUMPY": "npy",

@@ -189,7 +189,7 @@ def find_table(
     """Work out the layout of a table from some of its data lines; what is given is not guessed."""
     if not lines:
         raise InputError(
-            f"{name} is empty: there are no edges in it (lines that start with one of "
+            f"{name} is empty: it has no edges (lines that start with one of "
             f"{comments.decode()} are comments; ",
             Option("comment", None),
             " reads them)",

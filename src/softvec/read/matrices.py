@@ -212,5 +212,5 @@ def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any,
     name = int if whole else lambda field: field.decode("utf-8")
     pairs = [(name(row[0]), name(other)) for row in rows for other in row[1:]]
     if not pairs:
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return pairs

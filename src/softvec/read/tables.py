@@ -278,7 +278,7 @@ def table_head(source: Source, format: str) -> tuple[list[str], list[Column], li
         if n_rows and not (may_be_square and n_rows <= len(shown)):
             break
     if described is None:
-        raise InputError(f"{source.name} is empty: there are no edges in it")
+        raise InputError(f"{source.name} is empty: it has no edges")
     return schema.names, described, shown, may_be_square and n_rows == len(shown)
 
 

@@ -77,7 +77,7 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     if extension.lower() not in EXTENSIONS:
         known = ", ".join(EXTENSIONS)
         raise InputError(
-            f"{path} has the extension {extension!r}, which is no known vector format; "
+            f"{path} has the extension {extension!r}, which is not a known vector format; "
             f"use one of {known}, or name the format"
         )
     return EXTENSIONS[extension.lower()]
@@ -120,7 +120,7 @@ def write_vectors(
     if zipped and chosen in NO_GZIP:
         raise InputError(f"{path}: the {chosen} format is not written gzipped; drop the .gz")
     if index and chosen != "softvec":
-        raise InputError(f"index is True, but {path} is no .svec file; other formats hold no index")
+        raise InputError(f"index is True, but {path} is not a .svec file; other formats cannot hold an index")
     if side is not None:
         emb = _one_side(emb, side)
     elif emb.two_sided and chosen in ONE_SIDED:

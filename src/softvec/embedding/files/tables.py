@@ -207,5 +207,7 @@ def _match(names: list[str] | None, n: int, source: Path | io.BytesIO) -> Names:
     if names is None:
         return Names.range(n)
     if len(names) != n:
-        raise InputError(f"{title(source)} holds {n:,} vectors, but {len(names):,} names stand beside it")
+        raise InputError(
+            f"{title(source)} holds {n:,} vectors, but the file of names beside it holds {len(names):,}"
+        )
     return parse_names(names)

@@ -131,7 +131,7 @@ def _header(line: bytes) -> tuple[int, int] | None:
 def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float32]]:
     header = _header(file.readline(64))
     if header is None or 0 in header:
-        raise InputError(f"{name} is no word2vec binary file: its first line is not two numbers above 0")
+        raise InputError(f"{name} is not a word2vec binary file: its first line is not two numbers above 0")
     n, d = header
     data = file.read()
     if len(data) < n * (4 * d + 1):
