@@ -165,3 +165,65 @@ def test_cached_code_gives_the_bits_of_fresh_code(tmp_path, n_clusters):
     fresh = run()
     assert list(tmp_path.rglob("*.nbc"))
     assert run() == fresh
+
+
+def cache_file(folder):
+    from numba.core.caching import IndexDataCacheFile
+
+    return IndexDataCacheFile(str(folder), "kernel", source_stamp=(1.0, 100))
+
+
+def save_at_the_same_time(folder, safe):
+    """Let a second process save between the index and the code of the first; return what each then loads."""
+    from softvec.kernels._jit import name_data_by_contents
+
+    first, second = cache_file(folder), cache_file(folder)
+    if safe:
+        name_data_by_contents(first)
+        name_data_by_contents(second)
+    second._load_index = dict  # it looked before the first had written
+    write = first._save_data
+
+    def interrupted(name, data):
+        second.save("float64", "code for float64")
+        write(name, data)
+
+    first._save_data = interrupted
+    first.save("float32", "code for float32")
+    third = cache_file(folder)
+    return third.load("float32"), third.load("float64")
+
+
+def test_processes_that_compile_at_the_same_time_never_mix_their_code(tmp_path):
+    assert save_at_the_same_time(tmp_path, safe=False)[1] == "code for float32"  # as Numba does
+    (tmp_path / "safe").mkdir()
+    single, double = save_at_the_same_time(tmp_path / "safe", safe=True)
+    assert single in (None, "code for float32")
+    assert double in (None, "code for float64")
+
+
+def test_old_code_is_never_loaded_after_a_change_of_the_source(tmp_path):
+    from softvec.kernels._jit import name_data_by_contents
+
+    old, new = cache_file(tmp_path), cache_file(tmp_path)
+    name_data_by_contents(old)
+    name_data_by_contents(new)
+    old.save("float32", "old code")
+    new._source_stamp = (2.0, 100)
+    write, seen = new._save_index, []
+
+    def watched(overloads):
+        write(overloads)
+        seen.append(new.load("float32"))
+
+    new._save_index = watched
+    assert new.load("float32") is None
+    new.save("float32", "new code")
+    assert seen == ["new code"]
+    assert len(list(tmp_path.glob("*.nbc"))) == 1
+
+
+def test_kernels_use_the_safe_cache():
+    from softvec.kernels import compiled
+
+    assert compiled.fused_step._cache._cache_file.save.__module__ == "softvec.kernels._jit"
