@@ -30,7 +30,9 @@ def test_only_large_arrays_within_the_context_are_files(tmp_path):
         assert os.listdir(tmp_path) == []
     assert is_mapped(large)
     assert not is_mapped(small)
-    assert large.flags.c_contiguous and large.flags.aligned and large.flags.writeable
+    assert large.flags.c_contiguous
+    assert large.flags.aligned
+    assert large.flags.writeable
     assert not is_mapped(scratch.empty(1 << 20, np.uint8))
     large[:] = np.arange(1 << 9)  # the file lives as long as the array
     assert large.sum() == (1 << 10) * (1 << 9) * ((1 << 9) - 1) / 2
@@ -41,7 +43,8 @@ def test_copies_and_selections_are_files_too(tmp_path):
     array, keep = rng.normal(size=(1 << 18, 2)), rng.random(1 << 18) < 0.7
     with scratch.large_arrays_in(tmp_path):
         half, rows = scratch.copied(array, np.float16), scratch.kept(array, keep)
-    assert is_mapped(half) and is_mapped(rows)
+    assert is_mapped(half)
+    assert is_mapped(rows)
     np.testing.assert_array_equal(half, array.astype(np.float16))
     np.testing.assert_array_equal(rows, array[keep])
 
@@ -49,9 +52,11 @@ def test_copies_and_selections_are_files_too(tmp_path):
 def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "absent", tmp_path / "file"):
-        with pytest.raises(InputError, match="scratch is .*; expected an existing folder"):
-            with scratch.large_arrays_in(folder):
-                pass
+        with (
+            pytest.raises(InputError, match=r"scratch is .*; expected an existing folder"),
+            scratch.large_arrays_in(folder),
+        ):
+            pass
     assert not scratch.on_disk()
 
 
@@ -63,7 +68,8 @@ def test_full_disk_is_one_line(tmp_path, monkeypatch, code):
     monkeypatch.setattr(scratch, "_reserve", full)
     with scratch.large_arrays_in(tmp_path), pytest.raises(InputError, match="has no room") as caught:
         scratch.empty(1 << 28, np.float32)
-    assert "1.00 GiB" in str(caught.value) and "scratch=" in str(caught.value)
+    assert "1.00 GiB" in str(caught.value)
+    assert "scratch=" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert os.listdir(tmp_path) == []
 
