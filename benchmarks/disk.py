@@ -138,7 +138,8 @@ def table(result: dict[str, Any]) -> str:
         spent, gib = row["seconds"], {key: row[f"peak_{key}"] / 2**30 for key in ("data", "resident")}
         lines.append(
             f"| {name} | {spent['reading']:.1f} s | {row['seconds_per_epoch']:.2f} s "
-            f"| {spent['writing']:.1f} s | {spent['total']:.1f} s | {gib['data']:.2f} GiB | {gib['resident']:.2f} GiB |"
+            f"| {spent['writing']:.1f} s | {spent['total']:.1f} s "
+            f"| {gib['data']:.2f} GiB | {gib['resident']:.2f} GiB |"
         )
     return "\n".join(lines)
 

@@ -242,7 +242,7 @@ def test_a_third_of_the_memory(tmp_path, extension):
     (tmp_path / "scratch").mkdir()
 
     def run(limit, output, *more):
-        words = ["embed", source, "-d", "256", "--epochs", "1", "--seed", "0", "-q", "--force", "-t", "2"]
+        words = ["embed", source, "-d", "384", "--epochs", "1", "--seed", "0", "-q", "--force", "-t", "2"]
         command = [sys.executable, "-c", CHILD, str(limit), *words, "-o", output, *more]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
