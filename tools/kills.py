@@ -1,16 +1,18 @@
 """Kill, interrupt and terminate the commands of softvec at random moments; count what is lost.
 
-    python tools/kills.py [--kills 500] [--signals 200] [--seed 0] [--output benchmarks/results/kills.json]
+    python tools/kills.py [--kills 500] [--signals 200] [--seed 0] [--record] [--resume]
 
 A killed ``embed --checkpoint`` is run again: it must end with the bits of an uninterrupted run. A killed
-``convert`` must leave the old file, the new one, or (two files) a refusal in one line, and the next one must
-clean up. SIGINT and SIGTERM must end a command with code 130 and 143.
+command must leave the old file, the new one, or (formats of two files) a refusal in one line; the next one
+must clean up. SIGINT and SIGTERM must end a command with code 130 and 143 within two seconds.
+
+``--record`` writes ``benchmarks/results/kills.json`` after every case, and at the end the table in
+``docs/reliability.md``; ``--resume`` goes on from that file.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -18,112 +20,137 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError
-from softvec.embedding import Embedding
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "txt", "bin")
-# tells through a pipe when Python is up, so that delays are counted from the first line of softvec
+from benchmarks.common import provenance, read_json, replace_section, write_json  # noqa: E402
+from softvec.core.errors import InputError  # noqa: E402
+from softvec.embedding import Embedding  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "kills.json"
+PAGE = ROOT / "docs" / "reliability.md"
+FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "safetensors", "txt", "bin")
+COMMANDS = ("embed", "convert", "add")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE = 2.0  # seconds to stop in
+# a byte through a pipe tells whether softvec's first line was reached
 START = "import os, sys; from softvec.cli import main; os.write(int(sys.argv[1]), b'.'); main(sys.argv[2:])"
 
 
 class Child:
-    """A softvec command that has just begun."""
+    """A softvec command that has just been started."""
 
     def __init__(self, folder: Path, *words: str):
-        read, write = os.pipe()
+        self._ready, write = os.pipe()
         command = [sys.executable, "-c", START, str(write), *words]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),
-        }
+        paths = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
+        self.begun = time.monotonic()
         self.process = subprocess.Popen(
             command, cwd=folder, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env=environment,
+            env={**os.environ, "PYTHONPATH": paths}, preexec_fn=_default_interrupt,
         )  # fmt: skip
         os.close(write)
-        os.read(read, 1)
-        os.close(read)
-        self.begun = time.monotonic()
 
-    def signal_after(self, seconds: float, number: int) -> None:
-        """Send a signal so many seconds after the start, if the command still runs."""
+    def signal_after(self, seconds: float, number: int) -> bool:
+        """Send a signal so many seconds after the start; return whether the command still ran."""
         try:
             self.process.wait(seconds)
+            return False
         except subprocess.TimeoutExpired:
             self.process.send_signal(number)
+            return True
 
     def end(self) -> tuple[int, str, float]:
         """Wait; return the exit code, the text of standard error and the seconds that it took."""
         begun = time.monotonic()
         text = self.process.communicate()[1].decode(errors="replace")
-        return self.process.returncode, text, time.monotonic() - begun
+        took = time.monotonic() - begun
+        self.reached_softvec = bool(os.read(self._ready, 1))
+        os.close(self._ready)
+        return self.process.returncode, text, took
 
 
-def prepare(folder: Path, rng: np.random.Generator) -> dict[str, float]:
-    """Make the data; return how long the commands take."""
+def _default_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let background jobs ignore it
+
+
+def prepare(folder: Path, seed: int) -> dict[str, float]:
+    """Make the data and the undisturbed results; return how long the commands take."""
+    rng = np.random.default_rng(seed)
     edges = rng.integers(0, 1500, (6000, 2))
     (folder / "edges.txt").write_text("".join(f"{i} {j}\n" for i, j in edges))
-    for seed, name in ((1, "old"), (2, "new")):
-        X = np.random.default_rng(seed).normal(size=(3000, 16)).astype(np.float32)
+    (folder / "more.txt").write_text("".join(f"n{i} {j}\n" for i, j in enumerate(rng.integers(0, 500, 900))))
+    for number, name in enumerate(("old", "new")):
+        X = np.random.default_rng(number).normal(size=(3000, 16)).astype(np.float32)
         Embedding(X, [f"{name}{i}" for i in range(3000)]).save(folder / f"{name}.svec")
     seconds = {}
-    for name, words in {
-        "embed": embed("whole.svec"),
-        "convert": ["convert", "new.svec", "warm.parquet"],
-    }.items():
+    for name in COMMANDS:
         for _ in range(2):  # the first one compiles
-            child = Child(folder, *words)
+            child = Child(folder, *words_of(name, "whole.svec"))
             code, text, _ = child.end()
             if code:
                 raise RuntimeError(text)
             seconds[name] = time.monotonic() - child.begun
+        (folder / "whole.svec").rename(folder / f"whole_{name}.svec")
     return seconds
 
 
-def embed(target: str) -> list[str]:
+def words_of(command: str, target: str) -> list[str]:
+    """Return the words of a command that writes ``target``."""
+    if command == "convert":
+        return ["convert", "new.svec", target, "-q"]
+    if command == "add":
+        return ["add", "whole_embed.svec", "more.txt", "-o", target, "-q"]
     words = ["embed", "edges.txt", "-o", target, "--seed", "0", "--dim", "32", "-q"]
     return [*words, "--checkpoint", f"{target}.npz", "--set", "checkpoint_every=1"]
 
 
-def kill_embed(folder: Path, delay: float) -> str | None:
-    """Kill a fit, go on; return what was wrong."""
-    child = Child(folder, *embed("x.svec"))
-    child.signal_after(delay, signal.SIGKILL)
+def kill(folder: Path, command: str, target: str, delay: float) -> bool:
+    """Kill a command that replaces an old file; return whether it still ran."""
+    Embedding.load(folder / "old.svec").save(folder / target)
+    child = Child(folder, *words_of(command, target))
+    ran = child.signal_after(delay, signal.SIGKILL)
     child.end()
-    code, text, _ = Child(folder, *embed("x.svec")).end()
-    if code:
-        return f"embed after a kill: {text}"
-    whole, again = (Embedding.load(folder / name).vectors for name in ("whole.svec", "x.svec"))
-    if not np.array_equal(whole, again):
-        return "embed after a kill: other bits"
-    return left_behind(folder, "x.svec")
+    return ran
 
 
-def kill_convert(folder: Path, extension: str, delay: float) -> str | None:
-    """Kill a conversion over an old file; return what was wrong."""
-    name = f"y.{extension}"
-    Embedding.load(folder / "old.svec").save(folder / name)
-    child = Child(folder, "convert", "new.svec", name)
-    child.signal_after(delay, signal.SIGKILL)
-    child.end()
+def torn(folder: Path, command: str, target: str) -> str | None:
+    """Return what is wrong with a file right after a kill."""
+    old, new = (Embedding.load(folder / f"{name}.svec") for name in ("old", f"whole_{command}"))
     try:
-        found = Embedding.load(folder / name)
+        if not (same(folder / target, old) or same(folder / target, new)):
+            return f"{command} to {target}, killed: neither the old vectors nor the new"
     except InputError as error:
         if "its save was interrupted" not in str(error):
-            return f"{name} after a kill: {error}"
-    else:
-        wanted = Embedding.load(folder / ("new.svec" if str(found.names[0]) == "new0" else "old.svec"))
-        if list(found.names) != list(wanted.names) or not np.allclose(found.vectors, wanted.vectors):
-            return f"{name} after a kill: names and vectors of two files"
-    code, text, _ = Child(folder, "convert", "new.svec", name).end()
+            return f"{command} to {target}, killed: {error}"
+    return None
+
+
+def again(folder: Path, command: str, target: str) -> tuple[str | None, float]:
+    """Run a killed command to its end; return what is wrong then, and the seconds it took."""
+    child = Child(folder, *words_of(command, target))
+    code, text, _ = child.end()
+    seconds = time.monotonic() - child.begun
     if code:
-        return f"{name} saved again: {text}"
-    return left_behind(folder, name)
+        return f"{command} to {target}, run again: {text[-500:]}", seconds
+    if not same(folder / target, Embedding.load(folder / f"whole_{command}.svec")):
+        return f"{command} to {target}, run again: other vectors", seconds
+    return left_behind(folder, target), seconds
+
+
+def same(path: Path, wanted: Embedding) -> bool:
+    """Return whether a file has these names and vectors, to the bit where the format keeps bits."""
+    emb = Embedding.load(path)
+    alike: Callable[..., bool] = np.allclose if path.suffix in (".txt", ".csv", ".tsv") else np.array_equal
+    if len(emb.names) != len(wanted.names) or not alike(emb.vectors, wanted.vectors):
+        return False
+    return list(map(str, emb.names)) == list(map(str, wanted.names))
 
 
 def left_behind(folder: Path, name: str) -> str | None:
@@ -132,56 +159,126 @@ def left_behind(folder: Path, name: str) -> str | None:
     return f"left behind: {', '.join(parts)}" if parts else None
 
 
-def stop(folder: Path, number: int, delay: float) -> tuple[str | None, float]:
-    """Interrupt or terminate a fit; return what was wrong, and the seconds until it ended."""
-    child = Child(folder, *embed("z.svec"))
-    child.signal_after(delay, number)
+def stop(folder: Path, command: str, number: signal.Signals, delay: float) -> tuple[str | None, str, float]:
+    """Interrupt or terminate a command; return what was wrong, how it ended, and the seconds it took."""
+    child = Child(folder, *words_of(command, "z.svec"))
+    sent = child.signal_after(delay, number)
     code, text, seconds = child.end()
+    saved = (folder / "z.svec").exists()
     for path in (folder / "z.svec", folder / "z.svec.npz"):
         path.unlink(missing_ok=True)
-    wanted = 128 + number
-    if code not in (0, wanted):
-        return f"code {code} instead of {wanted}: {text[-500:]}", seconds
-    return ("a traceback" if "Traceback" in text else left_behind(folder, "z.svec")), seconds
+    if code == 0 and not sent:
+        return None, "not_sent", time.monotonic() - child.begun
+    # Python dies of the signal, which a shell shows as 128 + number; while it loads, it ends with code 1
+    if code in (-number, 1) and not child.reached_softvec:
+        return None, "before_softvec", seconds
+    if (
+        code not in (0, 128 + number)
+        or "Traceback" in text
+        or seconds > PATIENCE
+        or (code == 0 and not saved)
+    ):
+        return f"{command}, {number.name}: code {code} after {seconds:.1f} s: {text[-500:]}", "wrong", seconds
+    return left_behind(folder, "z.svec"), "stopped" if code else "done", seconds
 
 
-def campaign(kills: int, signals: int, seed: int) -> dict[str, Any]:
-    """Run all; return the counts."""
-    chance, failures, slowest = random.Random(seed), [], 0.0
+def campaign(
+    kills: int,
+    signals: int,
+    seed: int,
+    result: dict[str, Any] | None = None,
+    record: Callable[[dict[str, Any]], None] = lambda result: None,
+) -> dict[str, Any]:
+    """Run the cases that ``result`` does not have yet; return the counts."""
+    result = result or {"seed": seed, "kills": {}, "signals": {}, "slowest_stop_seconds": 0.0, "failures": []}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        seconds = prepare(folder, np.random.default_rng(seed))
-        for i in range(kills):
-            if i % 2:
-                wrong = kill_embed(folder, chance.uniform(0, seconds["embed"]))
+        seconds = prepare(folder, seed)
+        while struck(result["signals"]) < signals:
+            case = total(result["signals"])
+            command, number = COMMANDS[case // 2 % 3], SIGNALS[case % 2]
+            delay = random.Random(f"{seed} signal {case}").uniform(0, seconds[command])
+            wrong, ending, took = stop(folder, command, number, delay)
+            if ending == "not_sent":  # the machine is less busy than before
+                seconds[command] = took
             else:
-                extension = FORMATS[i // 2 % len(FORMATS)]
-                wrong = kill_convert(folder, extension, chance.uniform(0, seconds["convert"]))
-            failures += [wrong] if wrong else []
-        for i in range(signals):
-            number = (signal.SIGINT, signal.SIGTERM)[i % 2]
-            wrong, took = stop(folder, number, chance.uniform(0, seconds["embed"]))
-            failures += [wrong] if wrong else []
-            slowest = max(slowest, took)
-    return {
-        "kills": kills, "signals": signals, "seed": seed, "failures": len(failures), "first": failures[:5],
-        "slowest_stop_seconds": round(slowest, 2),
-    }  # fmt: skip
+                result["slowest_stop_seconds"] = max(result["slowest_stop_seconds"], round(took, 2))
+            _count(result, "signals", number.name, wrong, ending)
+            record(result)
+        while struck(result["kills"]) < kills:
+            case = total(result["kills"])
+            command = COMMANDS[case % 3]
+            target = f"x.{FORMATS[case // 3 % len(FORMATS)]}"
+            delay = random.Random(f"{seed} kill {case}").uniform(0, seconds[command])
+            ran = kill(folder, command, target, delay)
+            wrong = torn(folder, command, target)
+            wrong_again, seconds[command] = again(folder, command, target)
+            _count(result, "kills", command, wrong or wrong_again, "killed" if ran else "not_sent")
+            record(result)
+    return result
+
+
+def _count(result: dict[str, Any], group: str, name: str, wrong: str | None, ending: str) -> None:
+    row = result[group].setdefault(name, {})
+    ending = "wrong" if wrong else ending
+    row[ending] = row.get(ending, 0) + 1
+    result["failures"] += [wrong] if wrong else []
+
+
+def struck(group: dict[str, dict[str, int]]) -> int:
+    """Return how many cases met a running command."""
+    return total(group) - sum(row.get("not_sent", 0) for row in group.values())
+
+
+def total(group: dict[str, dict[str, int]]) -> int:
+    """Return how many cases were run."""
+    return sum(sum(row.values()) for row in group.values())
+
+
+def table(result: dict[str, Any]) -> str:
+    """Return the counts as two tables."""
+    lines = [
+        f"{struck(result['kills'])} kills, seed {result['seed']}, over {len(FORMATS)} formats of vectors.",
+        "",
+        "| command | runs | killed | had ended before | something lost |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, row in result["kills"].items():
+        cells = [sum(row.values()), *(row.get(ending, 0) for ending in ("killed", "not_sent", "wrong"))]
+        lines.append(f"| `softvec {name}` | {' | '.join(map(str, cells))} |")
+    lines += [
+        "", f"{struck(result['signals'])} signals, sent to the same commands; the slowest took "
+        f"{result['slowest_stop_seconds']} s to stop.", "",
+        "| signal | runs | code 130 or 143 | before softvec's first line | work was done: code 0 | "
+        "had ended before | wrong |",
+        "|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, row in result["signals"].items():
+        endings = ("stopped", "before_softvec", "done", "not_sent", "wrong")
+        cells = [sum(row.values()), *(row.get(ending, 0) for ending in endings)]
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
+    """Run from the command line; exit with 1 where something was lost."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--signals", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name} and {PAGE.name}")
+    parser.add_argument("--resume", action="store_true", help=f"go on from {RESULTS.name}")
     given = parser.parse_args()
-    result = campaign(given.kills, given.signals, given.seed)
-    text = json.dumps(result, indent=1) + "\n"
-    if given.output is None:
-        sys.stdout.write(text)
-    else:
-        given.output.write_text(text)
+    before = read_json(RESULTS) if given.resume else None
+    header = {"provenance": provenance(1)}
+
+    def record(result: dict[str, Any]) -> None:
+        if given.record:
+            write_json(RESULTS, header | result)
+
+    result = campaign(given.kills, given.signals, given.seed, before, record)
+    if given.record:
+        replace_section(PAGE, "kills", table(result))
+    sys.stdout.write(table(result) + "\n" + "\n".join(result["failures"]) + "\n")
     sys.exit(bool(result["failures"]))
 
 

@@ -25,6 +25,7 @@ def authors_edrep(
     eta: float | None = None,
     k: int = 1,
     seed: int = 0,
+    dtype: str = "float32",
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Return the vectors of the authors' package and the seconds of its fit, imports and first call apart.
 
@@ -35,7 +36,7 @@ def authors_edrep(
     with tempfile.TemporaryDirectory() as folder:
         matrix, vectors = Path(folder) / "P.npz", Path(folder) / "X.npy"
         sp.save_npz(matrix, sp.csr_matrix(P))
-        job = json.dumps({"length": walk_length, "seed": seed, "options": options})
+        job = json.dumps({"length": walk_length, "seed": seed, "dtype": dtype, "options": options})
         command = [str(environments.python("edrep")), str(_CHILD), str(matrix), str(vectors), job]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

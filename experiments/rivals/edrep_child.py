@@ -1,4 +1,7 @@
-"""Fit the authors' EDRep in its own environment: P.npz X.npy '{"length": 1, "seed": 0, "options": {}}'."""
+"""Fit the authors' EDRep in its own environment.
+
+P.npz X.npy '{"length": 1, "seed": 0, "dtype": "float32", "options": {}}'
+"""
 
 import json
 import sys
@@ -21,5 +24,5 @@ np.random.seed(job["seed"])  # noqa: NPY002 (the package draws from the global s
 start, used = time.perf_counter(), time.process_time()
 result = CreateEmbedding(steps, sum_partials=job["length"] > 1, verbose=False, **job["options"])
 times = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - used}
-np.save(vectors, np.asarray(result.X, dtype=np.float32))
+np.save(vectors, np.asarray(result.X, dtype=job["dtype"]))
 print(json.dumps(times))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -42,6 +43,7 @@ def embed(
     callbacks: Sequence[Callable[..., Any]] | None = None,
     verbose: int = 0,
     check_memory: bool = True,
+    cluster: str | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Turn a graph, a table, a text, a matrix or a file into named vectors.
@@ -71,6 +73,11 @@ def embed(
         1 shows a progress bar.
     check_memory : bool
         Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.fit.memory`.
+    cluster : str, optional
+        Workers that share the fit: ``"local:4"`` starts four on this machine, ``"ray://host:port"`` uses a
+        cluster of Ray, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
+        ``"auto"`` what it finds of these. The vectors have the bits of one process. Checkpoints are folders
+        then. Needs ``pip install 'softvec[cluster]'``.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
@@ -86,7 +93,7 @@ def embed(
         graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
         ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
         turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
-        nodes have 16 neighbours or more on average and no option asks for a single fit.
+        the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -109,23 +116,30 @@ def embed(
         walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
     if walk_length is not None or "length" in given or isinstance(data, Affinity):
         one_view_for_own_walk(fit)
-    with large_arrays_in(fit.get("scratch")):
-        affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
-    ready = time.perf_counter()
-    emb = embed_affinity(
-        affinity,
-        n_components,
-        random_state=random_state,
-        repeats=repeats,
-        n_jobs=n_jobs,
-        callbacks=callbacks,
-        verbose=verbose,
-        check_memory=check_memory,
-        source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
-        seconds={"reading": ready - started},
-        **fit,
-    )
-    return emb
+    with ExitStack() as stack:
+        if cluster is not None:
+            from softvec.cluster.choose import choose, runner
+
+            workers = stack.enter_context(choose(cluster, n_jobs))
+            if not workers.driver:
+                return None  # type: ignore[return-value]
+            fit["runner"] = runner(workers, check_memory=check_memory)
+        with large_arrays_in(fit.get("scratch")):
+            affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
+        ready = time.perf_counter()
+        return embed_affinity(
+            affinity,
+            n_components,
+            random_state=random_state,
+            repeats=repeats,
+            n_jobs=n_jobs,
+            callbacks=callbacks,
+            verbose=verbose,
+            check_memory=check_memory,
+            source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
+            seconds={"reading": ready - started},
+            **fit,
+        )
 
 
 def one_view_for_own_walk(fit: dict[str, Any]) -> None:

@@ -152,7 +152,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if warm:
             both = self.embedding_, self.context_embedding_
             settings = replace(settings, init=both[0] if settings.one_sided(operator) else both)
-        found = fit(
+        result = fit(
             operator,
             settings,
             labels=labels,
@@ -161,13 +161,13 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warm=warm,
             stacklevel=4,
         )
-        self.embedding_: Array = found.state.X
-        self.context_embedding_: Array = found.context
-        self.labels_, self.n_iter_ = found.state.labels, found.state.epoch
-        self.history_, self.diagnosis_, self.seed_ = found.history, found.diagnosis, found.seed
-        self._n_features_out = found.state.X.shape[1]
-        self._item_weight, self._contrastive = found.problem.item_weight, found.problem.N is not None
-        self._fit_: Fit = found
+        self.embedding_: Array = result.state.X
+        self.context_embedding_: Array = result.context
+        self.labels_, self.n_iter_ = result.state.labels, result.state.epoch
+        self.history_, self.diagnosis_, self.seed_ = result.history, result.diagnosis, result.seed
+        self._n_features_out = result.state.X.shape[1]
+        self._item_weight, self._contrastive = result.problem.item_weight, result.problem.N is not None
+        self._fit_: Fit = result
 
     def _operator(self, P: Any, *, reset: bool) -> Operator:
         """Turn what the user gave into a checked operator; remember its width and column names."""

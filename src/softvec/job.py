@@ -25,7 +25,15 @@ from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
-from softvec.fit.recipes import DENSE, N_COMPONENTS, VIEWS, fit_defaults, mean_neighbours, recipe_of
+from softvec.fit.recipes import (
+    DENSE,
+    N_COMPONENTS,
+    VIEWS,
+    fit_defaults,
+    mean_neighbours,
+    neighbours_of_ends,
+    recipe_of,
+)
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
 from softvec.operators import Operator
@@ -50,7 +58,7 @@ class Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
-        self.turned_to = None
+        self.turned_to, self.runner = None, fit.pop("runner", None)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn(
@@ -69,7 +77,7 @@ class Job:
         self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
         self.item_weight = _item_weight(affinity, self.power)
-        if check:
+        if check and self.runner is None:  # a cluster looks at the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
@@ -83,32 +91,33 @@ class Job:
             return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
+        settings["runner"] = self.runner
         if old is not None and self.quick and can_refine(options):
-            found, rounds = self._refined(operator, options, settings), 1
+            result, rounds = self._refined(operator, options, settings), 1
         else:
-            found = run(operator, options, **settings)
+            result = run(operator, options, **settings)
         if self.shrinkage:
-            found.state.X *= self._lengths().astype(found.state.X.dtype)[:, None]
+            result.state.X *= self._lengths().astype(result.state.X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
-        parameters |= {"random_state": seed, "seed": found.seed, "base_measure": float(self.power)}
+        parameters |= {"random_state": seed, "seed": result.seed, "base_measure": float(self.power)}
         parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
         emb = Embedding(
-            found.state.X,
+            result.state.X,
             affinity.rows,
-            context_vectors=found.state.Y,
-            context_names=None if found.state.Y is None else affinity.columns,
+            context_vectors=result.state.Y,
+            context_names=None if result.state.Y is None else affinity.columns,
             sizes=affinity.sizes,
             provenance={
                 "softvec": __version__,
                 "data": self.data(),
                 "parameters": parameters,
                 "view": {"chosen": self.view, "why": self.view_reason},
-                "history": {key: values.tolist() for key, values in found.history.items()},
-                "diagnosis": None if found.diagnosis is None else asdict(found.diagnosis),
-                "softmax": self._softmax(found.state.X, found.state.Y, found.seed),
+                "history": {key: values.tolist() for key, values in result.history.items()},
+                "diagnosis": None if result.diagnosis is None else asdict(result.diagnosis),
+                "softmax": self._softmax(result.state.X, result.state.Y, result.seed),
                 "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
             },
-            extras=_extras(found, found.state.Y is not None),
+            extras=_extras(result, result.state.Y is not None),
             copy=False,
         )
         return emb if old is None else emb.align(old)
@@ -118,7 +127,7 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths())
+        X, fits = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
@@ -169,9 +178,9 @@ class Job:
         begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
         with workers(options.n_jobs) as pool:
             X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
-        found = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
-        found.state.history.extend(begun.state.history)
-        return found
+        result = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
+        result.state.history.extend(begun.state.history)
+        return result
 
     def data(self) -> dict[str, Any]:
         """Return what the provenance says of the data."""
@@ -227,9 +236,9 @@ def _choose_view(
         return view, "asked for"
     if reason:
         return "walk", reason
-    mean = mean_neighbours(affinity.counts)  # type: ignore[arg-type]
-    bound = f"at least {DENSE:g}" if mean >= DENSE else f"fewer than {DENSE:g}"
-    return ("fused" if mean >= DENSE else "walk"), f"{mean:.1f} neighbours on average, {bound}"
+    ends = neighbours_of_ends(affinity.counts)  # type: ignore[arg-type]
+    chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
+    return chosen, f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
 
 
 def _even_weights(counts: Any) -> bool:
@@ -279,13 +288,13 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
     return base_measure(sizes, power)
 
 
-def _extras(found: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
+def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
     """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
     extras = {}
-    if found.state.labels is not None:
-        extras["classes"] = found.state.labels
-    if two_sided and found.problem.item_weight is not None:
-        extras["weights"] = found.problem.item_weight
+    if result.state.labels is not None:
+        extras["classes"] = result.state.labels
+    if two_sided and result.problem.item_weight is not None:
+        extras["weights"] = result.problem.item_weight
     return extras
 
 

@@ -250,6 +250,53 @@ def test_interrupt_leaves_nothing(tmp_path, number, code):
     assert (tmp_path / "big.svec").read_bytes() == b"old"
 
 
+LOST = """
+import os, signal, softvec.cli, sys, time
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))  # its exception is dropped here
+        time.sleep(0)
+
+def job(arguments):
+    Dropped()
+    time.sleep(30)
+    return 0
+
+softvec.cli._run = job
+softvec.cli.main()
+"""
+TURNED = """
+import os, softvec.cli, sys, time
+
+def job(arguments):
+    try:
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(30)
+    except BaseException as error:
+        raise RuntimeError("Error calling __set_name__") from error
+
+softvec.cli._run = job
+softvec.cli.main()
+"""
+LATE = """
+import atexit, os, softvec.cli, sys
+
+atexit.register(lambda: os.kill(os.getpid(), int(sys.argv[1])))
+softvec.cli.main(["--version"])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("script", "lost"), [(LOST, True), (TURNED, True), (LATE, False)])
+def test_signals_that_python_would_lose(number, script, lost):
+    command = [sys.executable, "-c", script, str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=25, start_new_session=True)
+    assert done.returncode == (128 + number if lost else 0), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
     from softvec.fit.engine import Engine
 

@@ -80,6 +80,17 @@ def test_zones_become_utc_and_it_is_said():
         aff.supra_adjacency(mixed)
 
 
+def test_zones_of_tuples_are_said():
+    zone = dt.timezone(dt.timedelta(hours=2))
+    rows = [(dt.datetime.fromisoformat(t).replace(tzinfo=zone), i, j) for t, i, j in ROWS]
+    for made in (rows, [(t.isoformat(), i, j) for t, i, j in rows]):
+        with pytest.warns(GuessWarning, match="used in UTC"):
+            P = aff.supra_adjacency(made, window="15min")
+        assert P.rows[0] == ("a", "2024-03-01T07:00")
+    utc = [(t.astimezone(dt.UTC), i, j) for t, i, j in rows]
+    assert aff.supra_adjacency(utc, window="15min").rows[0] == ("a", "2024-03-01T07:00")  # nothing to say
+
+
 def test_names_are_as_short_as_all_times_allow():
     days = [("2024-03-01", "a", "b"), ("2024-03-03T12:00", "b", "c")]
     assert aff.supra_adjacency(days, window="1d").rows[0] == ("a", "2024-03-01")
@@ -105,7 +116,7 @@ def test_the_map_has_the_times_of_dated_contacts():
     names = [("a", QUARTERS[0]), ("b", QUARTERS[0]), ("a", QUARTERS[2])]
     emb = softvec.Embedding(np.eye(3), names, provenance={"data": {"kind": "temporal"}})
     times, persons = find_times(emb, None)
-    assert np.diff(times).tolist() == [0, 45 * 60]
+    assert (np.diff(times) / np.timedelta64(1, "s")).tolist() == [0, 45 * 60]
     assert persons.tolist() == [0, 1, 0]
 
 

@@ -6,8 +6,9 @@ from scipy import sparse
 
 import softvec
 from softvec.core.errors import InputError
+from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import calibrate
-from softvec.fit.recipes import FUSED
+from softvec.fit.recipes import FUSED, neighbours_of_ends
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -42,6 +43,30 @@ def test_dense_graphs_are_fused_and_sparse_ones_are_not():
     assert dense.vectors.shape == (240, 16)
     sparse_graph = softvec.embed(two_kinds(degree=4), 16, random_state=0)
     assert sparse_graph.provenance["parameters"]["view"] == "walk"
+
+
+def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():
+    """A star of 30 leaves: its ends have 30 and 1 neighbours, 15.5 on average, and a node has 1.9."""
+    star = np.zeros((31, 31))
+    star[0, 1:] = star[1:, 0] = 1
+    assert neighbours_of_ends(sparse.csr_array(star)) == pytest.approx(15.5)
+    emb = softvec.embed(sparse.csr_array(star), 8, random_state=0)
+    assert emb.provenance["view"]["chosen"] == "walk"
+    assert "15.5 neighbours on average, fewer than 20" in emb.provenance["view"]["why"]
+    star = np.pad(star, (0, 40))
+    star[0, 1:] = star[1:, 0] = 1
+    assert softvec.embed(sparse.csr_array(star), 8, random_state=0).provenance["view"]["chosen"] == "fused"
+
+
+def test_fused_views_keep_the_communities_of_a_block_model():
+    """Degrees are unequal; short vectors of few neighbours must not become a group of their own."""
+    A, labels, _ = softvec.generators.dcsbm(2000, c=20, q=3, alpha=2.5, random_state=0)
+    linked = np.diff(A.indptr) > 0
+    nmi = {}
+    for view in ("walk", "fused"):
+        X = softvec.embed(A, 32, kind="graph", view=view, random_state=0).vectors
+        nmi[view] = communities(X, labels, scored=linked, n_init=4, random_state=0)["nmi"]
+    assert nmi["fused"] > nmi["walk"] - 0.02
 
 
 @pytest.mark.parametrize("options", [{"beta": 4.0}, {"walk_length": 1}, {"n_epochs": 3}, {"view": "walk"}])

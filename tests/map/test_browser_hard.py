@@ -115,6 +115,21 @@ def test_time_slider(open_map):
         assert view.app("app.shown.every((s) => s === 1)")
 
 
+def test_time_slider_shows_dates(open_map):
+    names = [
+        (f"p{i}", f"2024-03-0{day}T{hour}") for day in (1, 2) for hour in ("00:00", "09:15") for i in range(3)
+    ]
+    rng = np.random.default_rng(0)
+    emb = Embedding(rng.standard_normal((12, 4)), names, provenance={"data": {"kind": "temporal"}})
+    with open_map(emb.map(method="pca", communities=False)) as view:
+        slider = view.page.locator("#time")
+        slider.focus()
+        slider.press("ArrowRight")
+        assert view.page.locator("#time-text").inner_text() == "time 2024-03-01 09:15"
+        ends = [view.page.locator(place).text_content() for place in ("#bar-low", "#bar-high")]
+        assert ends == ["2024-03-01", "2024-03-02 09:15"]
+
+
 def test_names_do_not_overlap_and_there_are_more_close_up(open_map):
     rng = np.random.default_rng(0)
     n = 3000

@@ -280,10 +280,27 @@ def test_contacts_have_times(tmp_path):
         assert header["times"][codes[i]] == time
         assert texts("names")[i] == f"{person}@{time}"
         assert items[i] == items[[name[0] for name in emb].index(person)]
+    assert not header["columns"][-1]["dated"]
     given = Embedding(np.eye(3)).map(times=[5, 1, 5], method="pca").content
     assert given.times.tolist() == [5, 1, 5]
     with pytest.raises(InputError, match="times has 2 entries"):
         Embedding(np.eye(3)).map(times=[5, 1], method="pca")
+
+
+def test_dated_contacts_have_dates():
+    names = [(person, f"2024-03-01T{hour:02}:00") for hour in (9, 10) for person in ("ada", "bob", "eve")]
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    emb = Embedding(X, names, provenance={"data": {"kind": "temporal"}})
+    header, array, _ = data_of(emb.map(method="pca").html)
+    assert header["times"] == ["2024-03-01T09:00", "2024-03-01T10:00"]
+    assert list(array("times")) == [0, 0, 0, 1, 1, 1]
+    column = header["columns"][-1]
+    assert (column["name"], column["dated"]) == ("time", True)
+    assert array(column["array"])[3] - array(column["array"])[0] == 3600
+    for times in (["2024-03-01", "2024-03-02", "2024-03-01"], np.array([5, 1, 5], "M8[D]")):
+        assert Embedding(np.eye(3)).map(times=times, method="pca").content.times.dtype.kind == "M"
+    with pytest.raises(InputError, match="numbers and dates"):
+        Embedding(np.eye(3)).map(times=["a", "b", "c"], method="pca")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -21,16 +21,16 @@ names = st.one_of(
 @given(names)
 @settings(max_examples=60, deadline=None)
 def test_names_survive_every_road(items):
-    labels = Names(items)
-    assert labels.to_list() == items
-    assert [type(a) for a in labels] == [type(b) for b in items]
-    assert [labels.index(name) for name in items] == list(range(len(items)))
-    assert Names.from_arrays(labels.to_arrays()) == labels
-    assert pickle.loads(pickle.dumps(labels)) == labels
+    names = Names(items)
+    assert names.to_list() == items
+    assert [type(a) for a in names] == [type(b) for b in items]
+    assert [names.index(name) for name in items] == list(range(len(items)))
+    assert Names.from_arrays(names.to_arrays()) == names
+    assert pickle.loads(pickle.dumps(names)) == names
     rows = np.arange(len(items))[::-2]
-    assert labels.take(rows).to_list() == [items[i] for i in rows]
-    assert labels == Names(items)
-    assert hash(labels) == hash(Names(items))
+    assert names.take(rows).to_list() == [items[i] for i in rows]
+    assert names == Names(items)
+    assert hash(names) == hash(Names(items))
 
 
 @given(st.lists(st.text(max_size=6), unique=True, min_size=1), st.text(max_size=6))
@@ -51,49 +51,49 @@ def test_colliding_hashes_are_told_apart(monkeypatch):
     monkeypatch.setattr(
         _storage.Strings, "_hash", classmethod(lambda cls, d, o: np.zeros(len(o) - 1, np.uint64))
     )
-    labels = Names(["a", "b", "c"])
-    assert [labels.index(name) for name in "abc"] == [0, 1, 2]
-    assert "d" not in labels
+    names = Names(["a", "b", "c"])
+    assert [names.index(name) for name in "abc"] == [0, 1, 2]
+    assert "d" not in names
 
 
 def test_a_range_takes_no_memory():
-    labels = Names.range(10**9)
-    assert len(labels) == 10**9
-    assert labels[-1] == 10**9 - 1
-    assert labels.index(7) == 7
-    assert "7" not in labels
-    assert repr(labels) == "Names.range(1000000000)"
+    names = Names.range(10**9)
+    assert len(names) == 10**9
+    assert names[-1] == 10**9 - 1
+    assert names.index(7) == 7
+    assert "7" not in names
+    assert repr(names) == "Names.range(1000000000)"
 
 
 def test_a_million_strings_stay_packed():
     offsets = np.arange(1_000_001) * 8
     data = np.frombuffer(b"".join(b"%08d" % i for i in range(1_000_000)), np.uint8)
-    labels = Names.from_utf8(data, offsets)
-    assert labels.index("00765432") == 765432
-    assert "1" not in labels
+    names = Names.from_utf8(data, offsets)
+    assert names.index("00765432") == 765432
+    assert "1" not in names
     with pytest.raises(UnknownName, match="00999999"):
-        labels.index("0099999x")
+        names.index("0099999x")
 
 
 def test_pairs_of_node_and_time():
-    labels = Names.from_codes(Names("ab"), Names([10, 20, 30]), (np.array([0, 1, 0]), np.array([2, 0, 0])))
-    assert labels.to_list() == [("a", 30), ("b", 10), ("a", 10)]
-    assert labels.index(("a", 10)) == 2
-    assert ("b", 30) not in labels
-    assert "a" not in labels
-    assert labels.take(np.array([2, 0])).to_list() == [("a", 10), ("a", 30)]
-    assert Names.from_arrays(labels.to_arrays()) == labels
+    names = Names.from_codes(Names("ab"), Names([10, 20, 30]), (np.array([0, 1, 0]), np.array([2, 0, 0])))
+    assert names.to_list() == [("a", 30), ("b", 10), ("a", 10)]
+    assert names.index(("a", 10)) == 2
+    assert ("b", 30) not in names
+    assert "a" not in names
+    assert names.take(np.array([2, 0])).to_list() == [("a", 10), ("a", 30)]
+    assert Names.from_arrays(names.to_arrays()) == names
 
 
 def test_numpy_scalars_and_arrays():
-    labels = Names(np.array([5, 3, 9], dtype=np.uint8))
-    assert labels.index(np.int64(9)) == 2
-    assert type(labels[0]) is int
-    assert -1 not in labels
-    assert 10**30 not in labels
+    names = Names(np.array([5, 3, 9], dtype=np.uint8))
+    assert names.index(np.int64(9)) == 2
+    assert type(names[0]) is int
+    assert -1 not in names
+    assert 10**30 not in names
     assert Names(np.array(["x", "yy"])).to_list() == ["x", "yy"]
-    np.testing.assert_array_equal(labels.indices([9, 5]), [2, 0])
-    np.testing.assert_array_equal(labels.to_numpy(), [5, 3, 9])
+    np.testing.assert_array_equal(names.indices([9, 5]), [2, 0])
+    np.testing.assert_array_equal(names.to_numpy(), [5, 3, 9])
 
 
 def test_text_of_any_names():
@@ -111,8 +111,8 @@ def test_pandas_and_polars_columns():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a", "b", "a"], r"'a' stands at rows 0 and 2"),
-        ([1, 2, 2], r"2 stands at rows 1 and 2"),
+        (["a", "b", "a"], r"duplicate name 'a' .rows 0 and 2."),
+        ([1, 2, 2], r"duplicate name 2 .rows 1 and 2."),
         ([["list"]], r"not hashable"),
         (np.zeros((2, 2)), r"flat sequence"),
         (-1, r"negative"),
@@ -125,7 +125,7 @@ def test_bad_names(names, message):
 
 def test_duplicates_among_many(monkeypatch):
     monkeypatch.setattr(_storage, "_DICT_LIMIT", 1)
-    with pytest.raises(InputError, match="'b' stands at rows 1 and 2"):
+    with pytest.raises(InputError, match=r"duplicate name 'b' .rows 1 and 2."):
         Names(["a", "b", "b"])
 
 
@@ -149,19 +149,29 @@ def test_unknown_names_are_answered_with_close_ones(names, wanted, hint):
 
 
 def test_immutable_and_bounded():
-    labels = Names("ab")
+    names = Names("ab")
     with pytest.raises(AttributeError):
-        labels.names = 3
+        names.names = 3
     with pytest.raises(IndexError):
-        labels[2]
-    assert labels != Names("ba")
-    assert labels != 3
-    assert labels != Names("abc")
+        names[2]
+    assert names != Names("ba")
+    assert names != 3
+    assert names != Names("abc")
     assert repr(Names("abcdef")) == "Names(['a', 'b', 'c', 'd', ...], 6 names)"
 
 
 def test_a_name_that_cannot_be_saved():
     with pytest.raises(InputError, match="cannot be saved"):
         Names([frozenset([1])]).to_arrays()
-    with pytest.raises(InputError, match="hold no labels"):
+    with pytest.raises(InputError, match="hold no names"):
         Names.from_arrays({})
+
+
+def test_the_old_name_of_the_class_still_works():
+    import softvec
+    import softvec.labels
+
+    with pytest.warns(DeprecationWarning, match=r"softvec\.Labels is now softvec\.Names"):
+        assert softvec.Labels is Names
+    with pytest.warns(DeprecationWarning, match=r"softvec\.labels\.Labels is now softvec\.names\.Names"):
+        assert softvec.labels.Labels is Names

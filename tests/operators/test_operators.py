@@ -9,7 +9,7 @@ from softvec import kernels
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
 from softvec.operators import (
-    Foreign,
+    LinearOperatorAdapter,
     Powers,
     Product,
     Runtime,
@@ -23,7 +23,7 @@ from softvec.operators import (
 
 def random_matrix(n, m, seed=0, binary=False):
     rng = np.random.default_rng(seed)
-    A = sparse.random_array((n, m), density=0.3, rng=rng, format="csr")
+    A = sparse.random_array((n, m), density=0.3, random_state=rng, format="csr")
     if binary:
         A.data[:] = 1
     return A
@@ -61,7 +61,7 @@ CASES = {
         random_matrix(9, 7).toarray() @ random_matrix(7, 6, 1).toarray() + random_matrix(9, 6, 4).toarray(),
     ),
     "foreign": lambda: (
-        Foreign(aslinearoperator(random_matrix(9, 7))).scale_rows(3.0),
+        LinearOperatorAdapter(aslinearoperator(random_matrix(9, 7))).scale_rows(3.0),
         3 * random_matrix(9, 7).toarray(),
     ),
 }

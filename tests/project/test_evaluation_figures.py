@@ -1,4 +1,4 @@
-"""The tables of the benchmarks of groups, classifiers and search are those of their recorded results."""
+"""The tables of groups, classifiers, search and formats are those of their recorded results."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import common, evaluation, groups, search  # noqa: E402
+from benchmarks import common, evaluation, formats, groups, search  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,7 @@ from benchmarks import common, evaluation, groups, search  # noqa: E402
             lambda r: evaluation.table(r["classifiers"]["graphs"]),
         ),
         ("embedding.md", "search", "search.json", lambda r: search.table(r["cases"])),
+        ("embedding.md", "formats", "formats.json", lambda r: formats.table(r["case"])),
     ],
 )
 def test_table_of_the_documentation_is_that_of_the_results(page, name, result, table):
@@ -47,3 +48,9 @@ def test_all_exact_searches_give_the_same_neighbours():
     pytest.importorskip("usearch")
     case = search.measure(300, 4, 1, 1)
     assert all(method["same_neighbours"] == 1 for method in case["methods"].values())
+
+
+def test_both_vector_formats_give_back_what_was_written(tmp_path):
+    rows = formats.measure(200, 1, tmp_path)["formats"]
+    assert rows[".svec"]["bytes"] > 200 * 4 * formats.D
+    assert [row["notices_a_flipped_bit"] for row in rows.values()] == [True, False, False]

@@ -13,7 +13,7 @@ import pytest
 import softvec
 from softvec.affinity import read
 from softvec.cli import run
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 from softvec.read import edgelist
 from softvec.read.columns import add_table
 from softvec.read.detect import detect
@@ -153,3 +153,16 @@ def test_integers_become_text_when_a_name_is_none(two_sided):
     assert [edges.rows[code] for code in codes[:, 0]] == columns[0]
     assert [edges.columns[code] for code in codes[:, 1]] == columns[1]
     assert edges.rows.to_list()[:2] == ["7", "-2" if two_sided else str(2**62)]
+
+
+@pytest.mark.parametrize("text", [b"0 0E0 1\n0E0 1 1\n2 0 1\n1 2 1\n", b"1E5 2\n2 3\n3 1E5\n"])
+def test_ids_that_are_also_numbers_with_an_exponent(text):
+    with pytest.warns(GuessWarning, match=r"(0E0|1E5) in column \d are read as numbers; .* kind='graph'"):
+        detect(io.BytesIO(text))
+    opened = detect(io.BytesIO(text), TextOptions(columns=(0, 1)), kind="graph")
+    assert opened.text.table.roles == {"source": 0, "target": 1}
+
+
+@pytest.mark.parametrize("text", [b"0.5 1e5\n2 3.5\n1.5 2\n", b"a b 1e5\nb c 2e5\n", b"1e-5 2\n2 1e-3\n"])
+def test_plain_numbers_are_no_ids(text):
+    detect(io.BytesIO(text))  # a warning would be an error

@@ -123,18 +123,18 @@ class Affinity:
         return f"<Affinity from {self.kind}: {self.summary}>"
 
 
-def name_rows(labels: Names, names: Any) -> Names:
+def name_rows(rows: Names, names: Any) -> Names:
     """Replace row numbers by names: ``names[i]`` is the name of row, or of integer id, ``i``."""
     if names is None:
-        return labels
-    named = names if isinstance(names, Names) else Names(names)
-    if isinstance(labels, Names) and labels == Names.range(len(labels)):
-        if len(named) != len(labels):
-            raise InputError(f"{len(named):,} names for {len(labels):,} rows; expected one name for each row")
+        return rows
+    named = Names(names)
+    if rows == Names.range(len(rows)):
+        if len(named) != len(rows):
+            raise InputError(f"{len(named):,} names for {len(rows):,} rows; expected one name for each row")
         return named
-    ids = labels.to_numpy()
+    ids = rows.to_numpy()
     if ids.dtype.kind not in "iu":
-        raise InputError(f"the items have names already (first: {labels[0]!r}); leave out names")
+        raise InputError(f"the items have names already (first: {rows[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
         raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")

@@ -66,9 +66,9 @@ def from_object(
 
 def _from_operator(operator: Operator, names: Any = None, column_names: Any = None) -> Affinity:
     n, m = operator.shape
-    rows = objects.labels_or_none(names) or Names.range(n)
+    rows = objects.names_or_none(names) or Names.range(n)
     columns = (
-        rows if n == m and column_names is None else objects.labels_or_none(column_names) or Names.range(m)
+        rows if n == m and column_names is None else objects.names_or_none(column_names) or Names.range(m)
     )
     return Affinity(operator, rows, columns, "operator", f"operator of {n:,} x {m:,}")
 

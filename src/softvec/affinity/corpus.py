@@ -174,7 +174,7 @@ class Corpus:
         order = order[: int(np.count_nonzero(counts >= min_count))][:max_vocab]
         numbers = np.full(len(counts), -1, dtype=np.int32)
         numbers[order] = np.arange(len(order), dtype=np.int32)
-        return self._names.labels().take(order), counts[order], numbers
+        return self._names.names().take(order), counts[order], numbers
 
 
 def _ascii_table(words: bool, lower: bool) -> bytes:
@@ -261,11 +261,11 @@ def cooccurrence(
         "uniform": np.ones(window),
     }[choice("weighting", weighting, WEIGHTINGS)]
     corpus = _as_corpus(corpus, tokenizer, lowercase)
-    labels, counts, numbers = corpus.vocabulary(min_count, max_vocab)
-    if len(labels) == 0:
+    words, counts, numbers = corpus.vocabulary(min_count, max_vocab)
+    if len(words) == 0:
         seen = f"{corpus.n_words:,} words, {len(numbers):,} of them distinct"
         raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or give more text")
-    matrix = _count(corpus, numbers, len(labels), weights.astype(np.float32), self_loops == "keep", n_jobs)
+    matrix = _count(corpus, numbers, len(words), weights.astype(np.float32), self_loops == "keep", n_jobs)
     if weighting == "linear":
         matrix.data /= window
     if subsample is not None:
@@ -278,11 +278,11 @@ def cooccurrence(
     if context_subsample is not None:
         context_weight = np.minimum(1.0, np.sqrt(context_subsample / (counts / counts.sum())))
     made = assemble(
-        matrix, labels, labels, kind="corpus", symmetric_matrix=True, notes=[], length=length,
+        matrix, words, words, kind="corpus", symmetric_matrix=True, notes=[], length=length,
         dangling=dangling, column_weight=context_weight,
     )  # fmt: skip
     summary = (
-        f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(labels):,} "
+        f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(words):,} "
         f"of {len(numbers):,} (min_count {min_count}), {matrix.nnz // 2:,} pairs within {window} words"
     )
     parameters = {

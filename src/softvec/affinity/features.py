@@ -86,10 +86,8 @@ def neighbors(
     indices, distances = search(X, n_neighbors, metric, random_state, n_jobs)
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
-    labels = name_rows(Names.range(n), names)
-    made = assemble(
-        matrix, labels, labels, kind="features", symmetric_matrix=True, notes=notes, length=length
-    )
+    rows = name_rows(Names.range(n), names)
+    made = assemble(matrix, rows, rows, kind="features", symmetric_matrix=True, notes=notes, length=length)
     parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
     return replace(made, parameters={**made.parameters, **parameters, "approximate": approximate})
 

@@ -245,7 +245,7 @@ def supra_adjacency(
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
     if not len(contacts.time):
         raise InputError("nothing to embed: no contact joins two different nodes")
-    matrix, labels = _supra_matrix(contacts, float(self_weight), directed)
+    matrix, names = _supra_matrix(contacts, float(self_weight), directed)
     notes = [
         f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
     ]
@@ -253,7 +253,7 @@ def supra_adjacency(
     if contacts.self_contacts:
         notes.append(f"{counted(contacts.self_contacts, 'self contact')} dropped")
     made = assemble(
-        matrix, labels, labels, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
+        matrix, names, names, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
         dangling=dangling,
     )  # fmt: skip
     if is_duration(window) and not isinstance(window, str):

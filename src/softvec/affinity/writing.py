@@ -77,15 +77,15 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
 
 def write_names(names: Any, path: str | os.PathLike[str]) -> None:
     """Write names, one a line, for :func:`softvec.affinity.read_names`."""
-    labels = names if isinstance(names, Names) else Names(names)
-    for i, name in enumerate(labels):
+    names = Names(names)
+    for i, name in enumerate(names):
         if "\n" in str(name):
             raise InputError(
                 f"the name {name!r} of row {i} has a line end in it; it cannot be written on one line"
             )
     compression = SUFFIXES.get(Path(path).suffix.lower())
     with _opened(path, compression) as stream:
-        for name in labels:
+        for name in names:
             stream.write(f"{name}\n".encode())
 
 
@@ -233,15 +233,15 @@ def _write_arrow(
             writer.write_table(made)
 
 
-def _arrow_names(labels: Names) -> Any:
+def _arrow_names(names: Names) -> Any:
     import pyarrow as pa
 
-    names = labels.to_numpy()
-    if names.dtype.kind in "iu":
-        return pa.array(names)
-    data, offsets = labels.to_strings()
+    plain = names.to_numpy()
+    if plain.dtype.kind in "iu":
+        return pa.array(plain)
+    data, offsets = names.to_strings()
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
-    return pa.Array.from_buffers(pa.large_string(), len(labels), buffers)
+    return pa.Array.from_buffers(pa.large_string(), len(names), buffers)
 
 
 def _write_npz(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names) -> None:
@@ -270,9 +270,9 @@ def _write_mat(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns
     from scipy.io import savemat
 
     content: dict[str, Any] = {"matrix": sparse.csc_matrix(matrix.astype(np.float64))}
-    for key, labels in (("names", rows), ("column_names", None if rows is columns else columns)):
-        if labels is not None and labels != Names.range(len(labels)):
-            content[key] = np.array([str(name) for name in labels], dtype=object)
+    for key, names in (("names", rows), ("column_names", None if rows is columns else columns)):
+        if names is not None and names != Names.range(len(names)):
+            content[key] = np.array([str(name) for name in names], dtype=object)
     savemat(stream, content, do_compression=True)
 
 

@@ -12,11 +12,23 @@ import sys
 import warnings
 from types import FrameType
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
+_received: list[int] = []  # signals that end the command
+
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 2 a mistake of the user, 130 interrupted, 1 anything else."""
-    signal.signal(signal.SIGTERM, _stop)
-    code = run(arguments)
+    """Run the command line and exit.
+
+    Exit codes: 0 done, 2 a mistake of the user, 130 interrupted, 143 terminated, 1 anything else.
+    """
+    _catch_signals()
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:  # once more, while the first was reported
+        code = 130
+    finally:
+        _ignore_signals()
     try:
         sys.stdout.flush()
     except OSError:  # full or gone, which is said already; Python would try again at its end
@@ -66,6 +78,10 @@ def _failed(error: Exception) -> int:
     from softvec.cli.terminal import complain
     from softvec.core.errors import InputError
 
+    if _received and _received[0] != signal.SIGINT:
+        return 128 + _received[0]
+    if _received:  # Python and libraries may turn KeyboardInterrupt into another error
+        return _interrupted()
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
@@ -91,5 +107,31 @@ def _failed(error: Exception) -> int:
     raise error
 
 
+def _catch_signals() -> None:
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, _stop)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)  # unwinds, so that no partial file is left
+    """Unwind, so that no partial file is left.
+
+    Python drops an exception raised inside a destructor or a callback of C code, so it is raised again where
+    the command still runs.
+    """
+    _received.append(number)
+    sys.unraisablehook = lambda dropped: None
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
+        signal.setitimer(signal.ITIMER_REAL, _REPEAT)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """Let the exit code stand: Python would die of a signal that comes while it shuts down."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

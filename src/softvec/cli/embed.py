@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softvec.cli import reading
+from softvec.cli.cluster import remove_checkpoint, runner_of, workers_of
 from softvec.cli.fitting import PANEL as FIT
 from softvec.cli.fitting import check_fit_options, with_fit_flags
 from softvec.cli.options import (
@@ -26,6 +26,7 @@ from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, secon
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
+    from softvec.cluster.choose import Cluster
     from softvec.embedding import Embedding
 
 
@@ -93,6 +94,15 @@ def embed(
             min=1,
         ),
     ] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="WORKERS",
+            rich_help_panel=FIT,
+            help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
+        ),
+    ] = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
@@ -125,6 +135,8 @@ def embed(
 
       softvec embed edges_of_today.txt --init edges.svec
 
+      softvec embed edges.txt --cluster local:4
+
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of
@@ -134,7 +146,7 @@ def embed(
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
     written_as = format_of(target, output_format)  # a wrong extension is refused now, not after the fit
-    _check_targets(source, target, map_file, fit.get("checkpoint"))
+    _check_targets(source, target, map_file, None if cluster else fit.get("checkpoint"))
     options = _without_flags(parse_settings(more or []))
     options |= reading.reading_options(
         names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
@@ -149,13 +161,16 @@ def embed(
         walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
     if walk_length is not None or "length" in options:
         one_view_for_own_walk(fit)
-    with large_arrays_in(fit.get("scratch")):
-        affinity, spent = _read(source, kind, walk_length, options, settings, force)
-    fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
-    emb = _fit(affinity, n_components, fit, spent, settings)
+    with workers_of(cluster, n_jobs, settings) as workers:
+        if workers is not None and not workers.driver:
+            return
+        with large_arrays_in(fit.get("scratch")):
+            affinity, spent = _read(source, kind, walk_length, options, settings, force)
+        fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
+        emb = _fit(affinity, n_components, fit, spent, settings, workers)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
-        Path(str(fit["checkpoint"])).unlink(missing_ok=True)
+        remove_checkpoint(str(fit["checkpoint"]), cluster)
     report(emb, target, settings)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
@@ -223,16 +238,23 @@ def _read(
 
 
 def _fit(
-    affinity: Affinity, n_components: int | None, fit: dict[str, Any], spent: float, settings: Settings
+    affinity: Affinity,
+    n_components: int | None,
+    fit: dict[str, Any],
+    spent: float,
+    settings: Settings,
+    workers: Cluster | None,
 ) -> Embedding:
     from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
 
     known = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
     with epoch_progress(settings, n_epochs(affinity, known, n_components) * fit["repeats"]) as callback:
+        if workers is not None:
+            fit["runner"] = runner_of(workers, callback, check_memory=fit["check_memory"])
         return embed_affinity(
             affinity,
             n_components,
-            callbacks=[callback] if callback else None,
+            callbacks=[callback] if callback and workers is None else None,
             seconds={"reading": spent},
             **fit,
         )

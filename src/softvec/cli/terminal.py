@@ -95,7 +95,7 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[[int, float, Any], None] | None]:
+def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[..., None] | None]:
     """Show epoch, loss and time left while fitting; yield a callback for the estimator."""
     screen = console(stderr=True)
     if settings.quiet or settings.json or not screen.is_terminal:
@@ -109,13 +109,14 @@ def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[[int, fl
         BarColumn(bar_width=32),
         TextColumn("approximated loss [bold]{task.fields[loss]}"),
         TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[more]}"),
         console=screen,
         transient=True,
     ) as progress:
-        task = progress.add_task("fit", total=total, loss="-")
+        task = progress.add_task("fit", total=total, loss="-", more="")
 
-        def update(epoch: int, loss: float, X: Any) -> None:
-            progress.update(task, advance=1, loss=f"{loss:.4f}")
+        def update(epoch: int, loss: float, X: Any, more: str = "") -> None:
+            progress.update(task, advance=1, loss=f"{loss:.4f}", more=more)
 
         yield update
 

@@ -35,7 +35,8 @@ class Group(Protocol):
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
         """Return, on every rank, the sum of all parts of rank 0, then of rank 1 and so on, added one by one.
 
-        Every rank has at least one part. Parts are small: sums over rows, not rows.
+        A rank may have no part, but not all of them. Parts are small: sums over rows, not rows. ``add`` may
+        write to its first argument.
         """
         ...
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 
 _UNITS = {  # in microseconds; "m" is left out, it may be a minute or a month
     **dict.fromkeys(("us", "µs"), 1),
@@ -68,11 +68,15 @@ def to_dates(values: Sequence[Any]) -> NDArray[np.datetime64] | None:
         zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
         if 0 < zoned < len(values):
             raise InputError(f"{zoned:,} of {len(values):,} dates have a time zone; expected all or none")
+        if zoned and any(value.utcoffset() for value in values):
+            guess("the dates have time zones; they are used in UTC")
         dates = np.array([_naive(value) for value in values], dtype="datetime64[us]")
     elif len(values) and all(isinstance(value, str) for value in values):
         column = parse(pa.array(values))
         if column is None:
             return None
+        if column.type.tz and not all(value.endswith("Z") for value in values):
+            guess("the dates have time zones; they are used in UTC")
         dates = column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
     else:
         return None

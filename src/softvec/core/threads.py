@@ -17,11 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from softvec.core.container import processors
 from softvec.core.errors import InputError
 from softvec.core.signals import interrupts_put_off, let_interrupts_through
+
+if TYPE_CHECKING:  # the command line reads this module before it needs NumPy
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -51,11 +54,42 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 class Workers:
-    """A group of threads that share the blocks of one computation; made by :func:`workers`."""
+    """A group of threads that share the blocks of one computation; made by :func:`workers`.
+
+    Where several processes share the rows (:mod:`softvec.cluster`), :meth:`fold` and :meth:`gather` go over
+    all of them; here there is one.
+    """
+
+    rank = 0  # of this process
+    # Blocks of a unit. Sums are folded within units, then over them, so that processes that own whole units
+    # add up the same numbers in the same order as one that owns all.
+    unit = 16
+    block: int | None = None  # rows of a block of vectors, in place of `block_rows`
 
     def __init__(self, n_jobs: int, pool: ThreadPoolExecutor | None):
         self.n_jobs = n_jobs
         self._pool = pool
+
+    def block_rows(self, d: int) -> int:
+        """Return the rows of a block of d-dimensional vectors: 512 KiB stay in the second-level cache."""
+        return self.block or max(256, min(8192, 131072 // d))
+
+    def gather(self, value: T) -> list[T]:
+        """Return the small values of all processes, in the order of their rows."""
+        return [value]
+
+    def whole(self, n: int) -> tuple[int, int]:
+        """Return where the ``n`` rows of this process begin among those of all, and how many all are."""
+        counts = self.gather(n)
+        return sum(counts[: self.rank]), sum(counts)
+
+    def take(self, X: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows by their ascending numbers in the whole, on every process."""
+        import numpy as np
+
+        first, _ = self.whole(len(X))
+        own = X[rows[(rows >= first) & (rows < first + len(X))] - first]
+        return np.concatenate(self.gather(own))
 
     def map(self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]]) -> list[T]:
         """Call ``function(*block)`` for each block; results in the order of ``blocks``."""
@@ -71,8 +105,24 @@ class Workers:
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
     ) -> T:
         """Add up ``function(*block)`` over the blocks, in their order, holding few results at a time."""
-        lock, waiting = Lock(), dict[int, T]()
         total: list[T] = []
+
+        def take(part: T) -> None:
+            total[:] = [add(total[0], part) if total else part]
+
+        self._fold_units(function, blocks, add, take)
+        return total[0]
+
+    def _fold_units(
+        self,
+        function: Callable[..., T],
+        blocks: Sequence[tuple[Any, ...]],
+        add: Callable[[T, T], T],
+        take: Callable[[T], None],
+    ) -> None:
+        """Add up the blocks of each unit in their order; the sums of units go to ``take``, in order too."""
+        lock, waiting = Lock(), dict[int, T]()
+        unit: list[T] = []
         done = [0]
 
         def merge(i: int, result: T) -> None:
@@ -80,11 +130,12 @@ class Workers:
                 waiting[i] = result
                 while done[0] in waiting:
                     part = waiting.pop(done[0])
-                    total[:] = [add(total[0], part) if total else part]
+                    unit[:] = [add(unit[0], part) if unit else part]
                     done[0] += 1
+                    if done[0] % self.unit == 0 or done[0] == len(blocks):
+                        take(unit.pop())
 
         self._share(function, blocks, merge)
-        return total[0]
 
     def _share(
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], take: Callable[[int, T], None]
@@ -124,10 +175,10 @@ def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
     """
     from threadpoolctl import ThreadpoolController
 
-    found = ThreadpoolController().lib_controllers
-    of_thread = ["openmp" in (one.user_api, getattr(one, "threading_layer", "")) for one in found]
-    shared = [one for one, own in zip(found, of_thread) if not own]
-    return shared, [one for one, own in zip(found, of_thread) if own]
+    libraries = ThreadpoolController().lib_controllers
+    of_thread = ["openmp" in (lib.user_api, getattr(lib, "threading_layer", "")) for lib in libraries]
+    shared = [lib for lib, own in zip(libraries, of_thread) if not own]
+    return shared, [lib for lib, own in zip(libraries, of_thread) if own]
 
 
 def _set_threads(library: Any, count: int) -> None:

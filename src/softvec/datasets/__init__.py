@@ -18,8 +18,9 @@ from typing import Any
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.datasets.convert import CONVERTERS, LARGEST
+from softvec.datasets.dataset import Dataset
 from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
-from softvec.datasets.registry import REGISTRY, Dataset, info
+from softvec.datasets.registry import REGISTRY, info
 
 __all__ = [
     "REGISTRY",
@@ -69,7 +70,9 @@ def available() -> dict[str, bool]:
     True
     """
     root = data_dir()
-    return {name: all((root / file).is_file() for file in found.files) for name, found in REGISTRY.items()}
+    return {
+        name: all((root / file).is_file() for file in dataset.files) for name, dataset in REGISTRY.items()
+    }
 
 
 def paths(name: str) -> dict[str, Path]:
@@ -87,11 +90,11 @@ def paths(name: str) -> dict[str, Path]:
     """
     dataset = info(name)
     root = data_dir()
-    found = {file: root / file for file in dataset.files}
-    absent = [file for file, path in found.items() if not path.is_file()]
+    files = {file: root / file for file in dataset.files}
+    absent = [file for file, path in files.items() if not path.is_file()]
     if absent:
         raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
-    return found
+    return files
 
 
 def load(name: str) -> Any:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from softvec.core.errors import InputError
-from softvec.datasets.registry import Dataset
+from softvec.datasets.dataset import Dataset
 
 #: No file of the registry is larger than this when unpacked; more is refused.
 LARGEST = 512 << 20
@@ -42,15 +42,17 @@ def member(data: bytes, ending: str) -> bytes:
     """Return the one file of a zip or tar archive whose name ends so, without writing anything."""
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            found = [
+            members = [
                 entry
                 for entry in archive.infolist()
                 if entry.filename.endswith(ending) and not _hidden(entry.filename)
             ]
-            _check_single(found, ending)
-            if found[0].file_size > LARGEST:
-                raise InputError(f"{found[0].filename} unpacks to {found[0].file_size >> 20} MiB; refused")
-            with archive.open(found[0]) as stream:
+            _check_single(members, ending)
+            if members[0].file_size > LARGEST:
+                raise InputError(
+                    f"{members[0].filename} unpacks to {members[0].file_size >> 20} MiB; refused"
+                )
+            with archive.open(members[0]) as stream:
                 return stream.read(LARGEST)
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
@@ -73,9 +75,9 @@ def _hidden(name: str) -> bool:
     return name.startswith("__MACOSX") or name.rsplit("/", 1)[-1].startswith(".")
 
 
-def _check_single(found: list[Any], ending: str) -> None:
-    if len(found) != 1:
-        raise InputError(f"the archive has {len(found)} files that end in {ending}; one is expected")
+def _check_single(members: list[Any], ending: str) -> None:
+    if len(members) != 1:
+        raise InputError(f"the archive has {len(members)} files that end in {ending}; one is expected")
 
 
 def gml(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:

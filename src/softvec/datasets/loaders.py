@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from softvec.core.errors import InputError
-from softvec.datasets.registry import Dataset
+from softvec.datasets.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ def _graph(dataset: Dataset, paths: dict[str, Path]) -> Graph:
     assert adjacency is not None  # every graph of the registry has one
     if names is not None and len(names) == adjacency.shape[0] + 1 and names[-1] == "":
         names = names[:-1]
-    found = {"nodes": adjacency.shape[0], "edges": adjacency.nnz // 2}
+    counts = {"nodes": adjacency.shape[0], "edges": adjacency.nnz // 2}
     if labels is not None:
         one_each = labels.ndim == 1
-        found["classes"] = len(np.unique(labels[labels >= 0])) if one_each else labels.shape[1]
+        counts["classes"] = len(np.unique(labels[labels >= 0])) if one_each else labels.shape[1]
         if labels.shape[0] != adjacency.shape[0]:
             raise InputError(f"{dataset.name}: {labels.shape[0]} labels for {adjacency.shape[0]} nodes")
-    wrong = [f"{k} {found[k]:,} instead of {v:,}" for k, v in dataset.facts.items() if found.get(k) != v]
+    wrong = [f"{k} {counts[k]:,} instead of {v:,}" for k, v in dataset.facts.items() if counts.get(k) != v]
     if wrong:
         raise InputError(f"{dataset.name} is not the data set that is known: {', '.join(wrong)}")
     return Graph(adjacency, labels, names)
@@ -118,7 +118,7 @@ def _pairs(dataset: Dataset, paths: dict[str, Path]) -> Pairs:
                 f"{dataset.name}: {part} has {len(raw[part])} pairs and {len(labels[part])} labels"
             )
     names = np.unique(np.concatenate(list(raw.values())))
-    pairs = {part: np.searchsorted(names, found) for part, found in raw.items()}
+    pairs = {part: np.searchsorted(names, identifiers) for part, identifiers in raw.items()}
     return Pairs(tuple(names.tolist()), pairs, labels)
 
 

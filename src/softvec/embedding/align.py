@@ -25,7 +25,21 @@ CONTINUED = (
 
 
 def align(emb: Embedding, other: Embedding) -> Embedding:
-    """Return ``emb`` turned onto ``other``; see :meth:`softvec.Embedding.align`."""
+    """Return these vectors turned onto another embedding of the same items.
+
+    The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
+    orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
+    ``other`` become comparable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softvec import Embedding
+    >>> old = Embedding(np.eye(2), ["ada", "bob"])
+    >>> new = Embedding([[0, 1], [-1, 0], [0, -1]], ["ada", "bob", "cyd"])
+    >>> new.align(old).vectors.round(6).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+    """
     if emb.n_components != other.n_components:
         raise InputError(
             f"vectors of {emb.n_components} dimensions cannot be aligned with vectors of {other.n_components}"

@@ -36,10 +36,10 @@ def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32
 
 
 def checked_names(names: Names | Iterable[Hashable] | None, n: int, what: str) -> Names:
-    labels = Names.range(n) if names is None else names if isinstance(names, Names) else Names(names)
-    if len(labels) != n:
-        raise InputError(f"{what} holds {len(labels):,} names for {n:,} vectors")
-    return labels
+    checked = Names.range(n) if names is None else Names(names)
+    if len(checked) != n:
+        raise InputError(f"{what} holds {len(checked):,} names for {n:,} vectors")
+    return checked
 
 
 def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -1,14 +1,14 @@
 """Embedding: vectors, their names, and where they come from; immutable.
 
-Longer than 400 lines because it is one public class with the documentation of its methods; the work is
-done in the other modules of the package.
+Methods are functions of the other modules of the package: assigned where their module is light, called where
+it is imported when first needed. Longer than 400 lines for the documentation of those.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,16 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, groups, neighbours, search
+from softvec.embedding import access, groups, neighbours, persons, relations, search
+from softvec.embedding import align as alignment
+from softvec.embedding import stability as repeats
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.names import Names
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.formats import VectorTable
     from softvec.embedding.links import Link
-    from softvec.embedding.persons import Person
     from softvec.embedding.predict import Predictions
     from softvec.embedding.projection import Layout
-    from softvec.embedding.stability import Stability
     from softvec.map import Map
 
 
@@ -150,7 +149,7 @@ class Embedding:
         """Return the vectors, of shape (n, d): ``np.asarray(emb)``."""
         if copy is False and dtype is not None and np.dtype(dtype) != np.float32:
             raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they need a copy")
-        return np.array(self.vectors, dtype=dtype, copy=copy or None)
+        return np.array(self.vectors, dtype=dtype) if copy else np.asarray(self.vectors, dtype=dtype)
 
     def keys(self) -> Names:
         """Return the names, in order."""
@@ -182,72 +181,11 @@ class Embedding:
 
     # neighbours
 
-    def similarity(self, a: Any, b: Any) -> Any:
-        """Return the cosine between two names; lists of names give an array, pair by pair.
-
-        Examples
-        --------
-        >>> emb = Embedding([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
-        >>> emb.similarity("a", "b"), emb.similarity(["a", "a"], ["a", "b"])
-        (0.0, array([1., 0.], dtype=float32))
-        """
-        return neighbours.similarity(self, a, b)
-
-    def most_similar(
-        self, positive: Any, negative: Any = None, n: int = 10, *, among: str = "rows", exclude: Any = None
-    ) -> neighbours.Answer:
-        """Return the names nearest to a name, or to a sum and difference of names.
-
-        Parameters
-        ----------
-        positive, negative : hashable, or list of hashable
-            Unit vectors of the names in ``positive`` are added, those in ``negative`` subtracted. None of
-            them is among the answers.
-        n : int
-            How many names.
-        among : {"rows", "context"}
-            Where to search. With ``"context"`` the names come from the second side: the items that go
-            with a user.
-        exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
-            Names that are no answers; or data, and then what it relates to the names asked for: what a
-            user has already.
-
-        Returns
-        -------
-        list of (name, cosine)
-        """
-        return neighbours.most_similar(self, positive, negative, n, among, exclude)
-
-    def most_similar_batch(
-        self, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
-    ) -> list[neighbours.Answer]:
-        """Return the nearest names of each of many names, without the name itself."""
-        return neighbours.most_similar_batch(self, names, n, among, exclude)
-
-    def analogy(self, a: Any, b: Any, c: Any, n: int = 10) -> neighbours.Answer:
-        """Return what is to ``c`` as ``b`` is to ``a``: the names nearest to b - a + c."""
-        return self.most_similar([b, c], [a], n)
-
-    def nearest(
-        self, vectors: ArrayLike, n: int = 10, *, among: str = "rows", method: str = "auto"
-    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return row numbers and cosines of the nearest vectors to any vectors.
-
-        Parameters
-        ----------
-        vectors : array of shape (d,) or (q, d)
-        n : int
-        among : {"rows", "context"}
-        method : {"auto", "exact", "index"}
-            ``exact`` compares with everything. ``index`` builds a usearch graph once (:attr:`index` states
-            its recall). ``auto`` is exact, except for 20,000 queries or more against more than 200,000
-            vectors, or where the index is built already; without usearch it is always exact.
-
-        Returns
-        -------
-        rows, cosines : ndarrays of shape (q, n), or (n,) for a single vector
-        """
-        return neighbours.nearest(self, vectors, n, among, method)
+    similarity = neighbours.similarity
+    most_similar = neighbours.most_similar
+    most_similar_batch = neighbours.most_similar_batch
+    analogy = neighbours.analogy
+    nearest = neighbours.nearest
 
     def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return neighbours.search_rows(self, Q, n, method)
@@ -350,24 +288,7 @@ class Embedding:
 
         return add(self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, **options)
 
-    def align(self, other: Embedding) -> Embedding:
-        """Return these vectors turned onto another embedding of the same items.
-
-        The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
-        orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
-        ``other`` become comparable.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> old = Embedding(np.eye(2), ["ada", "bob"])
-        >>> new = Embedding([[0, 1], [-1, 0], [0, -1]], ["ada", "bob", "cyd"])
-        >>> new.align(old).vectors.round(6).tolist()
-        [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
-        """
-        from softvec.embedding.align import align
-
-        return align(self, other)
+    align = alignment.align
 
     def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
         """Predict labels for the items that have none, with probabilities.
@@ -397,63 +318,11 @@ class Embedding:
 
         return predict(self, labels, C, n_jobs)
 
-    def person(self, name: Hashable) -> Person:
-        """Return the times and the vectors of one person, of an embedding of contacts in time.
-
-        Examples
-        --------
-        >>> emb = Embedding(np.eye(3), [("ada", 20), ("bob", 10), ("ada", 10)])
-        >>> times, vectors = emb.person("ada")
-        >>> times.tolist(), vectors.shape
-        ([10, 20], (2, 3))
-        """
-        from softvec.embedding.persons import person
-
-        return person(self, name)
-
+    person = persons.person
     # groups and pictures
 
-    def stability(self) -> Stability:
-        """Return how far neighbours and groups agree between seeds, per item and overall.
-
-        Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
-        :class:`softvec.embedding.stability.Stability`.
-        """
-        from softvec.embedding.stability import stability
-
-        return stability(self)
-
-    def cluster(
-        self,
-        n_clusters: int | None = None,
-        *,
-        random_state: int | None = 0,
-        max_clusters: int | None = None,
-        verbose: bool = False,
-    ) -> NDArray[np.int64]:
-        """Group the vectors by their directions; the groups are numbered by falling size.
-
-        Parameters
-        ----------
-        n_clusters : int, optional
-            Number of groups, found by k-means on the unit sphere. By default the groups and their number are
-            those of largest modularity in the softmax graph of the vectors
-            (:func:`softvec.embedding.groups.find_groups`).
-        random_state : int or None
-            Seed.
-        max_clusters : int, optional
-            Most groups to find when ``n_clusters`` is not given (default: no limit).
-        verbose : bool
-            Show a progress bar.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Group of each vector; -1 for a vector of zeros, which has no direction.
-        """
-        return groups.find_groups(
-            self.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
-        )
+    stability = repeats.stability
+    cluster = groups.cluster
 
     def layout(
         self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
@@ -491,15 +360,7 @@ class Embedding:
         """Return coordinates in few dimensions, for a picture: those of :meth:`layout`."""
         return self.layout(method, n_components, random_state=random_state, **options).coordinates
 
-    def _edges(self, data: Any) -> NDArray[np.int64]:
-        """Return edges between items as rows (i, j), each once, from a graph, list of edges or file."""
-        from softvec.embedding.relations import known_pairs, two_kinds
-
-        if two_kinds(self):
-            raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
-        matrix = known_pairs(self, data, "rows")
-        pairs = np.stack((matrix + matrix.T).tocoo().coords, axis=1).astype(np.int64)
-        return pairs[pairs[:, 0] < pairs[:, 1]]
+    _edges = relations.edges
 
     def plot(self, labels: Any = None, **options: Any) -> Any:
         """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""
@@ -521,36 +382,12 @@ class Embedding:
 
     # files and other libraries
 
-    @property
-    def _table(self) -> VectorTable:
-        from softvec.embedding.files.formats import VectorTable
-
-        return VectorTable(
-            self.vectors,
-            self.names,
-            self.context_vectors,
-            self.context_names,
-            self.sizes,
-            dict(self.provenance),
-            dict(self.extras),
-        )
-
     def _with(self, **changes: Any) -> Embedding:
-        """Return a copy with some fields changed."""
-        return Embedding._from_table(replace(self._table, **changes))
-
-    @classmethod
-    def _from_table(cls, table: VectorTable) -> Embedding:
-        return cls(
-            table.vectors,
-            table.names,
-            context_vectors=table.context_vectors,
-            context_names=table.context_names,
-            sizes=table.sizes,
-            provenance=table.provenance,
-            extras=table.extras,
-            copy=False,
-        )
+        """Return a copy with some fields changed; an index stays with its vectors."""
+        copy = Embedding(**{f.name: getattr(self, f.name) for f in fields(self)} | changes, copy=False)
+        if "index" in self.__dict__ and "vectors" not in changes:
+            copy.__dict__["index"] = self.index
+        return copy
 
     def save(
         self,
@@ -568,14 +405,9 @@ class Embedding:
         :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
         the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
         """
-        from softvec.embedding.files.formats import format_of, write_vectors
+        from softvec.embedding.files.formats import write_vectors
 
-        table = self._table
-        if index and format_of(path, format) != "softvec":
-            raise InputError(f"index is True, but {path} is no .svec file; other formats hold no index")
-        stored = self.index.to_bytes() if index else None
-        table = replace(table, extras=table.extras if extras else {}, index=stored)
-        write_vectors(table, path, format, side=side)
+        write_vectors(self if extras else self._with(extras={}), path, format, side=side, index=index)
 
     @classmethod
     def load(
@@ -593,11 +425,7 @@ class Embedding:
         """
         from softvec.embedding.files.formats import read_vectors
 
-        table = read_vectors(path, format, mmap=mmap, index=index)
-        emb = cls._from_table(table)
-        if table.index is not None:
-            emb.__dict__["index"] = search.restore_index(*table.index, emb.shape)
-        return emb
+        return read_vectors(path, format, mmap=mmap, index=index)
 
     def to_word2vec(self, path: str | os.PathLike[str], *, binary: bool | None = None) -> None:
         """Write word2vec's format, which gensim loads; binary if the name ends in ``.bin``."""
@@ -609,31 +437,32 @@ class Embedding:
         """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
         from softvec.embedding.files import frames
 
-        return frames.to_dataframe(self._table, library)
+        return frames.to_dataframe(self, library)
 
     @classmethod
     def from_dataframe(cls, frame: Any) -> Embedding:
         """Take the index (pandas) or the first column that is no float as names, the floats as vectors."""
         from softvec.embedding.files import frames
 
-        return cls._from_table(frames.from_dataframe(frame))
+        return frames.from_dataframe(frame)
 
     def to_gensim(self) -> Any:
         """Return a gensim ``KeyedVectors``."""
         from softvec.embedding.files import frames
 
-        return frames.to_gensim(self._table)
+        return frames.to_gensim(self)
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embedding:
         """Take the vectors of a gensim ``KeyedVectors`` or of a model that has them as ``wv``."""
         from softvec.embedding.files import frames
 
-        return cls._from_table(frames.from_gensim(vectors))
+        return frames.from_gensim(vectors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let embeddings go to other processes; an index is not taken along."""
-        return Embedding._from_table, (self._table,)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _rebuild, (values | {"extras": dict(self.extras)},)
 
     # looks
 
@@ -648,4 +477,8 @@ class Embedding:
     def _repr_html_(self) -> str:
         from softvec.embedding.files import frames
 
-        return frames.to_html(self._table, repr(self))
+        return frames.to_html(self, repr(self))
+
+
+def _rebuild(values: dict[str, Any]) -> Embedding:
+    return Embedding(**values, copy=False)

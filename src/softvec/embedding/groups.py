@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,9 @@ from softvec.core.progress import progress
 from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
 from softvec.embedding.search import inverse_norms, unit_rows
 
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
 _SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
 _SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)  # beta, from two or three groups to groups of a few items of the sample
 _TIE = 0.005  # margins this close say nothing about which partition is better: the coarser one is taken
@@ -35,6 +38,39 @@ _ALL_ROWS = 50_000  # k-means with a given number reads all rows at a time up to
 # scikit-learn's OpenMP threads spin while they wait: on a busy machine small problems take ten times as
 # long with them as without
 _ONE_THREAD = 20_000
+
+
+def cluster(
+    emb: Embedding,
+    n_clusters: int | None = None,
+    *,
+    random_state: int | None = 0,
+    max_clusters: int | None = None,
+    verbose: bool = False,
+) -> NDArray[np.int64]:
+    """Group the vectors by their directions; the groups are numbered by falling size.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of groups, found by k-means on the unit sphere. By default the groups and their number are
+        those of largest modularity in the softmax graph of the vectors
+        (:func:`softvec.embedding.groups.find_groups`).
+    random_state : int or None
+        Seed.
+    max_clusters : int, optional
+        Most groups to find when ``n_clusters`` is not given (default: no limit).
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Group of each vector; -1 for a vector of zeros, which has no direction.
+    """
+    return find_groups(
+        emb.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
+    )
 
 
 def find_groups(

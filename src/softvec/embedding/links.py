@@ -151,8 +151,8 @@ def _best_pairs(
         return at // S.shape[1] + first, at % S.shape[1], flat[at]
 
     with workers(n_jobs) as pool:
-        found = pool.map(best, row_blocks(len(chosen), _ROWS))
-    i, j, value = (np.concatenate(part) for part in zip(*found))
+        blocks = pool.map(best, row_blocks(len(chosen), _ROWS))
+    i, j, value = (np.concatenate(part) for part in zip(*blocks))
     order = np.lexsort((j, i, -value))[:n]
     return list(zip(i[order].tolist(), j[order].tolist(), value[order].tolist()))
 

@@ -1,4 +1,4 @@
-"""Neighbours of names: what :class:`softvec.Embedding` does with the search."""
+"""Neighbours of names: methods of :class:`softvec.Embedding`, written as functions of one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ _INDEX_QUERIES = 20_000
 
 
 def similarity(emb: Embedding, a: Any, b: Any) -> Any:
-    """Return the cosine of two names, or an array for lists of names, pair by pair."""
+    """Return the cosine between two names; lists of names give an array, pair by pair.
+
+    Examples
+    --------
+    >>> from softvec import Embedding
+    >>> emb = Embedding([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    >>> emb.similarity("a", "b"), emb.similarity(["a", "a"], ["a", "b"])
+    (0.0, array([1., 0.], dtype=float32))
+    """
     many = is_many(a), is_many(b)
     if many == (False, False):
         i, j = emb._row(a), emb._row(b)
@@ -38,9 +46,34 @@ def similarity(emb: Embedding, a: Any, b: Any) -> Any:
 
 
 def most_similar(
-    emb: Embedding, positive: Any, negative: Any, n: int, among: str, exclude: Any = None
+    emb: Embedding,
+    positive: Any,
+    negative: Any = None,
+    n: int = 10,
+    *,
+    among: str = "rows",
+    exclude: Any = None,
 ) -> Answer:
-    """Return the names nearest to a sum and difference of unit vectors."""
+    """Return the names nearest to a name, or to a sum and difference of names.
+
+    Parameters
+    ----------
+    positive, negative : hashable, or list of hashable
+        Unit vectors of the names in ``positive`` are added, those in ``negative`` subtracted. None of
+        them is among the answers.
+    n : int
+        How many names.
+    among : {"rows", "context"}
+        Where to search. With ``"context"`` the names come from the second side: the items that go
+        with a user.
+    exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
+        Names that are no answers; or data, and then what it relates to the names asked for: what a
+        user has already.
+
+    Returns
+    -------
+    list of (name, cosine)
+    """
     plus, minus = listed(positive), listed(negative)
     if not plus and not minus:
         raise InputError("most_similar needs at least one name")
@@ -53,11 +86,16 @@ def most_similar(
 
 
 def most_similar_batch(
-    emb: Embedding, names: Iterable[Hashable], n: int, among: str, exclude: Any = None
+    emb: Embedding, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
 ) -> list[Answer]:
-    """Return the nearest names of each of many names."""
+    """Return the nearest names of each of many names, without the name itself."""
     rows = emb._rows(names)
     return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among)
+
+
+def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
+    """Return what is to ``c`` as ``b`` is to ``a``: the names nearest to b - a + c."""
+    return most_similar(emb, [b, c], [a], n)
 
 
 def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
@@ -95,9 +133,24 @@ def _answers(
 
 
 def nearest(
-    emb: Embedding, vectors: ArrayLike, n: int, among: str, method: str
+    emb: Embedding, vectors: ArrayLike, n: int = 10, *, among: str = "rows", method: str = "auto"
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return row numbers and cosines of the nearest vectors to any vectors."""
+    """Return row numbers and cosines of the nearest vectors to any vectors.
+
+    Parameters
+    ----------
+    vectors : array of shape (d,) or (q, d)
+    n : int
+    among : {"rows", "context"}
+    method : {"auto", "exact", "index"}
+        ``exact`` compares with everything. ``index`` builds a usearch graph once (``emb.index.recall`` is
+        its measured recall). ``auto`` is exact, except for 20,000 queries or more against more than 200,000
+        vectors, or where the index is built already; without usearch it is always exact.
+
+    Returns
+    -------
+    rows, cosines : ndarrays of shape (q, n), or (n,) for a single vector
+    """
     Q = np.asarray(vectors, dtype=np.float32)
     if Q.ndim not in (1, 2) or Q.shape[-1] != emb.n_components:
         raise InputError(f"query has shape {Q.shape}; expected ({emb.n_components},) or (q, same)")

@@ -27,7 +27,16 @@ class Person(NamedTuple):
 
 
 def person(emb: Embedding, name: Hashable) -> Person:
-    """Return the times and vectors of a person; see :meth:`softvec.Embedding.person`."""
+    """Return the times and the vectors of one person, of an embedding of contacts in time.
+
+    Examples
+    --------
+    >>> from softvec import Embedding
+    >>> emb = Embedding(np.eye(3), [("ada", 20), ("bob", 10), ("ada", 10)])
+    >>> times, vectors = emb.person("ada")
+    >>> times.tolist(), vectors.shape
+    ([10, 20], (2, 3))
+    """
     rows, times = _rows(emb.names, name)
     dates = to_dates(times.tolist())
     times = times if dates is None else shortest(dates)

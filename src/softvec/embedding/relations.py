@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def recorded(emb: Embedding, part: str) -> dict[str, Any]:
     """Return a part of the provenance that is a dictionary; an empty one where nothing is known."""
-    found = emb.provenance.get(part)
-    return found if isinstance(found, dict) else {}
+    record = emb.provenance.get(part)
+    return record if isinstance(record, dict) else {}
 
 
 def two_kinds(emb: Embedding) -> bool:
@@ -84,3 +84,13 @@ def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse
         matrix = sparse.csr_array((np.ones(both.sum(), bool), (i[both], j[both])), shape=shape)
     matrix.sum_duplicates()
     return matrix
+
+
+def edges(emb: Embedding, data: Any) -> NDArray[np.int64]:
+    """Return edges between items as rows (i, j), each once, from a graph, list of edges or file."""
+    if two_kinds(emb):
+        raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
+    matrix = known_pairs(emb, data, "rows")
+    both = (matrix + matrix.T).tocoo()
+    pairs = np.stack([both.row, both.col], axis=1).astype(np.int64)
+    return pairs[pairs[:, 0] < pairs[:, 1]]

@@ -120,7 +120,11 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
 
 
 def stability(emb: Embedding) -> Stability:
-    """Return what was measured of an embedding; see :meth:`softvec.Embedding.stability`."""
+    """Return how far neighbours and groups agree between seeds, per item and overall.
+
+    Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
+    :class:`softvec.embedding.stability.Stability`.
+    """
     record = emb.provenance.get("stability")
     if not isinstance(record, dict):
         raise InputError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
@@ -208,5 +209,5 @@ def _predict(
     if standardize:
         X = standardized(X, observed)
     weights = fit_one_vs_rest(X[observed], infected[observed][:, None], C)
-    probability: np.ndarray = 1.0 / (1.0 + np.exp(-decision(X, weights)[:, 0].astype(np.float64)))
+    probability: np.ndarray = expit(decision(X, weights)[:, 0].astype(np.float64))
     return probability

@@ -240,13 +240,13 @@ def _places(titles: list[str], where: str) -> list[int]:
     small = [title.strip().lower() for title in titles]
     places = []
     for role, words in _ROLES.items():
-        found = [small.index(word) for word in words if word in small]
-        if not found:
+        matches = [small.index(word) for word in words if word in small]
+        if not matches:
             raise InputError(
                 f"{where} has the columns {', '.join(titles)}; none is the {role}: expected the titles "
                 "person, time and state"
             )
-        places.append(found[0])
+        places.append(matches[0])
     return places
 
 

@@ -98,18 +98,20 @@ class Engine:
         half: bool = True,
         epochs: int = 1,
     ):
-        n, d = X.shape
+        d = X.shape[1]
+        self.n = n = pool.whole(len(X))[1]  # rows of all processes
         self.problem = problem
         self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = max(256, min(8192, 131072 // d))  # 512 KiB of vectors stay in the second-level cache
+        self.block = pool.block_rows(d)
         work = epochs * (problem.P.nnz * d + n * d * d)
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
         rho = problem.P.row_sums()
         self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # what rounding left of a normalised row
         self.rho_n = None if problem.N is None else problem.N.row_sums()
-        self.plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
+        plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
+        self.plain = all(pool.gather(plain))
         copy = np.dtype(np.uint16) if half and X.dtype == np.float32 else X.dtype
         self.rows = Side(X, copy, self.runtime)
         self.columns = self.rows if Y is None else Side(Y, copy, self.runtime)
@@ -119,11 +121,12 @@ class Engine:
 
     def set_labels(self, labels: Array | None) -> None:
         """Give the context vectors classes 0..k-1, none of them empty; None is one class."""
-        self.k = 1 if labels is None else int(labels.max()) + 1
+        pool = self.runtime.workers
+        self.k = 1 if labels is None else max(pool.gather(int(labels.max(initial=0)) + 1))
         self.labels = None if self.k == 1 else labels
         Y = self.columns.X
         self.stale = False
-        self.sums = self.runtime.workers.fold(
+        self.sums = pool.fold(
             lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block), add_sums
         )
 
@@ -139,7 +142,7 @@ class Engine:
     def epoch(self, eta: float, *, last: bool = False) -> Loss:
         """Move all vectors once; return the loss where they were. The last one takes no moments."""
         problem, pool = self.problem, self.runtime.workers
-        X, Y, n = self.rows.X, self.columns.X, len(self.rows.X)
+        X, Y, n = self.rows.X, self.columns.X, self.n
         if self.stale:
             self.set_labels(self.labels)
         mom = moments(self.sums)
@@ -159,12 +162,12 @@ class Engine:
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
-            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            part = pool.fold(step.run, row_blocks(len(X), self.block), _add_parts)
             column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
             self.sums = pool.fold(column.run, row_blocks(len(Y), self.block), add_sums)
             self.columns.swap()
         else:
-            part = pool.fold(step.run, row_blocks(n, self.block), _add_parts)
+            part = pool.fold(step.run, row_blocks(len(X), self.block), _add_parts)
             self.stale, self.sums = part.sums is None, part.sums or self.sums
         self.weighted = part.weighted
         self.rows.swap()
@@ -289,7 +292,7 @@ class _Step:
         self.engine, self.mom, self.ctx, self.exact, self.plans = engine, mom, ctx, exact, plans
         self.params = np.array([problem.beta, eta])
         self.omega = mom.omega.astype(dtype)
-        pull = problem.regularization / problem.P.shape[0]
+        pull = problem.regularization / engine.n
         both = pull if problem.both_ways else 0.0
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.takes_sums = engine.columns is engine.rows and not last
@@ -380,7 +383,7 @@ class _ColumnStep:
     ):
         self.engine, self.plan, self.ctx, self.exact, self.eta = engine, plan, ctx, exact, eta
         problem = engine.problem
-        self.shift = (problem.regularization / problem.P.shape[0] * sum_x).astype(engine.columns.X.dtype)
+        self.shift = (problem.regularization / engine.n * sum_x).astype(engine.columns.X.dtype)
 
     def run(self, lo: int, hi: int) -> Sums:
         engine, problem = self.engine, self.engine.problem

@@ -15,9 +15,10 @@ from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
 VIEWS = ("auto", "walk", "fused")
-# Mean number of neighbours from which a graph has several views. Below it, neighbourhoods are too small to
-# compare, and block models near the detection threshold lose their communities (benchmarks/views.py).
-DENSE = 16.0
+# Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
+# by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
+# the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
+DENSE = 20.0
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,15 @@ def mean_neighbours(counts: sparse.csr_array) -> float:
     return float(neighbours[neighbours > 0].mean())
 
 
+def neighbours_of_ends(counts: sparse.csr_array) -> float:
+    """Return the mean number of neighbours of the ends of the edges: of k neighbours, mean k^2 / mean k."""
+    neighbours = np.diff(counts.indptr).astype(np.float64)
+    return float(neighbours @ neighbours / max(neighbours.sum(), 1.0))
+
+
 @dataclass(frozen=True)
 class View:
-    """One walk on a graph and how it is fitted.
+    """One walk on a graph, how it is fitted, and how long its vectors are where views are fused.
 
     ``steps`` is the mean of the first powers of the walk; ``two_steps`` exactly two of them, the node in the
     middle weighted by its degree to the power ``-damping`` (1 is the plain walk).
@@ -95,13 +102,15 @@ class View:
     beta: float = Settings.beta
     n_epochs: int = 16
     init: str = "random"
+    weight: float = 1.0
 
 
 # Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
 # two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
-# node stands beside.
+# node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
+# that it weighs less.
 FUSED = (
-    View("walk", steps=2, n_epochs=16),
-    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power"),
-    View("pairs", two_steps=True, beta=12.0, n_epochs=8, init="power"),
+    View("walk", steps=2, n_epochs=16, weight=1.8),
+    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power", weight=1.3),
+    View("pairs", two_steps=True, beta=32.0, n_epochs=8, init="power"),
 )

@@ -6,6 +6,7 @@ Needs no scikit-learn, whose import takes longer than a small fit; `softvec.esti
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from softvec.fit.start import compact, find_classes, given_start, power_start, r
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
+Runner = Callable[[Problem, Settings, bool], tuple[State, int]]  # problem, settings, warm: end and seed
 # After the fit up to 50 rows are checked, as many as cost at most this share of it (an exp counts as 20
 # multiply-adds); fewer than 10 say too little, and then none are.
 _DIAGNOSIS_BUDGET = 0.01
@@ -90,6 +92,7 @@ def fit(
     warm: bool = False,
     diagnosed: bool = True,
     stacklevel: int = 2,
+    runner: Runner | None = None,
 ) -> Fit:
     """Learn the vectors of P, which is `prepared`.
 
@@ -107,23 +110,44 @@ def fit(
         Whether the result is measured with the exact softmax on a few rows, where that is cheap.
     stacklevel : int
         Which caller a warning points at; 2 is the one of this function.
+    runner : callable, optional
+        Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     """
     problem = _problem(P, settings, dissimilarity, item_weight)
     labels = None if labels is None else _check_labels(labels, P.shape[1])
-    saved = _checkpoint(problem, settings, labels, warm)
+    if runner is None:
+        state, seed = _run_here(problem, settings, labels, warm)
+    else:
+        if labels is not None or problem.N is not None:
+            raise InputError("a cluster fits neither given classes nor dissimilarities; leave them out")
+        state, seed = runner(problem, settings, warm)
+    result = Fit(problem, state, seed)
+    rows = _rows_to_check(problem, state)
+    if diagnosed and problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
+        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+            result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
+    return result
+
+
+def _run_here(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> tuple[State, int]:
+    """Run the epochs in this process, from a checkpoint where there is one; return the end and the seed."""
+    saved = None
+    if settings.checkpoint is not None:
+        key = run_key(problem, settings, labels, warm)
+        saved = Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
     with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
-        seed, found = seed_of(settings.random_state), None if saved is None else saved.load()
-        if found is not None:
-            state, seed = found
+        seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
+        if loaded is not None:
+            state, seed = loaded
         else:
-            state = _start(problem, settings, seed, pool)
+            state = start(problem, settings, seed, pool)
             if labels is not None:
                 state.labels = labels
             elif warm and settings.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
                 state.labels = find_classes(context, settings.n_clusters, seed, pool)
         finished = state.done
-        with _Progress(settings.verbose, settings.n_epochs, state.epoch) as progress:
+        with Progress(settings.verbose, settings.n_epochs, state.epoch) as progress:
 
             def after_epoch(state: State) -> None:
                 progress.update(state)
@@ -134,20 +158,14 @@ def fit(
             optimize(problem, state, given, pool, seed=seed, on_epoch=after_epoch)
         if saved is not None and not finished:
             saved.save(state, seed)
-        result = Fit(problem, state, seed)
-        rows = _rows_to_check(problem, state)
-        if diagnosed and problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
-            result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
-    return result
+    return state, seed
 
 
-def _checkpoint(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> Checkpoint | None:
-    """Return where the run is saved, with the hash of all that decides its vectors."""
-    if settings.checkpoint is None:
-        return None
+def run_key(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> str:
+    """Return a hash of all that decides the vectors of a run: a checkpoint belongs to it."""
     init = settings.init
     starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
-    key = fingerprint(
+    return fingerprint(
         {**settings.described(), "warm_start": warm},
         problem.P,
         problem.N,
@@ -155,7 +173,6 @@ def _checkpoint(problem: Problem, settings: Settings, labels: Array | None, warm
         labels,
         *(np.asarray(start) for start in starts),
     )
-    return Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
 
 
 def seed_of(random_state: Any) -> int:
@@ -209,15 +226,15 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
 
 def _mean_one(weight: Array) -> Array:
     """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # NumPy 1.26 reports it for subnormal divisors, too
         mean = weight.mean()
-    if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
-        weight = weight / weight.max()
-        mean = weight.mean()
+        if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
+            weight = weight / weight.max()
+            mean = weight.mean()
     return np.maximum(weight / mean, 1e-30)
 
 
-def _start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> State:
+def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> State:
     (n, m), d, dtype = problem.P.shape, int(settings.n_components), np.dtype(settings.dtype)
     init = settings.init
     if not isinstance(init, str):
@@ -237,7 +254,7 @@ def _start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> St
         return State(power_start(problem.P, d, seed, dtype, pool))
     # two sides: push a random column side to the rows and back
     X = power_start(problem.P, d, seed, dtype, pool, steps=1)
-    Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype)
+    Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype, pool=pool)
     return State(X, Y)
 
 
@@ -248,7 +265,7 @@ def _check_labels(labels: Any, m: int) -> Array:
     return compact(labels)
 
 
-class _Progress:
+class Progress:
     """A tqdm bar with the loss; nothing when not verbose."""
 
     def __init__(self, verbose: int, n_epochs: int, done: int):
@@ -258,7 +275,7 @@ class _Progress:
 
             self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -266,7 +283,11 @@ class _Progress:
             self._bar.close()
 
     def update(self, state: State) -> None:
-        """Advance by an epoch."""
+        """Show the epoch that the state has reached."""
+        self.show(state.epoch, state.history[-1]["loss"])
+
+    def show(self, epoch: int, loss: float, **more: Any) -> None:
+        """Show an epoch and its loss, and what else is known of it."""
         if self._bar is not None:
-            self._bar.set_postfix(loss=f"{state.history[-1]['loss']:.4f}")
-            self._bar.update()
+            self._bar.set_postfix(loss=f"{loss:.4f}", **more)
+            self._bar.update(epoch - self._bar.n)

@@ -18,23 +18,28 @@ from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
 _BLOCK = 1024
+_ALONE = Workers(1, None)
 
 
 def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
-    """Return n random unit vectors; each block of rows has its own random stream.
+    """Return n random unit vectors; each block of the rows of all processes has its own random stream.
 
     Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
     """
     X = empty((n, d), dtype)
+    first = pool.whole(n)[0]
     quantiles = _quantiles(np.dtype(dtype))
 
-    def fill_block(lo: int, hi: int) -> None:
-        bits, size = np.random.SFC64([seed, stream, lo]), (hi - lo) * d
-        places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[:size]
-        np.take(quantiles, places.reshape(hi - lo, d), out=X[lo:hi], mode="wrap")
-        _unit(X[lo:hi], np.random.Generator(bits))
+    def fill_block(begin: int) -> None:
+        lo, hi = max(begin, first), min(begin + _BLOCK, first + n)
+        skip, size = (lo - begin) * d, (hi - begin) * d  # numbers before the first row, and up to the last
+        bits = np.random.SFC64([seed, stream, begin])
+        places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[skip:size]
+        block = X[lo - first : hi - first]
+        np.take(quantiles, places.reshape(block.shape), out=block, mode="wrap")
+        block /= np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]  # no quantile is 0
 
-    pool.map(fill_block, row_blocks(n, _BLOCK))
+    pool.map(fill_block, [(begin,) for begin in range(first // _BLOCK * _BLOCK, first + n, _BLOCK)])
     return X
 
 
@@ -51,23 +56,41 @@ def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps
     for _ in range(steps):
         out = empty((P.shape[0], d), X.dtype)
         runtime.fill(P.plan(X, runtime), out, X[:0])
-        out -= out.mean(axis=0, dtype=np.float64).astype(out.dtype)
-        _unit(out, np.random.default_rng([seed, 1]))
+        out -= _mean(out, pool).astype(out.dtype)
+        _unit(out, np.random.default_rng([seed, 1]), pool)
         X = out
     return X
 
 
-def _unit(X: Array, rng: np.random.Generator) -> None:
+def _mean(X: Array, pool: Workers) -> Array:
+    """Return the mean of the rows of all processes, in double precision."""
+    total = pool.fold(
+        lambda lo, hi: X[lo:hi].sum(axis=0, dtype=np.float64),
+        row_blocks(len(X), pool.block_rows(X.shape[1])),
+        np.add,
+    )
+    return total / pool.whole(len(X))[1]
+
+
+def _unit(X: Array, rng: np.random.Generator, pool: Workers) -> None:
     """Normalise rows in place; a zero row becomes a random one."""
     norm = np.sqrt(np.einsum("ij,ij->i", X, X))
     lost = norm < 1e-12
+    before = pool.whole(int(lost.sum()))[0]  # zero rows of the processes before this one
     if lost.any():
-        X[lost] = rng.standard_normal((int(lost.sum()), X.shape[1]))
+        X[lost] = rng.standard_normal((before + int(lost.sum()), X.shape[1]))[before:]
         norm[lost] = np.linalg.norm(X[lost], axis=1)
     X /= norm[:, None]
 
 
-def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any, name: str = "init") -> Array:
+def given_start(
+    given: Any,
+    shape: tuple[int, int],
+    constraint: str,
+    dtype: Any,
+    name: str = "init",
+    pool: Workers = _ALONE,
+) -> Array:
     """Check and copy vectors to start from; on the sphere they are normalised."""
     X = np.asarray(given)
     if X.shape != shape:
@@ -78,7 +101,7 @@ def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any,
     far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares leave float32
     X = np.array(np.divide(X, top, where=far, out=X.astype(np.float64)) if far.any() else X, dtype, order="C")
     if constraint == "sphere":
-        _unit(X, np.random.default_rng(0))
+        _unit(X, np.random.default_rng(0), pool)
     else:
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
     return X
@@ -86,5 +109,6 @@ def given_start(given: Any, shape: tuple[int, int], constraint: str, dtype: Any,
 
 def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
     """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
-    rng = np.random.default_rng([seed, len(X), k])
-    return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30))
+    rng = np.random.default_rng([seed, pool.whole(len(X))[1], k])
+    block = pool.block_rows(X.shape[1])
+    return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30, block=block), pool)

@@ -1,8 +1,8 @@
 """Several walks on one graph, fitted apart and fused into vectors of the dimension asked for.
 
-Each view is a fit of unit vectors. Side by side, centred, and turned to their principal axes, they share the
-axes on which they agree. Two small coordinates tell the degree, which the length of a centred vector does
-not tell a linear classifier.
+Each view is a fit of unit vectors. They are centred, shortened where an item has few neighbours, put side by
+side and turned to their principal axes: views share the axes on which they agree. Two small coordinates tell
+the degree, which the length of a centred vector does not tell a linear classifier.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import sparse
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View
-from softvec.fit.run import Fit, fit, prepared
+from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
@@ -53,7 +53,9 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
     return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
 
 
-def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array) -> tuple[Array, list[Fit]]:
+def fit_views(
+    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
+) -> tuple[Array, list[Fit]]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -65,6 +67,8 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
     seed : int
     lengths : ndarray of shape (n,)
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
+    runner : callable, optional
+        Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def fit_views(A: sparse.csr_array, settings: Settings, seed: int, lengths: Array
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False)
+        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False, runner=runner)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
@@ -114,15 +118,22 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
     """Write the coordinates of the views on their leading principal axes; the mean square length is 1."""
 
     def side_by_side(lo: int, hi: int) -> Array:
-        return np.hstack([part[lo:hi].astype(np.float32) for part in parts]) * lengths[lo:hi, None]
+        return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
 
     n, d = out.shape
     blocks = row_blocks(n, _BLOCK)
-    total = pool.fold(lambda lo, hi: side_by_side(lo, hi).sum(axis=0, dtype=np.float64), blocks, np.add)
-    mean = (total / n).astype(np.float32)
+    squares = lengths**2  # an item counts in the mean as it does in the sum of squares below
+    total = pool.fold(
+        lambda lo, hi: (squares[lo:hi] @ side_by_side(lo, hi)).astype(np.float64), blocks, np.add
+    )
+    mean = (total / squares.sum(dtype=np.float64)).astype(np.float32)
+
+    def centred(lo: int, hi: int) -> Array:
+        # before it is shortened: else short vectors point away from the mean, all alike
+        return (side_by_side(lo, hi) - mean) * lengths[lo:hi, None]
 
     def gram(lo: int, hi: int) -> Array:
-        block = side_by_side(lo, hi) - mean
+        block = centred(lo, hi)
         return (block.T @ block).astype(np.float64)
 
     _, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
@@ -132,7 +143,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
     )  # signs of no chance
 
     def project(lo: int, hi: int) -> float:
-        out[lo:hi] = (side_by_side(lo, hi) - mean) @ leading
+        out[lo:hi] = centred(lo, hi) @ leading
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))

@@ -38,14 +38,14 @@ def copy_rows(Y, rows, center, out):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def assign_rows(Y, S, half_norm, labels, sums, radii):
+def assign_rows(Y, S, half_norm, cell_of, sums, radii):
     """Give each row of Y its nearest centre, from ``S = Y @ centers.T``; add it to the sum of that cell.
 
     ``radii`` gets the squared distance to the centre.
     """
     for i in range(Y.shape[0]):
         best, where = nearest_center(S, i, half_norm)
-        labels[i] = where
+        cell_of[i] = where
         y, total = Y[np.uint64(i)], sums[np.uint64(where)]  # views of one row: the loop vectorises
         square = Y.dtype.type(0)
         for j in range(y.shape[0]):
@@ -55,8 +55,8 @@ def assign_rows(Y, S, half_norm, labels, sums, radii):
 
 
 @njit(nogil=True, cache=True)
-def arrange(rows, labels, bounds, radii, order, draws):
-    """List the rows cell after cell; those with label c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
+def arrange(rows, cell_of, bounds, radii, order, draws):
+    """List the rows cell after cell; those of cell c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
 
     ``draws[0]`` holds uniform numbers and becomes the keys ``u / boost``, sorted in each cell; boosts,
     ``draws[1]``, favour items far from their centre, whose remainder is larger, and average one in a cell.
@@ -64,8 +64,8 @@ def arrange(rows, labels, bounds, radii, order, draws):
     listed = np.empty(rows.shape[0], np.int64)
     cursor = bounds[:-1].copy()
     for i in range(rows.shape[0]):
-        listed[cursor[labels[i]]] = i
-        cursor[labels[i]] += 1
+        listed[cursor[cell_of[i]]] = i
+        cursor[cell_of[i]] += 1
     for c in range(bounds.shape[0] - 1):
         first, last = bounds[c], bounds[c + 1]
         size = last - first

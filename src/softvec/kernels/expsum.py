@@ -116,10 +116,10 @@ def nearest_center(S, i, half_norm):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def nearest(S, half_norm, labels):
-    """Write the nearest centre of each row to ``labels``."""
+def nearest(S, half_norm, classes):
+    """Write the nearest centre of each row to ``classes``."""
     for i in range(S.shape[0]):
-        labels[i] = nearest_center(S, i, half_norm)[1]
+        classes[i] = nearest_center(S, i, half_norm)[1]
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

@@ -91,9 +91,9 @@ def add_exponentials(S: Array, scale: float, top: Array, total: Array) -> None:
     top[:] = peak
 
 
-def nearest(S: Array, half_norm: Array, labels: NDArray) -> None:
+def nearest(S: Array, half_norm: Array, classes: NDArray) -> None:
     """Write the nearest centre of each row: the column where ``S - half_norm`` is largest."""
-    labels[:] = np.argmax(S - half_norm, axis=1)
+    classes[:] = np.argmax(S - half_norm, axis=1)
 
 
 def sphere_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:

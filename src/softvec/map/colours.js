@@ -65,11 +65,12 @@ class Scale {
     this.low = known.length ? known[0] : 0;
     this.high = known.length ? known[known.length - 1] : 1;
     const middle = known.length ? known[known.length >> 1] : 0;
-    this.log = this.low > 0 && this.high > 20 * middle;
+    this.log = !this.column.dated && this.low > 0 && this.high > 20 * middle;
   }
 
   // Return an end of the range as text, no finer than a thousandth of the range.
   show(value) {
+    if (this.column.dated) return formatDate(value);
     const range = this.high - this.low;
     if (this.log || !(range > 0)) return formatNumber(value);
     const step = 10 ** (Math.floor(Math.log10(range)) - 3);

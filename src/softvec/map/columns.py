@@ -34,6 +34,7 @@ class Column:
     values: Any
     groups: tuple[str, ...] = ()
     found: bool = False  # communities: their numbers mean nothing on a map
+    dated: bool = False  # numbers that are seconds since 1970
 
 
 def labels_of(embedding: Embedding, labels: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -61,7 +62,7 @@ class Content:
     neighbours : list of Neighbours
     edges : Edges or None
     times, items : ndarrays or None
-        Of temporal embeddings: the time of each point, and which item it is.
+        Of temporal embeddings: the time of each point (a number or a date), and which item it is.
     notes : list of str or Message
         What the map leaves out.
     """
@@ -78,7 +79,7 @@ class Content:
     neighbours: list[Neighbours] = field(default_factory=list)
     edges: Edges | None = None
     max_edges: int = MAX_EDGES
-    times: NDArray[np.floating] | None = None
+    times: NDArray[np.floating] | NDArray[np.datetime64] | None = None
     items: NDArray[np.integer] | None = None
     notes: list[str | Message] = field(default_factory=list)
 
@@ -128,14 +129,14 @@ def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
         return []
     X, Y = embedding.vectors, embedding.context_vectors
     n = len(X)
-    found = [_own_side(embedding, "rows", X, 0, k)]
+    blocks = [_own_side(embedding, "rows", X, 0, k)]
     if Y is not None and len(Y):
-        found.append(_own_side(embedding, "context", Y, n, k))
+        blocks.append(_own_side(embedding, "context", Y, n, k))
         ids, cosines = embedding.nearest(X, k, among="context")
-        found.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
+        blocks.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
         ids, cosines = embedding.nearest(Y, k, among="rows")
-        found.append(Neighbours("other", n, ids.astype(np.int64), cosines))
-    return [block for block in found if block.ids.shape[1]]
+        blocks.append(Neighbours("other", n, ids.astype(np.int64), cosines))
+    return [block for block in blocks if block.ids.shape[1]]
 
 
 def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: int) -> Neighbours:
@@ -155,12 +156,7 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     """
     if times is not None:
         n = len(embedding) + len(embedding.context_names or ())
-        values = np.asarray(times, dtype=np.float64).reshape(-1)
-        if len(values) != n or not np.isfinite(values).all():
-            raise InputError(
-                f"times has {len(values):,} entries for {n:,} items; expected one finite number each"
-            )
-        return values, None
+        return _given_times(times, n), None
     data = embedding.provenance.get("data")
     if not isinstance(data, dict) or data.get("kind") != "temporal":
         return None, None
@@ -170,12 +166,26 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     moments = [name[1] for name in names]  # type: ignore[index]
     dates = to_dates(moments)
     try:
-        values = dates.astype(np.int64) / 1e6 if dates is not None else np.array([float(t) for t in moments])
+        values = dates if dates is not None else np.array([float(t) for t in moments])
     except (TypeError, ValueError):
         return None, None
     items: dict[Any, int] = {}
     codes = np.array([items.setdefault(name[0], len(items)) for name in names])  # type: ignore[index]
     return values, codes
+
+
+def _given_times(times: Any, n: int) -> Any:
+    given = np.asarray(times).reshape(-1)
+    dates = to_dates(given.astype("M8[us]").tolist() if given.dtype.kind == "M" else given.tolist())
+    try:
+        values = dates if dates is not None else given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("times holds something else than numbers and dates") from None
+    if len(values) != n or not np.isfinite(values).all():
+        raise InputError(
+            f"times has {len(values):,} entries for {n:,} items; expected one finite number or date each"
+        )
+    return values
 
 
 def find_edges(embedding: Embedding, edges: Any) -> Edges:
@@ -196,7 +206,7 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     else:
         second = embedding.context_names if embedding.context_names is not None else embedding.names
         target = _points(affinity.columns, second, n if second is embedding.context_names else 0, "edges")
-    i, j = source[matrix.coords[0]], target[matrix.coords[1]]
+    i, j = source[matrix.row], target[matrix.col]
     directed = bool(affinity.details.get("directed", False))
     keep = (i >= 0) & (j >= 0)
     if affinity.symmetric and not directed:
@@ -209,22 +219,20 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     return Edges(i[keep], j[keep], weight, directed)
 
 
-def _points(labels: Any, names: Any, offset: int, what: str) -> NDArray[np.int64]:
-    """Return the point number of each label, -1 where there is none."""
-    numbers = np.arange(len(labels), dtype=np.int64) + offset
-    if labels == names:
+def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int64]:
+    """Return the point number of each end of an edge, -1 where it is no item."""
+    numbers = np.arange(len(ends), dtype=np.int64) + offset
+    if ends == items:
         return numbers
-    found = np.array(
-        [names.index(label) + offset if label in names else -1 for label in labels], dtype=np.int64
-    )
-    if len(found) and (found < 0).all():
-        if len(labels) == len(names) and labels == type(labels).range(len(labels)):
+    points = np.array([items.index(end) + offset if end in items else -1 for end in ends], dtype=np.int64)
+    if len(points) and (points < 0).all():
+        if len(ends) == len(items) and ends == Names.range(len(ends)):
             return numbers  # a matrix without names: row i is item i
         raise InputError(
-            f"{what}: none of the {len(labels):,} names is an item of the embedding "
-            f"(first: {labels[0]!r}; items are named as {names[0]!r})"
+            f"{what}: none of the {len(ends):,} names is an item of the embedding "
+            f"(first: {ends[0]!r}; items are named as {items[0]!r})"
         )
-    return found
+    return points
 
 
 def strongest(edges: Edges, most: int, sizes: NDArray[np.floating] | None) -> NDArray[np.int64]:

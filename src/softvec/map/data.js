@@ -126,7 +126,10 @@ class MapData {
   cell(column, i) {
     const value = column.values[i];
     if (column.kind === "category") return value ? column.groups[value - 1] : "";
-    if (column.kind === "number") return Number.isNaN(value) ? "" : formatNumber(value);
+    if (column.kind === "number") {
+      if (Number.isNaN(value)) return "";
+      return column.dated ? formatDate(value) : formatNumber(value);
+    }
     return value;
   }
 

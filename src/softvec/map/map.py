@@ -119,7 +119,7 @@ def make_map(
     communities : bool, optional
         Whether to find communities as a further colour; by default up to 20,000 items.
     times : array of shape (n,), optional
-        A time for each item, for the slider. Embeddings of contacts have them in their names.
+        A number or date for each item, for the slider. Embeddings of contacts have them in their names.
     sides : two str
         What rows and context are, such as ``("customers", "articles")``.
     theme : {"auto", "light", "dark"}
@@ -181,15 +181,17 @@ def _columns(
     if communities is None:
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
     if communities and len(both) > 1:
-        found = label_column("community", both.cluster(random_state=random_state).tolist())
-        columns.append(replace(found, found=True))
+        groups = label_column("community", both.cluster(random_state=random_state).tolist())
+        columns.append(replace(groups, found=True))
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
     if embedding.sizes is not None:
         extra = np.full(len(both) - len(embedding), np.nan)
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
     if times is not None:
-        columns.append(number_column("time", times))
+        dated = times.dtype.kind == "M"
+        seconds = times.astype(np.int64) / 1e6 if dated else times
+        columns.append(replace(number_column("time", seconds), dated=dated))
     return _named_apart(columns)
 
 

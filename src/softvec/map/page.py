@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from softvec._version import __version__
+from softvec.core.dates import iso_texts
 from softvec.map.content import Content, strongest
 from softvec.map.pack import Packer, encode, pack_cosines, quantise
 from softvec.plotting.style import PALETTE
@@ -109,7 +110,7 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
         packer.add(array, column.values)
     return {
         "name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups),
-        "found": column.found,
+        "found": column.found, "dated": column.dated,
     }  # fmt: skip
 
 
@@ -141,11 +142,11 @@ def _pack_edges(packer: Packer, content: Content) -> dict[str, Any] | None:
     return {"shown": len(kept), "total": len(edges.source), "directed": edges.directed}
 
 
-def _pack_times(packer: Packer, content: Content) -> list[float] | None:
+def _pack_times(packer: Packer, content: Content) -> list[float] | list[str] | None:
     if content.times is None:
         return None
     times, codes = np.unique(content.times, return_inverse=True)
     packer.add("times", codes)
     if content.items is not None:
         packer.add("items", content.items)
-    return [float(t) for t in times]
+    return iso_texts(times) if times.dtype.kind == "M" else [float(t) for t in times]

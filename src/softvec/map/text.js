@@ -24,6 +24,12 @@ function formatNumber(value) {
   return size >= 1e6 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
+// Return seconds since 1970 as a date, with the time of day where it is not midnight.
+function formatDate(seconds) {
+  const text = new Date(seconds * 1000).toISOString();
+  return text.replace("T", " ").replace(/( 00:00)?(:00)?(\.000)?Z$/, "");
+}
+
 // Return a cell of a CSV file. A spreadsheet would run a text that begins with = + - @ as a formula;
 // an apostrophe before it makes it text. Numbers stay as they are.
 function csvCell(value) {

@@ -21,12 +21,17 @@ class TimeBar {
   show() {
     const { values } = this.app.data.times;
     const { time } = this.app.state;
-    const text = time < 0 ? "all times" : `time ${formatNumber(values[time])}`;
+    const text = time < 0 ? "all times" : `time ${this.moment(values[time])}`;
     byId("time-text").textContent = text;
     this.slider.value = Math.max(time, 0);
     this.slider.setAttribute("aria-valuetext", text);
     byId("all-times").setAttribute("aria-pressed", String(time < 0));
     byId("timebar").classList.toggle("all", time < 0);
+  }
+
+  // Return a time as text: dates come as texts.
+  moment(value) {
+    return typeof value === "string" ? value.replace("T", " ") : formatNumber(value);
   }
 
   play() {

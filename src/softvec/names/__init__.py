@@ -22,7 +22,7 @@ __all__ = ["Names", "UnknownName"]
 
 
 class UnknownName(InputError, KeyError):
-    """A name that is not in the labels; both an ``InputError`` and a ``KeyError``."""
+    """A name that is not in the names; both an ``InputError`` and a ``KeyError``."""
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0])
@@ -38,8 +38,8 @@ class Names:
 
     Examples
     --------
-    >>> labels = Names(["ada", "bob", "cyd"])
-    >>> labels[1], labels.index("cyd"), "eve" in labels
+    >>> names = Names(["ada", "bob", "cyd"])
+    >>> names[1], names.index("cyd"), "eve" in names
     ('bob', 2, False)
     >>> Names.range(3) == Names([0, 1, 2])
     True
@@ -66,7 +66,7 @@ class Names:
 
     @classmethod
     def range(cls, n: int) -> Names:
-        """Return the labels 0..n-1, which take no memory."""
+        """Return the names 0..n-1, which take no memory."""
         return cls._wrap(storage.Range(int(n)))
 
     @classmethod
@@ -92,7 +92,7 @@ class Names:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Names:
-        """Rebuild labels from what :meth:`to_arrays` returned."""
+        """Rebuild names from what :meth:`to_arrays` returned."""
         if "range" in arrays:
             return cls.range(int(arrays["range"]))
         if "integers" in arrays:
@@ -107,10 +107,14 @@ class Names:
                 for p in ("first.", "second.")
             )
             return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
-        raise InputError(f"the arrays {sorted(arrays)} hold no labels; they come from Names.to_arrays()")
+        raise InputError(f"the arrays {sorted(arrays)} hold no names; they come from Names.to_arrays()")
+
+    def _refuse_duplicates(self) -> None:
+        """Raise an error where a name occurs twice, as it may in a file."""
+        storage.refuse_duplicates(self._store)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the labels."""
+        """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the names."""
         return self._store.arrays()
 
     def __len__(self) -> int:
@@ -153,17 +157,16 @@ class Names:
         return np.fromiter((self.index(name) for name in names), dtype=np.int64)
 
     def take(self, rows: np.ndarray) -> Names:
-        """Return the labels of some rows (distinct row numbers, in the order wanted)."""
+        """Return the names of some rows (distinct row numbers, in the order wanted)."""
         return Names._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
 
     def append(self, more: Iterable[Hashable]) -> Names:
-        """Return these labels followed by others, which must be new.
+        """Return these names followed by others, which must be new.
 
         >>> Names("ab").append(["c"]).to_list()
         ['a', 'b', 'c']
         """
-        more = more if isinstance(more, Names) else Names(more)
-        both = storage.joined(self._store, more._store)
+        both = storage.joined(self._store, Names(more)._store)
         storage.refuse_duplicates(both)
         return Names._wrap(both)
 
@@ -233,6 +236,6 @@ class Names:
         variants = (name.lower(), name.upper(), name.strip(), name.capitalize(), name.replace(" ", "_"))
         exact = [v for v in dict.fromkeys(variants) if v != name and v in self]
         sample = [v for v in self._store.similar(name) if isinstance(v, str)]
-        found = difflib.get_close_matches(name, sample, n=3, cutoff=0.6)
-        close: dict[Hashable, None] = dict.fromkeys([*exact, *found])
+        similar = difflib.get_close_matches(name, sample, n=3, cutoff=0.6)
+        close: dict[Hashable, None] = dict.fromkeys([*exact, *similar])
         return list(close)[:3]

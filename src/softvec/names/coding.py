@@ -172,13 +172,13 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names
     ], Names.from_integers(values)
 
 
-def _ascending(blocks: list[Codes], labels: Names) -> tuple[list[Codes], Names]:
+def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
     """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
-    if not isinstance(labels[0] if len(labels) else None, int):
-        return blocks, labels
-    values = labels.to_numpy()
+    if not isinstance(names[0] if len(names) else None, int):
+        return blocks, names
+    values = names.to_numpy()
     if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
-        return blocks, labels
+        return blocks, names
     order = np.argsort(values)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -243,13 +243,13 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    def labels(self) -> Names:
+    def names(self) -> Names:
         """Return the names met so far."""
         offsets = self._offsets[: self.count + 1]
         return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
     def finish(self) -> tuple[list[Codes], Names]:
-        return self._codes.finish(), self.labels()
+        return self._codes.finish(), self.names()
 
 
 class ObjectNames:

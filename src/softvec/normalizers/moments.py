@@ -43,10 +43,10 @@ class Moments:
         return np.log(self.weight)
 
 
-def block_sums(X: Array, labels: Array | None, k: int, weights: Array | None = None) -> Sums:
+def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None = None) -> Sums:
     """Return the sums of one block; float32 products over a block, as float64."""
     d = X.shape[1]
-    if k == 1 or labels is None:
+    if k == 1 or classes is None:
         Xw = X if weights is None else X * weights[:, None]
         total = float(len(X)) if weights is None else float(weights.sum(dtype=np.float64))
         # X.T @ X of one array is a symmetric rank-k update in BLAS: half the work
@@ -58,8 +58,8 @@ def block_sums(X: Array, labels: Array | None, k: int, weights: Array | None = N
         )
     weight, count = np.zeros(k), np.zeros(k)
     first, second = np.zeros((k, d)), np.zeros((k, d, d))
-    for c in np.unique(labels):
-        inside = labels == c
+    for c in np.unique(classes):
+        inside = classes == c
         part = block_sums(X[inside], None, 1, None if weights is None else weights[inside])
         weight[c], count[c] = part.weight[0], part.count[0]
         first[c], second[c] = part.first[0], part.second[0]
@@ -90,7 +90,7 @@ def moments(sums: Sums) -> Moments:
 
 def class_moments(
     Y: Array,
-    labels: Array | None,
+    classes: Array | None,
     weights: Array | None,
     pool: Workers,
     *,
@@ -101,13 +101,13 @@ def class_moments(
     Second moments are taken about ``center``, (d,): vectors that lie far from the origin and close together
     would otherwise lose their covariance in the rounding.
     """
-    k = 1 if labels is None else int(labels.max()) + 1
+    k = 1 if classes is None else int(classes.max()) + 1
 
     def sums_of(lo: int, hi: int) -> Sums:
         block = Y[lo:hi] if center is None else Y[lo:hi] - center
         return block_sums(
             block,
-            None if labels is None else labels[lo:hi],
+            None if classes is None else classes[lo:hi],
             k,
             None if weights is None else weights[lo:hi].astype(Y.dtype),
         )

@@ -21,11 +21,11 @@ def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array
     sample = Y[np.sort(rng.choice(len(Y), size, replace=False))]
     centers = sample[np.sort(rng.choice(size, k, replace=False))]
     for _ in range(_STEPS):
-        labels = nearest_center(sample, centers, pool)
-        counts = np.bincount(labels, minlength=k)
+        cell_of = nearest_center(sample, centers, pool)
+        counts = np.bincount(cell_of, minlength=k)
         starts = np.cumsum(counts) - counts
         filled = counts > 0
-        sums = np.add.reduceat(sample[np.argsort(labels, kind="stable")], starts[filled], axis=0)
+        sums = np.add.reduceat(sample[np.argsort(cell_of, kind="stable")], starts[filled], axis=0)
         centers[filled] = sums / counts[filled, None]
     return centers
 
@@ -81,23 +81,23 @@ def _cut_part(
     chosen = rows[np.sort(rng.choice(m, min(m, _PER_CENTER * k), replace=False))]
     guesses = _centers(Y[chosen] - middle, k, rng, Workers(1, None))
     half = (0.5 * np.einsum("ij,ij->i", guesses, guesses, dtype=np.float64)).astype(Y.dtype)
-    labels, radii, sums = np.empty(m, np.int32), np.empty(m, np.float32), np.zeros((k, d))
+    cell_of, radii, sums = np.empty(m, np.int32), np.empty(m, np.float32), np.zeros((k, d))
     scatter, buffer = np.zeros((d, d)), np.empty((min(m, _BLOCK), d), Y.dtype)
     for lo in range(0, m, _BLOCK):
         hi = min(lo + _BLOCK, m)
         block = buffer[: hi - lo]
         copy_rows(Y, rows[lo:hi], middle, block)
-        assign_rows(block, block @ guesses.T, half, labels[lo:hi], sums, radii[lo:hi])
+        assign_rows(block, block @ guesses.T, half, cell_of[lo:hi], sums, radii[lo:hi])
         scatter += block.T @ block
-    sizes = np.bincount(labels, minlength=k)
-    square = np.bincount(labels, weights=radii, minlength=k)
+    sizes = np.bincount(cell_of, minlength=k)
+    square = np.bincount(cell_of, weights=radii, minlength=k)
     filled = sizes > 0
-    labels, sizes = (np.cumsum(filled) - 1)[labels], sizes[filled]
+    cell_of, sizes = (np.cumsum(filled) - 1)[cell_of], sizes[filled]
     means = sums[filled] / sizes[:, None]
     # about the means: the sum of y y' less that of c c', the mean square less the offset's
     scatter -= (means.T * sizes) @ means
     offset = means - guesses[filled].astype(np.float64)
     radius = np.maximum(square[filled] / sizes - np.einsum("ij,ij->i", offset, offset), 0.0)
     draws[0] = rng.random(m)
-    arrange(rows, labels, np.concatenate([[0], np.cumsum(sizes)]), radii, order, draws)
+    arrange(rows, cell_of, np.concatenate([[0], np.cumsum(sizes)]), radii, order, draws)
     return sizes, (means + middle).astype(Y.dtype), radius, scatter

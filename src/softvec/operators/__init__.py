@@ -5,14 +5,15 @@ whose rows can be asked for block by block (:meth:`Operator.plan`), so that the 
 rest of its step.
 """
 
+from softvec._moved import forward
 from softvec.operators.base import Operator, Rows, Runtime
-from softvec.operators.compose import Foreign, Powers, Product, Sum, as_operator
+from softvec.operators.compose import LinearOperatorAdapter, Powers, Product, Sum, as_operator
 from softvec.operators.normalize import DANGLING, check_nonnegative, check_range, row_normalize
 from softvec.operators.sparse import Sparse, checked_csr
 
 __all__ = [
     "DANGLING",
-    "Foreign",
+    "LinearOperatorAdapter",
     "Operator",
     "Powers",
     "Product",
@@ -26,3 +27,5 @@ __all__ = [
     "checked_csr",
     "row_normalize",
 ]
+
+__getattr__ = forward(__name__, "softvec.operators.compose", renamed={"Foreign": "LinearOperatorAdapter"})

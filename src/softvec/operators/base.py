@@ -32,10 +32,10 @@ class Runtime:
 
     def scratch(self, key: tuple, shape: tuple[int, int], dtype: np.dtype) -> Array:
         """Return a matrix to overwrite; the same key gets the same memory again."""
-        found = self._scratch.get((*key, shape, dtype))
-        if found is None:
-            found = self._scratch[(*key, shape, dtype)] = empty(shape, dtype, random=True)
-        return found
+        array = self._scratch.get((*key, shape, dtype))
+        if array is None:
+            array = self._scratch[(*key, shape, dtype)] = empty(shape, dtype, random=True)
+        return array
 
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
         """Compute all rows of a planned product into ``out``."""

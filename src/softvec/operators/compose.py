@@ -95,8 +95,8 @@ class Sum(Operator):
         plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self._parts)]
 
         def rows(lo: int, hi: int, out: Array, add: Array) -> None:
-            for one in plans:
-                one(lo, hi, out, add)
+            for plan in plans:
+                plan(lo, hi, out, add)
                 add = out
 
         return rows
@@ -153,7 +153,7 @@ class Powers(Operator):
         return self._last.plan(inner, runtime, (*slot, "last"))
 
 
-class Foreign(Operator):
+class LinearOperatorAdapter(Operator):
     """A SciPy ``LinearOperator`` (or anything with ``shape``, ``matmat`` and ``T``)."""
 
     def __init__(self, operator: Any):
@@ -161,8 +161,8 @@ class Foreign(Operator):
         self.shape = (int(operator.shape[0]), int(operator.shape[1]))
 
     @property
-    def T(self) -> Foreign:
-        return Foreign(self._operator.T)
+    def T(self) -> LinearOperatorAdapter:
+        return LinearOperatorAdapter(self._operator.T)
 
     @property
     def nnz(self) -> int:
@@ -212,7 +212,7 @@ def as_operator(P: Any) -> Operator:
     if sparse.issparse(P):
         return Sparse(P)
     if hasattr(P, "matmat") and hasattr(P, "shape"):
-        return Foreign(P)
+        return LinearOperatorAdapter(P)
     try:
         dense = np.asarray(P)
     except ValueError as error:  # ragged nested lists

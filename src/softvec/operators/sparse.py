@@ -134,6 +134,24 @@ class Sparse(Operator):
         self._col_scale = _scale("col_scale", col_scale, self.shape[1])
         self._symmetric = symmetric
 
+    @classmethod
+    def of_arrays(
+        cls,
+        shape: tuple[int, int],
+        arrays: tuple[Array, Array, Array | None],
+        row_scale: Array | None,
+        col_scale: Array | None,
+    ) -> Sparse:
+        """Return an operator on trusted arrays: starts of rows, columns, and values (None: all 1)."""
+        indptr, indices, values = arrays
+        new = object.__new__(cls)
+        new.shape, new._symmetric = shape, False
+        new._indptr, new._indices = indptr, indices
+        new._values = _NO_SCALE if values is None else values
+        new._row_scale = _scale("row_scale", row_scale, shape[0])
+        new._col_scale = _scale("col_scale", col_scale, shape[1])
+        return new
+
     def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
         other = object.__new__(Sparse)
         other.__dict__.update(self.__dict__)

@@ -97,7 +97,7 @@ def plot_map(
     values = values_of(embedding, labels, continuous)
     groups = [] if values is not None else groups_of(embedding, labels)
     pairs = None if edges is None else embedding._edges(edges)
-    found = coloured(groups, _coloured_groups(n_groups, len(groups), len(Z)))
+    colouring = coloured(groups, _coloured_groups(n_groups, len(groups), len(Z)))
     axes = axes_of(ax, SIZE, size, dpi)
     width, height = axes.get_figure().get_size_inches() if ax is None else SIZE
     area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
@@ -108,7 +108,7 @@ def plot_map(
         if values is not None:
             _draw_values(axes, Z, area, values, legend)
         else:
-            _draw_groups(axes, Z, area, found, legend)
+            _draw_groups(axes, Z, area, colouring, legend)
         if n_names is None:
             n_names = default_number(embedding, weight)
         if n_names:
@@ -148,11 +148,11 @@ def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
     return groups if groups <= times * len(PALETTE) else times * len(COLOURS)
 
 
-def _looks(found: Colouring) -> list[tuple[str, str]]:
+def _looks(colouring: Colouring) -> list[tuple[str, str]]:
     """Return the colour and the marker of each group; the grey of the palette only where no other grey is."""
-    grey = found.smaller or len(found.unlabelled) or len(found.groups) > 2 * len(PALETTE)
+    grey = colouring.smaller or len(colouring.unlabelled) or len(colouring.groups) > 2 * len(PALETTE)
     colours = COLOURS if grey else PALETTE
-    return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(found.groups))]
+    return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(colouring.groups))]
 
 
 def _frame(axes: Axes, Z: NDArray[Any], title: str | None, caption: str | None) -> None:
@@ -195,38 +195,41 @@ def _point_style(n: int) -> dict[str, Any]:
     return {"alpha": alpha, "rasterized": n > 5000, **edge}
 
 
-def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], found: Colouring, legend: bool) -> None:
+def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Colouring, legend: bool) -> None:
     """Draw the grey points first, then the groups, and say in the legend what each colour is."""
     style = _point_style(len(Z))
-    grey = [rows for _, rows in found.smaller]
+    grey = [rows for _, rows in colouring.smaller]
     layers = [(np.concatenate(grey) if grey else np.array([], np.intp), DARK_GREY, "o")]
-    plain = not found.groups and not found.smaller
-    layers.insert(0, (found.unlabelled, PALETTE[0] if plain else GREY, "o"))
-    layers += [(rows, *look) for (_, rows), look in zip(found.groups, _looks(found))]
+    plain = not colouring.groups and not colouring.smaller
+    layers.insert(0, (colouring.unlabelled, PALETTE[0] if plain else GREY, "o"))
+    layers += [(rows, *look) for (_, rows), look in zip(colouring.groups, _looks(colouring))]
     for rows, colour, marker in layers:
         if len(rows):
             rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
             axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **style)
-    if legend and len(found.groups) + bool(found.smaller) > 1:
-        _legend(axes, found)
+    if legend and len(colouring.groups) + bool(colouring.smaller) > 1:
+        _legend(axes, colouring)
 
 
-def _legend(axes: Axes, found: Colouring) -> None:
+def _legend(axes: Axes, colouring: Colouring) -> None:
     from matplotlib.lines import Line2D
 
     height = axes.get_window_extent().height / axes.get_figure().dpi * 72  # points
-    extra = bool(found.smaller) + bool(len(found.unlabelled))
-    columns = 1 + int((len(found.groups) + 2 * extra) * LINE // height)
+    extra = bool(colouring.smaller) + bool(len(colouring.unlabelled))
+    columns = 1 + int((len(colouring.groups) + 2 * extra) * LINE // height)
     longest = 32 // columns
     entries = [
-        (plain_text(_short(label, longest)), *look) for (label, _), look in zip(found.groups, _looks(found))
+        (plain_text(_short(label, longest)), *look)
+        for (label, _), look in zip(colouring.groups, _looks(colouring))
     ]
-    if found.smaller:
-        kind = "smaller group" if found.groups else "group"
-        items = sum(len(rows) for _, rows in found.smaller)
-        entries.append((f"{counted(len(found.smaller), kind)}\n({counted(items, 'item')})", DARK_GREY, "o"))
-    if len(found.unlabelled):
-        entries.append((f"no label\n({counted(len(found.unlabelled), 'item')})", GREY, "o"))
+    if colouring.smaller:
+        kind = "smaller group" if colouring.groups else "group"
+        items = sum(len(rows) for _, rows in colouring.smaller)
+        entries.append(
+            (f"{counted(len(colouring.smaller), kind)}\n({counted(items, 'item')})", DARK_GREY, "o")
+        )
+    if len(colouring.unlabelled):
+        entries.append((f"no label\n({counted(len(colouring.unlabelled), 'item')})", GREY, "o"))
     handles = [
         Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5, label=text)
         for text, colour, marker in entries

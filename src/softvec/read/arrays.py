@@ -19,6 +19,7 @@ from scipy import sparse
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.names import Names
+from softvec.names.storage import DuplicateName
 from softvec.operators.sparse import checked_csr
 
 _BLOCK = 1 << 24
@@ -151,15 +152,18 @@ def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
                 raise ValueError(f"{key} of type {array.dtype}")
             if key.endswith("offsets"):
                 _check_strings(arrays[key.removesuffix("offsets") + "utf8"], array)
-        labels = Names.from_arrays(arrays)
+        names = Names.from_arrays(arrays)
         codes = arrays.get("codes")
         if codes is not None and codes.size:
-            labels[int(np.argmax(codes[0]))], labels[int(np.argmax(codes[1]))]  # out of range: IndexError
+            names[int(np.argmax(codes[0]))], names[int(np.argmax(codes[1]))]  # out of range: IndexError
             if codes.min() < 0:
                 raise ValueError("negative code")
+    except DuplicateName:
+        raise
     except (KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} is damaged: its names cannot be read ({one_line(error)})") from error
-    return labels
+    names._refuse_duplicates()  # other programs write such files, too
+    return names
 
 
 def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from softvec.read.roles import find_roles, timed_columns
 from softvec.read.streams import HEAD, Source, open_source, text_blocks
 
 ARROW = ("parquet", "arrow")
+_EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # ids of some programs look like this
 _MATRIX_KINDS = ("features", "dense")  # columns are numbers, none has a role
 
 
@@ -81,7 +83,29 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         chosen = _for_kind(options, kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
             table = _find_table(source, sample, comment, chosen)
+        _say_exponents(table, sample, source.name, chosen)
+    elif kind not in _MATRIX_KINDS:
+        _say_exponents(table, sample, source.name, chosen)
     return Opened(source, "text", kind, chosen, TextTable(table, sample, square))
+
+
+def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> None:
+    """Say that ids such as ``1E5``, which are numbers too, are read as numbers."""
+    if table.header is not None or options.columns is not None:
+        return
+    rows = [lines.split(line, table.delimiter) for line in sample]
+    for at in range(min(2, table.n_fields)):
+        fields = [row[at] for row in rows if len(row) == table.n_fields]
+        ids = [field for field in fields if _EXPONENT.fullmatch(field)]
+        if ids and table.numeric[at] and all(field.isalnum() for field in fields):
+            guess(
+                f"{name}: values such as {ids[0].decode()} in column {at} are read as numbers; if they are "
+                "names, pass ",
+                Option("kind", "graph"),
+                " and ",
+                Option("columns", ...),
+            )
+            return
 
 
 def _sample_words(source: Source, options: TextOptions) -> list[bytes]:

@@ -110,14 +110,14 @@ def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
 
 
 def _with_names(matrix: Any, variables: dict[str, Any]) -> Graph:
-    labels = []
+    sides: list[list[str] | None] = []
     for key, size in (("names", matrix.shape[0]), ("column_names", matrix.shape[1])):
         stored = variables.get(key)
         names = None
         if stored is not None and np.size(stored) == size:
             names = [str(item) for item in (stored if isinstance(stored, list) else stored.reshape(-1))]
-        labels.append(names)
-    return Graph(matrix, labels[0], None, labels[1])
+        sides.append(names)
+    return Graph(matrix, sides[0], None, sides[1])
 
 
 def read_network(source: Source, format: str, weight: Any = None) -> Graph:
@@ -185,19 +185,19 @@ def read_text(opened: Opened) -> Graph:
         guess(f"{source.name}: {shown} holds no numbers and is not used")
         body = [at for at in body if at not in text]
     rows: list[list[float]] = []
-    labels: list[Any] = []
+    names: list[Any] = []
     skip = table.header is not None
     for block, line in text_blocks(source, encoding=options.encoding):
         parsed, numbers = lines.parse(block, table, source.name, line, skip)
         for row, number in zip(parsed, numbers):
             if named is not None:
-                labels.append(row[named].decode("utf-8"))
+                names.append(row[named].decode("utf-8"))
             rows.append([lines.number_of(row[at], "entry", source.name, number, table) for at in body])
         skip = False
-    if labels and lines.all_integers([label.encode() for label in labels]):
-        labels = [int(label) for label in labels]
+    if names and lines.all_integers([name.encode() for name in names]):
+        names = [int(name) for name in names]
     titles = None if table.header is None else [table.header[at] for at in body]
-    return Graph(np.array(rows), labels or None, None, titles)
+    return Graph(np.array(rows), names or None, None, titles)
 
 
 def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:

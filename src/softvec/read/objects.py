@@ -259,6 +259,6 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
         raise
 
 
-def labels_or_none(names: Any) -> Names | None:
+def names_or_none(names: Any) -> Names | None:
     """Return names as Names."""
-    return None if names is None else names if isinstance(names, Names) else Names(names)
+    return None if names is None else Names(names)

@@ -15,17 +15,19 @@ import sys
 import warnings
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
-from softvec.names import Names
+from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
 
 EXTENSIONS = {
     ".svec": "softvec",
@@ -55,33 +57,6 @@ NO_GZIP = (
 )  # compressed already, mapped, or two files
 
 
-@dataclass(frozen=True, eq=False)
-class VectorTable:
-    """What a vector file holds: vectors and names, perhaps a second side, and where they come from."""
-
-    vectors: NDArray[np.float32]
-    names: Names
-    context_vectors: NDArray[np.float32] | None = None
-    context_names: Names | None = None
-    sizes: NDArray[np.float64] | None = None
-    provenance: dict[str, Any] = field(default_factory=dict)
-    extras: dict[str, NDArray[Any]] = field(default_factory=dict)
-    index: tuple[NDArray[np.uint8], dict[str, Any]] | None = None  # a saved search index and its recall
-
-    def side(self, side: str) -> VectorTable:
-        """Return one side alone: ``rows`` or ``context``."""
-        if side == "rows":
-            own = {key: value for key, value in self.extras.items() if key.startswith("stable_")}
-            return VectorTable(
-                self.vectors, self.names, sizes=self.sizes, provenance=self.provenance, extras=own
-            )
-        if side != "context":
-            raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
-        if self.context_vectors is None or self.context_names is None:
-            raise InputError("side is 'context', but this embedding has one side only")
-        return VectorTable(self.context_vectors, self.context_names, provenance=self.provenance)
-
-
 def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     """Return the format to write ``path`` in, from ``format`` or from the extension.
 
@@ -106,23 +81,26 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
 
 
 def write_vectors(
-    table: VectorTable,
+    emb: Embedding,
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
     side: str | None = None,
+    index: bool = False,
 ) -> list[Path]:
     """Write named vectors; a reader sees the old file or the new one, never half of it.
 
     Parameters
     ----------
-    table : VectorTable
+    emb : Embedding
     path : path-like
         ``-`` writes to standard output.
     format : str, optional
         By default told from the extension.
     side : {"rows", "context"}, optional
         Write one side of a two-sided embedding. Formats that hold one side write the rows by default.
+    index : bool
+        Write the search index too (own format).
 
     Returns
     -------
@@ -133,26 +111,40 @@ def write_vectors(
     zipped = os.fspath(path).endswith(".gz")
     if zipped and chosen in NO_GZIP:
         raise InputError(f"{path}: the {chosen} format is not written gzipped; drop the .gz")
+    if index and chosen != "softvec":
+        raise InputError(f"index is True, but {path} is no .svec file; other formats hold no index")
     if side is not None:
-        table = table.side(side)
-    elif table.context_vectors is not None and chosen in ONE_SIDED:
+        emb = _one_side(emb, side)
+    elif emb.two_sided and chosen in ONE_SIDED:
         text = f"the {chosen} format holds one side: the context vectors are left out (write them with "
         warnings.warn(AdviceWarning(text, Option("side", "context"), ")"), stacklevel=3)
-        table = table.side("rows")
+        emb = _one_side(emb, "rows")
     from softvec.embedding.files import svec, tables, tensors, word2vec
 
     if chosen == "softvec":
-        return svec.write(table, path)
+        return svec.write(emb, path, index=index)
     if chosen == "safetensors":
-        return tensors.write(table, path)
+        return tensors.write(emb, path)
     if chosen in ("word2vec", "word2vec-binary"):
-        return word2vec.write(table, path, binary=chosen == "word2vec-binary")
-    return tables.write(table, path, chosen)
+        return word2vec.write(emb, path, binary=chosen == "word2vec-binary")
+    return tables.write(emb, path, chosen)
+
+
+def _one_side(emb: Embedding, side: str) -> Embedding:
+    """Return the rows or the context alone; the rows keep what was measured of them."""
+    if side == "rows":
+        measured = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}
+        return emb._with(context_vectors=None, context_names=None, extras=measured)
+    if side != "context":
+        raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
+    if not emb.two_sided:
+        raise InputError("side is 'context', but this embedding has one side only")
+    return emb.context
 
 
 def read_vectors(
     path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False, index: bool = False
-) -> VectorTable:
+) -> Embedding:
     """Read named vectors; the format is told from the content, then from the extension.
 
     Parameters
@@ -179,6 +171,8 @@ def read_vectors(
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
+    except DuplicateName as error:
+        raise InputError(f"{title(source)}: {error}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
 

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from softvec.core.errors import InputError, printable
-from softvec.embedding.files.formats import VectorTable
-from softvec.names import Names
+from softvec.embedding.core import Embedding
 
 
-def to_dataframe(table: VectorTable, library: str = "pandas") -> Any:
+def to_dataframe(emb: Embedding, library: str = "pandas") -> Any:
     """Return a pandas frame indexed by name, or a polars frame with a first column ``name``."""
     if library == "pandas":
         try:
             import pandas as pd
         except ImportError as error:
             raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
-        names = table.names.to_list()
+        names = emb.names.to_list()
         index = pd.Index(names, name="name", tupleize_cols=False)
-        return pd.DataFrame(np.array(table.vectors), index=index)
+        return pd.DataFrame(np.array(emb.vectors), index=index)
     if library == "polars":
         try:
             import polars as pl
@@ -29,17 +28,17 @@ def to_dataframe(table: VectorTable, library: str = "pandas") -> Any:
             raise InputError("to_dataframe needs polars: pip install 'softvec[frames]'") from error
         from softvec.embedding.files.word2vec import text_names
 
-        arrays = table.names.to_arrays()
+        arrays = emb.names.to_arrays()
         whole = "range" in arrays or "integers" in arrays
-        column = table.names.to_numpy() if whole else text_names(table.names, spaces=True)
-        columns = {str(j): np.ascontiguousarray(table.vectors[:, j]) for j in range(table.vectors.shape[1])}
+        column = emb.names.to_numpy() if whole else text_names(emb.names, spaces=True)
+        columns = {str(j): np.ascontiguousarray(emb.vectors[:, j]) for j in range(emb.vectors.shape[1])}
         return pl.DataFrame({"name": column, **columns})
     raise InputError(f"library is {library!r}; expected 'pandas' or 'polars'")
 
 
-def from_dataframe(frame: Any) -> VectorTable:
+def from_dataframe(frame: Any) -> Embedding:
     """Read a pandas or polars frame: floats are coordinates, the rest (or the index) names."""
-    from softvec.embedding.files.tables import from_arrow
+    from softvec.embedding.files.arrow import from_arrow
 
     if hasattr(frame, "to_arrow"):  # polars
         return from_arrow(frame.to_arrow(), "the frame")
@@ -51,10 +50,10 @@ def from_dataframe(frame: Any) -> VectorTable:
         raise InputError("the frame has no column of floats")
     names = frame.iloc[:, others[0]].tolist() if others else frame.index.tolist()
     V = frame.iloc[:, floats].to_numpy(dtype=np.float32)
-    return VectorTable(V, Names(names))
+    return Embedding(V, names, copy=False)
 
 
-def to_gensim(table: VectorTable) -> Any:
+def to_gensim(emb: Embedding) -> Any:
     """Return a gensim ``KeyedVectors``; integers and strings stay keys, anything else becomes text."""
     try:
         from gensim.models import KeyedVectors
@@ -62,39 +61,39 @@ def to_gensim(table: VectorTable) -> Any:
         raise InputError("to_gensim needs gensim: pip install 'softvec[gensim]'") from error
     from softvec.embedding.files.word2vec import text_names
 
-    keys: list[Any] = table.names.to_list()
+    keys: list[Any] = emb.names.to_list()
     if not all(isinstance(key, str | int) for key in keys):
-        keys = text_names(table.names, spaces=True)
-    vectors = KeyedVectors(table.vectors.shape[1], dtype=np.float32)
-    vectors.add_vectors(keys, np.array(table.vectors))
-    if table.sizes is not None and (table.sizes == np.floor(table.sizes)).all():
-        for key, size in zip(keys, table.sizes):
+        keys = text_names(emb.names, spaces=True)
+    vectors = KeyedVectors(emb.vectors.shape[1], dtype=np.float32)
+    vectors.add_vectors(keys, np.array(emb.vectors))
+    if emb.sizes is not None and (emb.sizes == np.floor(emb.sizes)).all():
+        for key, size in zip(keys, emb.sizes):
             vectors.set_vecattr(key, "count", int(size))
     return vectors
 
 
-def from_gensim(vectors: Any) -> VectorTable:
+def from_gensim(vectors: Any) -> Embedding:
     """Read a gensim ``KeyedVectors``, or the ``wv`` of a model."""
     vectors = getattr(vectors, "wv", vectors)
     if not hasattr(vectors, "index_to_key"):
         raise InputError(f"from_gensim takes KeyedVectors, not {type(vectors).__name__}")
-    return VectorTable(np.array(vectors.vectors, np.float32), Names(vectors.index_to_key))
+    return Embedding(np.array(vectors.vectors, np.float32), vectors.index_to_key, copy=False)
 
 
-def to_html(table: VectorTable, caption: str, rows: int = 5, columns: int = 6) -> str:
+def to_html(emb: Embedding, caption: str, rows: int = 5, columns: int = 6) -> str:
     """Return a small HTML table: the first names and numbers."""
-    n, d = table.vectors.shape
+    n, d = emb.vectors.shape
     shown = range(min(n, rows))
     dots = "<td>…</td>" if d > columns else ""
     lines = []
     for i in shown:
-        cells = "".join(f"<td>{value:.3f}</td>" for value in table.vectors[i, :columns].tolist())
-        lines.append(f"<tr><th>{html.escape(printable(str(table.names[i])))}</th>{cells}{dots}</tr>")
+        cells = "".join(f"<td>{value:.3f}</td>" for value in emb.vectors[i, :columns].tolist())
+        lines.append(f"<tr><th>{html.escape(printable(str(emb.names[i])))}</th>{cells}{dots}</tr>")
     if n > rows:
         lines.append(
             f'<tr><th>…</th><td colspan="{min(d, columns) + bool(dots)}">{n - rows:,} more</td></tr>'
         )
-    data = table.provenance.get("data", {})
+    data = emb.provenance.get("data", {})
     summary = data.get("summary", "") if isinstance(data, dict) else ""
     note = f"<div>{html.escape(str(summary))}</div>" if summary else ""
     return f"<div>{html.escape(caption)}</div>{note}<table>{''.join(lines)}</table>"

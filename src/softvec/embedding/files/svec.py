@@ -36,7 +36,9 @@ from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
-from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.embedding.search import restore_index
 from softvec.names import Names
 from softvec.read.arrays import read_header, stored_names
 
@@ -48,27 +50,27 @@ _MAX_JSON = 1 << 26
 _MAX_MEMBERS = 64
 
 
-def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
-    """Write ``table`` as one file, atomically."""
+def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
+    """Write vectors as one file, atomically."""
     head: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "softvec": __version__,
-        "shape": list(table.vectors.shape),
-        "context_shape": None if table.context_vectors is None else list(table.context_vectors.shape),
-        "provenance": table.provenance,
+        "shape": list(emb.vectors.shape),
+        "context_shape": None if emb.context_vectors is None else list(emb.context_vectors.shape),
+        "provenance": emb.provenance,
     }
-    arrays: dict[str, NDArray[Any]] = {"vectors": table.vectors}
-    arrays |= {f"names/{key}": np.asarray(value) for key, value in table.names.to_arrays().items()}
-    if table.sizes is not None:
-        arrays["sizes"] = table.sizes
-    if table.context_vectors is not None and table.context_names is not None:
-        arrays["context_vectors"] = table.context_vectors
-        labels = table.context_names.to_arrays()
-        arrays |= {f"context_names/{key}": np.asarray(value) for key, value in labels.items()}
-    arrays |= {f"extras/{key}": value for key, value in table.extras.items()}
-    if table.index is not None:
-        arrays["index"], head["index"] = table.index
+    arrays: dict[str, NDArray[Any]] = {"vectors": emb.vectors}
+    arrays |= {f"names/{key}": np.asarray(value) for key, value in emb.names.to_arrays().items()}
+    if emb.sizes is not None:
+        arrays["sizes"] = emb.sizes
+    if emb.context_vectors is not None and emb.context_names is not None:
+        arrays["context_vectors"] = emb.context_vectors
+        names = emb.context_names.to_arrays()
+        arrays |= {f"context_names/{key}": np.asarray(value) for key, value in names.items()}
+    arrays |= {f"extras/{key}": value for key, value in emb.extras.items()}
+    if index:
+        arrays["index"], head["index"] = emb.index.to_bytes()
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, "softvec.json", [json.dumps(head, indent=1, allow_nan=False).encode()], _ALIGN)
         for key, array in arrays.items():
@@ -100,7 +102,7 @@ def _add(archive: zipfile.ZipFile, name: str, chunks: list[Any], align: int, hea
             member.write(chunk)
 
 
-def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) -> VectorTable:
+def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) -> Embedding:
     """Read a file written by :func:`write`; ``mmap`` leaves the vectors on disk."""
     name = title(source)
     mapped = source if mmap and isinstance(source, Path) else None
@@ -115,7 +117,7 @@ def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) 
         raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
 
 
-def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> VectorTable:
+def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> Embedding:
     members = {info.filename: info for info in archive.infolist()}
     if "softvec.json" not in members:
         what = "a SciPy sparse matrix" if "indptr.npy" in members or "shape.npy" in members else "an archive"
@@ -131,14 +133,14 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
         return _array(archive, info, name, mapped)
 
     vectors = _checked(load("vectors", mapped), head["shape"], name)
-    labels = _labels(members, "names/", load, len(vectors), name)
+    names = _names(members, "names/", load, len(vectors), name)
     sizes = load("sizes") if "sizes.npy" in members else None
     if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.dtype("<f8")):
         raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
-    context = context_labels = None
+    context = context_names = None
     if head.get("context_shape") is not None:
         context = _checked(load("context_vectors", mapped), head["context_shape"], name)
-        context_labels = _labels(members, "context_names/", load, len(context), name)
+        context_names = _names(members, "context_names/", load, len(context), name)
     extras = {key: load(f"extras/{key}") for key in EXTRAS if f"extras/{key}.npy" in members}
     for key, array in extras.items():
         side, dtype = EXTRAS[key]
@@ -146,12 +148,22 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
         shape = (vectors.shape[1],) * 2 if side == "square" else (length,)
         if array.shape != shape or array.dtype != np.dtype(dtype):
             raise InputError(f"{name} is damaged: its {key} are {array.dtype} of shape {array.shape}")
-    stored = None
+    emb = Embedding(
+        vectors,
+        names,
+        context_vectors=context,
+        context_names=context_names,
+        sizes=sizes,
+        provenance=head["provenance"],
+        extras=extras,
+        copy=False,
+    )
     if index and "index.npy" in members:
-        stored = load("index"), head.get("index")
-        if stored[0].dtype != np.uint8 or stored[0].ndim != 1 or not isinstance(stored[1], dict):
-            raise InputError(f"{name} is damaged: its search index is {stored[0].dtype}")
-    return VectorTable(vectors, labels, context, context_labels, sizes, head["provenance"], extras, stored)  # type: ignore[arg-type]
+        data, measured = load("index"), head.get("index")
+        if data.dtype != np.uint8 or data.ndim != 1 or not isinstance(measured, dict):
+            raise InputError(f"{name} is damaged: its search index is {data.dtype}")
+        emb.__dict__["index"] = restore_index(data, measured, emb.shape)
+    return emb
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:
@@ -239,7 +251,7 @@ def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32
     return vectors
 
 
-def _labels(
+def _names(
     members: dict[str, zipfile.ZipInfo],
     prefix: str,
     load: Callable[[str], NDArray[Any]],
@@ -247,7 +259,7 @@ def _labels(
     name: str,
 ) -> Names:
     keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
-    labels = stored_names({key: load(prefix + key) for key in keys}, name)
-    if len(labels) != n:
-        raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
-    return labels
+    names = stored_names({key: load(prefix + key) for key in keys}, name)
+    if len(names) != n:
+        raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
+    return names

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError, printable
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
-from softvec.embedding.files.formats import VectorTable, require_finite, title
-from softvec.embedding.files.tables import checked_metadata
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import checked_metadata
+from softvec.embedding.files.formats import require_finite, title
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
@@ -44,33 +45,33 @@ def _package() -> Any:
     return safetensors
 
 
-def write(table: VectorTable, path: str | os.PathLike[str]) -> list[Path]:
-    """Write ``table`` as one file, atomically."""
+def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
+    """Write vectors as one file, atomically."""
     package = _package()
-    tensors = {"vectors": np.ascontiguousarray(table.vectors), **_name_tensors(table.names, "")}
-    if table.sizes is not None:
-        tensors["sizes"] = np.ascontiguousarray(table.sizes)
-    if table.context_vectors is not None and table.context_names is not None:
-        tensors["context_vectors"] = np.ascontiguousarray(table.context_vectors)
-        tensors |= _name_tensors(table.context_names, "context_")
-    meta = {"version": 1, "provenance": table.provenance}
+    tensors = {"vectors": np.ascontiguousarray(emb.vectors), **_name_tensors(emb.names, "")}
+    if emb.sizes is not None:
+        tensors["sizes"] = np.ascontiguousarray(emb.sizes)
+    if emb.context_vectors is not None and emb.context_names is not None:
+        tensors["context_vectors"] = np.ascontiguousarray(emb.context_vectors)
+        tensors |= _name_tensors(emb.context_names, "context_")
+    meta = {"version": 1, "provenance": emb.provenance}
     data = package.numpy.save(tensors, {_KEY: json.dumps(meta, allow_nan=False)})
     with atomic_write(path, "wb") as file:
         file.write(data)
     return [] if os.fspath(path) == "-" else [Path(path)]
 
 
-def _name_tensors(labels: Names, prefix: str) -> dict[str, NDArray[Any]]:
-    arrays = labels.to_arrays()
+def _name_tensors(names: Names, prefix: str) -> dict[str, NDArray[Any]]:
+    arrays = names.to_arrays()
     if "range" in arrays:  # written out, so that other programs see the names
-        arrays = {"integers": np.arange(len(labels), dtype=np.int64)}
+        arrays = {"integers": np.arange(len(names), dtype=np.int64)}
     return {
         prefix + _TENSOR_OF.get(key, f"name_{key}"): np.ascontiguousarray(array)
         for key, array in arrays.items()
     }
 
 
-def read(source: Path | io.BytesIO) -> VectorTable:
+def read(source: Path | io.BytesIO) -> Embedding:
     """Read a file written by :func:`write`, or the one matrix of floats in another's."""
     package = _package()
     if isinstance(source, io.BytesIO):  # the package opens paths alone
@@ -81,7 +82,7 @@ def read(source: Path | io.BytesIO) -> VectorTable:
     return _read(package, source, title(source))
 
 
-def _read(package: Any, path: Path, name: str) -> VectorTable:
+def _read(package: Any, path: Path, name: str) -> Embedding:
     with (
         reading(name, "safetensors file"),
         package.safe_open(os.fspath(path), framework="numpy") as file,
@@ -89,18 +90,26 @@ def _read(package: Any, path: Path, name: str) -> VectorTable:
         meta = checked_metadata((file.metadata() or {}).get(_KEY), name)
         if not meta:
             vectors = _matrix(file, _only_matrix(file, name), name)
-            return VectorTable(vectors, Names.range(len(vectors)))
+            return Embedding(vectors, copy=False)
         keys = set(file.keys())
         vectors = _matrix(file, "vectors", name)
-        labels = _labels(file, "", len(vectors), name)
+        names = _names(file, "", len(vectors), name)
         sizes = file.get_tensor("sizes") if "sizes" in keys else None
         if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.float64):
             raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
-        context = context_labels = None
+        context = context_names = None
         if "context_vectors" in keys:
             context = _matrix(file, "context_vectors", name)
-            context_labels = _labels(file, "context_", len(context), name)
-        return VectorTable(vectors, labels, context, context_labels, sizes, meta["provenance"])
+            context_names = _names(file, "context_", len(context), name)
+        return Embedding(
+            vectors,
+            names,
+            context_vectors=context,
+            context_names=context_names,
+            sizes=sizes,
+            provenance=meta["provenance"],
+            copy=False,
+        )
 
 
 def _only_matrix(file: Any, name: str) -> str:
@@ -142,16 +151,12 @@ def _matrix(file: Any, key: str, name: str) -> NDArray[np.float32]:
     return vectors
 
 
-def _labels(file: Any, prefix: str, n: int, name: str) -> Names:
+def _names(file: Any, prefix: str, n: int, name: str) -> Names:
     starts = (f"{prefix}names", f"{prefix}name_")
     keys = [key for key in sorted(file.keys()) if key.startswith(starts)]
     tensors = {key.removeprefix(prefix): file.get_tensor(key) for key in keys}
     arrays = {_KEY_OF.get(key, key.removeprefix("name_")): array for key, array in tensors.items()}
-    labels = stored_names(arrays, name)
-    if len(labels) != n:
-        raise InputError(f"{name} is damaged: {len(labels):,} names for {n:,} vectors")
-    try:
-        Names(labels.to_list())  # other programs write such files too, and may repeat a name
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    return labels
+    names = stored_names(arrays, name)
+    if len(names) != n:
+        raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
+    return names

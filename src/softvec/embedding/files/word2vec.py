@@ -20,24 +20,25 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.embedding.files.formats import VectorTable, open_source, require_finite, title
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.formats import open_source, require_finite, title
 from softvec.names import Names
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 
 
-def text_names(labels: Names, *, spaces: bool) -> list[str]:
+def text_names(names: Names, *, spaces: bool) -> list[str]:
     """Return names as unique text for a file; without ``spaces`` white space becomes underscores.
 
     Parts of a tuple are joined by ``@``: ``("ada", 3)`` is written ``ada@3``.
     """
-    texts = ["@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in labels]
+    texts = ["@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
     bad = _SPACES if not spaces else {ord(c): " " for c in "\t\n\r"}
     clean = [text.translate(bad) or "_" for text in texts]
     changed = sum(a != b for a, b in zip(texts, clean))
     if len(set(clean)) < len(clean):
         seen: dict[str, Any] = {}
-        for name, text in zip(labels, clean):
+        for name, text in zip(names, clean):
             if text in seen:
                 raise InputError(
                     f"the names {seen[text]!r} and {name!r} are both written {text!r} in this format; "
@@ -53,7 +54,7 @@ def text_names(labels: Names, *, spaces: bool) -> list[str]:
 
 
 def parse_names(texts: list[str]) -> Names:
-    """Return labels from text: integers if all are whole numbers as Python would print them.
+    """Return names from text: integers if all are whole numbers as Python would print them.
 
     >>> parse_names(["3", "-1"])[0], parse_names(["3", "01"])[0]
     (3, '3')
@@ -95,10 +96,10 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     return sink.getvalue().split(b"\n")[:-1]
 
 
-def write(table: VectorTable, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
-    names = text_names(table.names, spaces=False)
-    vectors = np.ascontiguousarray(table.vectors, dtype="<f4")
+    names = text_names(emb.names, spaces=False)
+    vectors = np.ascontiguousarray(emb.vectors, dtype="<f4")
     n, d = vectors.shape
     with atomic_maybe_gzip(path) as file:
         file.write(f"{n} {d}\n".encode())
@@ -112,12 +113,12 @@ def write(table: VectorTable, path: str | os.PathLike[str], *, binary: bool) -> 
     return [] if os.fspath(path) == "-" else [Path(path)]
 
 
-def read(source: Path | io.BytesIO, *, binary: bool) -> VectorTable:
+def read(source: Path | io.BytesIO, *, binary: bool) -> Embedding:
     """Read word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
     with open_source(source) as file:
         texts, vectors = _read_binary(file, title(source)) if binary else _read_text(file, title(source))
     require_finite(vectors, title(source), texts)
-    return VectorTable(vectors, parse_names(texts))
+    return Embedding(vectors, parse_names(texts), copy=False)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:

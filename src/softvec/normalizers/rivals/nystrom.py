@@ -86,9 +86,9 @@ def _means(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
     """Return the means of k-means classes, as landmarks."""
     from softvec.normalizers.kmeans import kmeans
 
-    labels = kmeans(Y, k, rng, pool, sample=max(16384, 256 * k))
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels, minlength=k)
+    classes = kmeans(Y, k, rng, pool, sample=max(16384, 256 * k))
+    order = np.argsort(classes, kind="stable")
+    counts = np.bincount(classes, minlength=k)
     starts = (np.cumsum(counts) - counts)[counts > 0]
     sums = np.add.reduceat(Y[order], starts, axis=0, dtype=np.float64)
     return (sums / counts[counts > 0, None]).astype(Y.dtype)

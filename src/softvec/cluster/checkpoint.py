@@ -1,0 +1,194 @@
+"""Checkpoints of a fit on several workers: a folder that holds a whole state, or none.
+
+Each worker writes the rows it owns. When all are there, the manifest that names them replaces the one before;
+a run that is killed in between goes on from the older state. Rows are numbered in the whole, so that another
+number of workers can read them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.cluster.seam import Group
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+from softvec.fit.loop import State
+
+Array = NDArray[Any]
+Range = tuple[int, int]
+_FORMAT, _MANIFEST = 1, "checkpoint.json"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where a run is saved, how often, and what it belongs to.
+
+    ``path`` is a folder that all workers reach, or a url of fsspec such as ``s3://bucket/run``.
+    """
+
+    path: str
+    every: int
+    key: str
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return what the last complete checkpoint consists of; None where there is none."""
+        if "://" not in self.path and os.path.isfile(self.path):
+            raise InputError(f"{self.path} is a file; the checkpoint of a cluster is a folder, name another")
+        manifest = self._read()
+        if manifest is not None and manifest["key"] != self.key:
+            raise InputError(
+                f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, or "
+                "name another folder"
+            )
+        return manifest
+
+    def _read(self) -> dict[str, Any] | None:
+        if not self._exists(_MANIFEST):
+            return None
+        try:
+            with self._open(_MANIFEST) as file:
+                manifest = json.load(file)
+            if manifest["format"] != _FORMAT or not isinstance(manifest["key"], str):
+                raise ValueError("another format")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.path} is a damaged checkpoint; delete it, or name another folder"
+            ) from error
+        return manifest
+
+    def save(self, state: State, seed: int, rows: Range, columns: Range, group: Group) -> None:
+        """Write this worker's rows; the last to finish makes the checkpoint complete."""
+        folder = f"epoch-{state.epoch:06d}-of-{group.size}"
+        own = rows if state.Y is None else columns
+        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.labels, own)}
+        parts = []
+        for name, (array, (lo, hi)) in arrays.items():
+            if array is not None:
+                file = f"{folder}/{name}-{lo}-{hi}.npy"
+                self._write(file, lambda stream, array=array: np.save(stream, array, allow_pickle=False))
+                parts.append({"array": name, "rows": [lo, hi], "file": file, "crc": _crc(array)})
+        everything = [part for own_parts in group.gather(parts) for part in own_parts]
+        if group.rank == 0:
+            old = self.manifest()
+            manifest = {
+                "format": _FORMAT,
+                "key": self.key,
+                "epoch": state.epoch,
+                "done": state.done,
+                "seed": seed,
+                "history": state.history,
+                "parts": everything,
+            }
+            text = json.dumps(manifest).encode()
+            self._write(_MANIFEST, lambda stream: stream.write(text))
+            if old is not None:
+                self._remove({part["file"].split("/")[0] for part in old["parts"]} - {folder})
+        group.barrier()
+
+    def load(self, manifest: dict[str, Any], rows: Range, columns: Range) -> State:
+        """Return the state of some rows and columns, from parts of any size."""
+        arrays: dict[str, Array | None] = {"X": None, "Y": None, "labels": None}
+        names = {part["array"] for part in manifest["parts"]}
+        for name in names:
+            wanted = columns if name == "Y" or (name == "labels" and "Y" in names) else rows
+            arrays[name] = self._rows(manifest, name, wanted)
+        X = arrays["X"]
+        assert X is not None
+        return State(
+            X, arrays["Y"], arrays["labels"], manifest["epoch"], list(manifest["history"]), manifest["done"]
+        )
+
+    def _rows(self, manifest: dict[str, Any], name: str, wanted: Range) -> Array:
+        """Read rows of an array from the parts that hold them."""
+        pieces: list[Array] = []
+        for part in sorted((p for p in manifest["parts"] if p["array"] == name), key=lambda p: p["rows"]):
+            lo, hi = part["rows"]
+            if pieces and (hi <= wanted[0] or lo >= wanted[1]):
+                continue
+            try:
+                with self._open(part["file"]) as file:
+                    array = np.load(file, allow_pickle=False)
+            except (OSError, ValueError, EOFError) as error:
+                raise self._damaged(part["file"]) from error
+            if len(array) != hi - lo or _crc(array) != part["crc"]:
+                raise self._damaged(part["file"])
+            pieces.append(array[max(0, wanted[0] - lo) : max(0, wanted[1] - lo)])
+        whole = np.concatenate(pieces)
+        if len(whole) != wanted[1] - wanted[0]:
+            raise self._damaged(_MANIFEST)
+        return whole
+
+    def _damaged(self, file: str) -> InputError:
+        return InputError(
+            f"{self.path}: {file} of the checkpoint is damaged; delete the folder to start anew"
+        )
+
+    def delete(self) -> None:
+        """Remove the checkpoint, of whatever run: the vectors are safe elsewhere."""
+        manifest = self._read()
+        if manifest is not None:
+            self._remove({_MANIFEST})
+            self._remove({part["file"].split("/")[0] for part in manifest["parts"]})
+        if "://" not in self.path and os.path.isdir(self.path) and not os.listdir(self.path):
+            os.rmdir(self.path)
+
+    def _files(self) -> tuple[Any, str]:
+        """Return a file system of fsspec and the path in it."""
+        try:
+            import fsspec
+        except ImportError as error:
+            raise InputError(
+                f"{self.path} is a url, which needs fsspec: pip install fsspec; or name a folder"
+            ) from error
+        return fsspec.core.url_to_fs(self.path)
+
+    def _exists(self, name: str) -> bool:
+        if "://" not in self.path:
+            return os.path.exists(os.path.join(self.path, name))
+        files, root = self._files()
+        return bool(files.exists(f"{root}/{name}"))
+
+    def _open(self, name: str) -> IO[bytes]:
+        if "://" not in self.path:
+            return open(os.path.join(self.path, name), "rb")
+        files, root = self._files()
+        return files.open(f"{root}/{name}", "rb")
+
+    def _write(self, name: str, write: Any) -> None:
+        if "://" in self.path:
+            files, root = self._files()
+            files.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
+            with files.open(f"{root}/{name}", "wb") as stream:
+                write(stream)
+            return
+        target = Path(self.path, name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror or error}") from error
+        with atomic_write(target) as stream:
+            write(stream)
+
+    def _remove(self, names: set[str]) -> None:
+        for name in names:
+            if "://" in self.path:
+                files, root = self._files()
+                files.rm(f"{root}/{name}", recursive=True)
+            else:
+                target = Path(self.path, name)
+                shutil.rmtree(target, ignore_errors=True) if target.is_dir() else target.unlink(
+                    missing_ok=True
+                )
+
+
+def _crc(array: Array) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

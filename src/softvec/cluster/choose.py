@@ -1,0 +1,91 @@
+"""Which engine a text such as ``local:4`` asks for, and a fit on it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+from softvec.cluster.driver import Plan, plan, whole_of
+from softvec.cluster.memory import refuse_if_too_big
+from softvec.cluster.rank import Report
+from softvec.core.errors import InputError
+from softvec.fit.loop import State
+from softvec.fit.problem import Problem
+from softvec.fit.run import Progress, Runner
+from softvec.fit.settings import Settings
+
+_RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
+
+
+class Cluster(Protocol):
+    """What runs the workers of a fit; used in a ``with`` block."""
+
+    workers: int
+    driver: bool  # False on ranks of MPI that only serve
+    address: str | None  # of a dashboard
+    memory: int | None  # bytes that each worker may take, where known
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
+
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
+        """Run a fit; return the parts of all workers."""
+        ...
+
+
+def choose(text: str, n_jobs: int | None = None) -> Cluster:
+    """Return the cluster that is asked for.
+
+    ``local:4`` is four workers on this machine, ``ray://host:port`` or ``host:port`` a Ray cluster with one
+    worker for each node, ``mpi`` the ranks of ``mpiexec``. ``auto`` is ``mpi`` under ``mpiexec``, the cluster
+    that ``RAY_ADDRESS`` names, or else as many local workers as there are cores, at most 8.
+    """
+    from softvec.core.threads import resolve_n_jobs
+
+    if not isinstance(text, str):
+        raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
+    local = re.fullmatch(r"local(?::(\d+))?", text)
+    under_mpi = any(int(os.environ.get(name, 0) or 0) > 1 for name in _RANKS)
+    if text == "mpi" or (text == "auto" and under_mpi):
+        from softvec.cluster.mpi import MpiCluster
+
+        return MpiCluster()
+    from softvec.cluster.ray import RayCluster
+
+    if local is not None or (text == "auto" and not os.environ.get("RAY_ADDRESS")):
+        count = int(local[1]) if local is not None and local[1] else min(8, resolve_n_jobs(None))
+        if count < 1:
+            raise InputError.of("cluster", text, "local:N with at least one worker")
+        return RayCluster(count, None, n_jobs)
+    if text == "auto":
+        return RayCluster(None, "auto", n_jobs)
+    if re.fullmatch(r"(ray://)?[\w.\-\[\]:]+:\d+", text):
+        return RayCluster(None, text, n_jobs)
+    raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
+
+
+def runner(
+    cluster: Cluster, on_report: Callable[[Report], None] | None = None, *, check_memory: bool = True
+) -> Runner:
+    """Return what runs the epochs of a fit on a cluster."""
+
+    def run_there(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
+        cut = plan(problem, settings, warm, cluster.workers)
+        if check_memory:
+            refuse_if_too_big(cut, cluster.memory)
+        with Progress(settings.verbose, settings.n_epochs, 0) as bar:
+
+            def tell(report: Report) -> None:
+                bar.show(
+                    report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
+                )
+                if on_report is not None:
+                    on_report(report)
+
+            parts = cluster.run(cut, tell)
+        return whole_of(parts), cut.seed
+
+    return run_there

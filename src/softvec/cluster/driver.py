@@ -1,0 +1,149 @@
+"""A fit on a cluster as its driver sees it: cut the data, hand out tasks, put the vectors together."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.cluster.checkpoint import Store
+from softvec.cluster.operator import split
+from softvec.cluster.rank import Task
+from softvec.cluster.shard import balanced_bounds, unit_rows
+from softvec.core.errors import InputError, Option
+from softvec.core.threads import Workers
+from softvec.fit.loop import State
+from softvec.fit.problem import Problem
+from softvec.fit.run import run_key, seed_of, start
+from softvec.fit.settings import Settings
+from softvec.operators import Operator, Powers, Product, Sparse, Sum
+
+Array = NDArray[Any]
+logger = logging.getLogger("softvec")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a problem is cut: where the rows, and the columns of a two-sided problem, of each worker begin."""
+
+    problem: Problem
+    settings: Settings
+    seed: int
+    rows: Array
+    columns: Array
+    given: State | None = None
+    classes_first: bool = False
+    store: Store | None = None
+    manifest: dict[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        return len(self.rows) - 1
+
+    def bounds(self, size: int) -> Array:
+        """Return where the rows of each worker begin, of a range of ``size`` rows."""
+        n, m = self.problem.P.shape
+        if size == n:
+            return self.rows
+        return self.columns if size == m else np.linspace(0, size, self.size + 1).astype(np.int64)
+
+    def task(self, rank: int) -> Task:
+        """Return what one worker gets."""
+        (lo, hi), (begin, end) = self.rows[rank : rank + 2], self.columns[rank : rank + 2]
+        problem, weight = self.problem, self.problem.item_weight
+        return Task(
+            split(problem.P, rank, self.bounds),
+            problem.P.row_sums()[lo:hi],
+            self.settings,
+            self.seed,
+            None if weight is None else weight[begin:end],
+            None if self.given is None else part_of(self.given, (lo, hi), (begin, end)),
+            self.classes_first,
+            (int(lo), int(hi)),
+            (int(begin), int(end)),
+            self.store,
+            self.manifest,
+            Workers.unit,
+            Workers.block,
+        )
+
+
+def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> State:
+    """Return the part of a state that belongs to some rows and columns."""
+    own = columns if state.Y is not None else rows
+    return replace(
+        state,
+        X=state.X[slice(*rows)].copy(),
+        Y=None if state.Y is None else state.Y[slice(*columns)].copy(),
+        labels=None if state.labels is None else state.labels[slice(*own)],
+        history=list(state.history),
+    )
+
+
+def whole_of(parts: list[State]) -> State:
+    """Put the parts of all workers together."""
+    first = parts[0]
+    return replace(
+        first,
+        X=np.concatenate([part.X for part in parts]),
+        Y=None if first.Y is None else np.concatenate([part.Y for part in parts if part.Y is not None]),
+        labels=None
+        if first.labels is None
+        else np.concatenate([part.labels for part in parts if part.labels is not None]),
+    )
+
+
+def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan:
+    """Cut a problem for at most so many workers: each owns whole units of rows, of about even work."""
+    if problem.normalizer != "mixture":
+        raise InputError(
+            Option("normalizer", "exact"), " needs all vectors in one process; leave out the cluster"
+        )
+    if settings.callbacks:
+        raise InputError("callbacks see all vectors, which no worker of a cluster holds; leave them out")
+    n, m = problem.P.shape
+    d, seed = int(settings.n_components), seed_of(settings.random_state)
+    store = manifest = None
+    if settings.checkpoint is not None:
+        key = run_key(problem, settings, None, warm)
+        store = Store(os.fspath(settings.checkpoint), settings.checkpoint_every, key)
+        manifest = store.manifest()
+        seed = seed if manifest is None else int(manifest["seed"])
+    unit = unit_rows(d)
+    per_row = _entries(problem.P, n) + d / 4  # what the rest of a row's step takes, in entries
+    work = np.add.reduceat(per_row, np.arange(0, n, unit))
+    size = min(workers, len(work))
+    if size < workers:
+        logger.warning(
+            "%d of %d workers are used: %s rows are %d units of %s, and a worker has at least one",
+            size, workers, f"{n:,}", len(work), f"{unit:,}",
+        )  # fmt: skip
+    rows = balanced_bounds(work, n, unit, size)
+    columns = rows
+    if m != n:
+        columns = balanced_bounds(np.ones(-(-m // unit)), m, unit, size)
+    chosen = replace(
+        settings, symmetric=problem.symmetric, callbacks=None, checkpoint=None, verbose=0, random_state=seed
+    )
+    given = None
+    if not isinstance(settings.init, str):
+        given = start(problem, settings, seed, Workers(1, None))
+        chosen = replace(chosen, init="random")
+    classes_first = warm and settings.n_clusters > 1
+    return Plan(problem, chosen, seed, rows, columns, given, classes_first, store, manifest)
+
+
+def _entries(operator: Operator, n: int) -> NDArray[np.float64]:
+    """Return how many entries a product reads for each of n rows, as far as factors have such rows."""
+    if isinstance(operator, Sparse):
+        return np.diff(operator._indptr).astype(float) if operator.shape[0] == n else np.zeros(n)
+    if isinstance(operator, Powers):
+        return operator._length * _entries(operator._base, n)
+    parts = operator._factors if isinstance(operator, Product) else ()
+    parts = operator._parts if isinstance(operator, Sum) else parts
+    return np.sum([_entries(part, n) for part in parts], axis=0) if parts else np.zeros(n)

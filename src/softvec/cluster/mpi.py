@@ -1,0 +1,154 @@
+"""The seam on MPI, for clusters with a batch system: ``mpiexec -n 8 softvec embed ... --cluster mpi``.
+
+Every rank starts the same command. Rank 0 is the driver and a worker, the others wait for their tasks.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.cluster.driver import Plan
+from softvec.cluster.rank import Report, Task, run
+from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
+from softvec.core.threads import resolve_n_jobs
+from softvec.fit.loop import State
+
+Array = NDArray[Any]
+T = TypeVar("T")
+_TOTAL, _TASK, _STATE, _DATA = 1, 2, 3, 4  # tags
+
+
+def world() -> Any:
+    """Return the communicator of all ranks."""
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise InputError(
+            "a cluster on MPI needs mpi4py and an MPI library; install them with pip install mpi4py mpich"
+        ) from error
+    return MPI.COMM_WORLD
+
+
+class MpiGroup:
+    """The ranks of a communicator."""
+
+    def __init__(self, comm: Any):
+        self._comm, self.rank, self.size, self.sent = comm, comm.Get_rank(), comm.Get_size(), 0
+
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """Send a part to every rank; return what each sent here."""
+        from mpi4py import MPI
+
+        comm = self._comm
+        lengths = comm.alltoall([len(part) for part in parts])
+        shape, dtype = parts[0].shape[1:], parts[0].dtype
+        received = [np.empty((length, *shape), dtype) for length in lengths]
+        received[self.rank] = parts[self.rank]
+        requests = []
+        for rank in range(self.size):
+            if rank != self.rank and received[rank].nbytes:
+                requests.append(comm.Irecv([_bytes(received[rank]), MPI.BYTE], rank, _DATA))
+        for rank, part in enumerate(parts):
+            if rank != self.rank and part.nbytes:
+                requests.append(comm.Isend([_bytes(np.ascontiguousarray(part)), MPI.BYTE], rank, _DATA))
+                self.sent += part.nbytes
+        MPI.Request.Waitall(requests)
+        return received
+
+    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
+        """Add up the parts in the order of ranks: each passes the total on, the last tells all."""
+        total = None if self.rank == 0 else self._comm.recv(source=self.rank - 1, tag=_TOTAL)
+        for part in parts:
+            total = part if total is None else add(total, part)
+        if self.rank < self.size - 1:
+            self._comm.send(total, dest=self.rank + 1, tag=_TOTAL)
+        return self._comm.bcast(total, root=self.size - 1)
+
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all ranks."""
+        return self._comm.allgather(value)
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self._comm.Barrier()
+
+
+def _bytes(array: Array) -> Array:
+    return array.reshape(-1).view(np.uint8)
+
+
+class MpiCluster:
+    """All ranks of one ``mpiexec``; use it in a ``with`` block, which serves on every rank but 0."""
+
+    def __init__(self) -> None:
+        self._comm = world()
+        self.workers = self._comm.Get_size()
+        self.driver = self._comm.Get_rank() == 0
+        self.address: str | None = None
+        known = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))
+        nodes = [node for node, _, _ in known]
+        self.memory = min(
+            (free // nodes.count(node) for node, free, _ in known if free is not None), default=None
+        )
+        self._threads = min(max(1, cores // nodes.count(node)) for node, _, cores in known)
+
+    def __enter__(self) -> MpiCluster:
+        if not self.driver:
+            self._serve()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self.driver:
+            self._comm.bcast(None, root=0)
+
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
+        """Run a fit on the first ranks; return their parts."""
+        threads = plan.settings.n_jobs or self._threads
+        plan = replace(plan, settings=replace(plan.settings, n_jobs=threads))
+        self._comm.bcast(plan.size, root=0)
+        comm = self._comm.Split(0, 0)
+        for rank in range(1, plan.size):
+            self._comm.send(plan.task(rank), dest=rank, tag=_TASK)
+        try:
+            first = run(plan.task(0), MpiGroup(comm), lambda report, _: on_report(report))
+        except BaseException as error:
+            self._abort(error)
+            raise
+        return [first, *(self._comm.recv(source=rank, tag=_STATE) for rank in range(1, plan.size))]
+
+    def _serve(self) -> None:
+        """Run tasks until the driver has no more."""
+        rank = self._comm.Get_rank()
+        while (size := self._comm.bcast(None, root=0)) is not None:
+            comm = self._comm.Split(0 if rank < size else 1, rank)
+            if rank >= size:
+                continue
+            try:
+                task: Task = self._comm.recv(source=0, tag=_TASK)
+                self._comm.send(run(task, MpiGroup(comm)), dest=0, tag=_STATE)
+            except BaseException as error:
+                self._abort(error)
+                raise
+
+    def _abort(self, error: BaseException) -> None:
+        """End all ranks, which would wait for this one: one line for what a user can mend."""
+        rank = self._comm.Get_rank()
+        if isinstance(error, MemoryError):
+            line = f"worker {rank} of {self.workers} ran out of memory; use more workers"
+        elif isinstance(error, InputError):
+            line = f"worker {rank} of {self.workers}: {error}"
+        else:
+            line = f"worker {rank} of {self.workers} failed:\n{''.join(traceback.format_exception(error))}"
+        sys.stderr.write(f"error: {line}\n")
+        sys.stderr.flush()
+        if self.workers > 1:
+            self._comm.Abort(1)

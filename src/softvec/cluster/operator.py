@@ -1,0 +1,214 @@
+"""A sparse matrix whose rows lie with several workers, and operators made of such matrices.
+
+Each worker multiplies its own rows. Before a product it receives the rows of X that its entries point at and
+that others own, in the precision of X. Entries keep their order and the kernel is the same, so each row of a
+product has the bits of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.cluster.halo import Halo
+from softvec.cluster.seam import Group
+from softvec.cluster.shard import Shard
+from softvec.core.errors import InputError
+from softvec.operators import Operator, Powers, Product, Rows, Runtime, Sparse, Sum
+
+Array = NDArray[Any]
+
+
+class Sharded(Operator):
+    """This worker's rows of a sparse matrix; all workers call its methods together.
+
+    ``shape`` counts the own rows and the own columns, ``nnz`` the entries of all workers: it decides which
+    kernels run, which must be the same ones everywhere.
+    """
+
+    def __init__(self, shard: Shard, group: Group):
+        first, last = shard.rows
+        begin, end = shard.columns
+        remote = np.zeros(shard.shape[1], bool)
+        remote[shard.indices] = True
+        remote[begin:end] = False
+        halo = Halo(group, shard.column_bounds, np.flatnonzero(remote))
+        small = halo.size < 2**31
+        place = np.empty(shard.shape[1], np.int32 if small else np.int64)
+        place[begin:end] = np.arange(halo.own)
+        place[halo.needed] = np.arange(halo.own, halo.size)
+        self._local = Sparse.of_arrays(
+            (last - first, halo.size),
+            (shard.indptr, place[shard.indices], shard.values),
+            shard.row_scale,
+            halo.spread(shard.column_scale),
+        )
+        self._set(shard, halo, group, sum(group.gather(len(shard.indices))))
+
+    def _set(self, shard: Shard, halo: Halo, group: Group, entries: int) -> None:
+        none = np.empty(0, np.int64)
+        self._shard = replace(
+            shard, indptr=none, indices=none, values=None, row_scale=None
+        )  # shapes and bounds
+        self._halo, self._group, self._entries = halo, group, entries
+        self.shape = (self._local.shape[0], halo.own)
+
+    @property
+    def nnz(self) -> int:
+        return self._entries
+
+    @property
+    def nbytes(self) -> int:
+        return self._local.nbytes
+
+    @property
+    def halo(self) -> Halo:
+        """The rows that a product reads of other workers."""
+        return self._halo
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"shard {self._shard.rank} of {self._shard.shape}"
+        yield from self._local.contents()
+
+    def _with(self, local: Sparse) -> Sharded:
+        other = object.__new__(Sharded)
+        other._local = local
+        other._set(self._shard, self._halo, self._group, self._entries)
+        return other
+
+    def scale_rows(self, scale: float | Array) -> Sharded:
+        return self._with(self._local.scale_rows(scale))
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        # the factors of a product and the steps of a walk use their rows one after the other, parts of a sum
+        # together
+        key = slot if len(slot) < 2 or slot[-2] == "sum" else slot[:-1]
+        whole = runtime.scratch((*key, "halo"), (self._halo.size, X.shape[1]), X.dtype)
+        self._halo.fill(X, whole, runtime.workers)
+        return self._local.plan(whole, runtime, slot)
+
+    def _row_sums(self) -> NDArray[np.float64]:
+        if self._weighed:
+            return self @ np.ones(self.shape[1])
+        return self._local._row_sums()
+
+    @property
+    def _weighed(self) -> bool:
+        """Whether any worker has entries other than 1 or scales of columns."""
+        return any(self._group.gather(bool(len(self._local._values) or len(self._local._col_scale))))
+
+    @property
+    def T(self) -> Sharded:
+        if "_transpose" not in self.__dict__:  # cached_property would lock out other ranks in threads
+            self.__dict__["_transpose"] = self._transposed()
+        return self.__dict__["_transpose"]
+
+    def _transposed(self) -> Sharded:
+        rows, columns = self._local._row_scale, self._local._col_scale[: self._halo.own]
+        row_scale, column_scale = (scale if len(scale) else None for scale in (columns, rows))
+        if self._shard.symmetric:
+            local = Sparse.of_arrays(
+                self._local.shape, self._arrays(), row_scale, self._halo.spread(column_scale)
+            )
+            return self._with(local)
+        indptr, indices, values = self._flipped()
+        shard = Shard(
+            self._shard.rank,
+            self._shard.shape[::-1],
+            self._shard.column_bounds,
+            self._shard.row_bounds,
+            indptr,
+            indices,
+            values,
+            False,
+            row_scale,
+            column_scale,
+        )
+        return Sharded(shard, self._group)
+
+    def _arrays(self) -> tuple[Array, Array, Array | None]:
+        local = self._local
+        return local._indptr, local._indices, local._values if len(local._values) else None
+
+    def _flipped(self) -> tuple[Array, Array, Array | None]:
+        """Send each entry to the owner of its column; return the own columns as rows.
+
+        As in one process, entries of a column are in the order of their rows.
+        """
+        indptr, indices, values = self._arrays()
+        weighted = any(self._group.gather(values is not None))
+        numbers = np.concatenate([np.arange(self._halo.own) + self._halo.first, self._halo.needed])
+        columns = numbers[indices]
+        rows = np.repeat(np.arange(self.shape[0]) + self._shard.rows[0], np.diff(indptr))
+        owner = np.searchsorted(self._shard.column_bounds, columns, side="right") - 1
+        parts = [np.flatnonzero(owner == rank) for rank in range(self._group.size)]
+        rows = np.concatenate(self._group.exchange([rows[part] for part in parts]))
+        columns = np.concatenate(self._group.exchange([columns[part] for part in parts])) - self._halo.first
+        data: Array = np.ones(len(rows), np.int8)
+        if weighted:
+            dtype = np.result_type(
+                *self._group.gather(np.dtype(np.float32) if values is None else values.dtype)
+            )
+            own = np.empty(0, dtype) if values is None else values.astype(dtype, copy=False)
+            data = np.concatenate(self._group.exchange([own[part] for part in parts]))
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))  # rows come in ascending order
+        flipped = sparse.csr_array(
+            (data, columns, np.append(starts, len(rows))), shape=(len(starts), self._halo.own)
+        ).T.tocsr()
+        return (
+            flipped.indptr.astype(np.int64),
+            rows[starts][flipped.indices],
+            flipped.data if weighted else None,
+        )
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Operators made of others, as sent to a worker: a product, a sum, or powers of the one part."""
+
+    kind: str
+    parts: tuple[Tree | Shard, ...]
+    length: int = 1
+
+
+def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree | Shard:
+    """Return what one worker gets of an operator; ``bounds(size)`` cuts a range of that many rows."""
+    if isinstance(operator, Product):
+        return Tree("product", tuple(split(part, rank, bounds) for part in operator._factors))
+    if isinstance(operator, Sum):
+        return Tree("sum", tuple(split(part, rank, bounds) for part in operator._parts))
+    if isinstance(operator, Powers):
+        return Tree("powers", (split(operator._base, rank, bounds),), operator._length)
+    if not isinstance(operator, Sparse):
+        raise InputError(f"{operator!r} cannot be split over a cluster; pass a sparse matrix")
+    row_bounds, column_bounds = bounds(operator.shape[0]), bounds(operator.shape[1])
+    lo, hi = row_bounds[rank : rank + 2]
+    begin, end = column_bounds[rank : rank + 2]
+    a, b = operator._indptr[lo], operator._indptr[hi]
+    return Shard(
+        rank,
+        operator.shape,
+        row_bounds,
+        column_bounds,
+        operator._indptr[lo : hi + 1] - a,
+        operator._indices[a:b],
+        operator._values[a:b] if len(operator._values) else None,
+        bool(operator._symmetric),
+        operator._row_scale[lo:hi] if len(operator._row_scale) else None,
+        operator._col_scale[begin:end] if len(operator._col_scale) else None,
+    )
+
+
+def join(tree: Tree | Shard, group: Group) -> Operator:
+    """Return the operator of one worker; all workers call it together."""
+    if isinstance(tree, Shard):
+        return Sharded(tree, group)
+    parts = [join(part, group) for part in tree.parts]
+    if tree.kind == "powers":
+        return Powers(parts[0], tree.length)
+    return Product(parts) if tree.kind == "product" else Sum(parts)

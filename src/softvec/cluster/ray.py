@@ -1,0 +1,332 @@
+"""The seam on Ray: every worker is an actor with a mailbox, and large arrays travel through the object store.
+
+A worker that is lost takes the fit back to the last checkpoint: the one on the path that was given, else
+copies of the vectors that the object store keeps for the driver.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from softvec.cluster.driver import Plan
+from softvec.cluster.rank import Report, Task, run
+from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
+from softvec.core.threads import resolve_n_jobs
+from softvec.fit.loop import State
+
+Array = NDArray[Any]
+T = TypeVar("T")
+_POLL = 0.2  # seconds between two looks at the workers
+_RESTARTS = 3  # in a row without a new checkpoint
+logger = logging.getLogger("softvec")
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else every worker warns about it
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError("a cluster needs Ray; install it with pip install 'softvec[cluster]'") from error
+    return ray
+
+
+class Mailbox:
+    """What other ranks sent here, by the number of the message and the sender."""
+
+    def __init__(self) -> None:
+        self._ready, self._letters = threading.Condition(), dict[tuple[int, int], Any]()
+
+    def put(self, number: int, source: int, letter: Any) -> None:
+        """Keep a letter until it is taken."""
+        with self._ready:
+            self._letters[number, source] = letter
+            self._ready.notify_all()
+
+    def take(self, number: int, source: int) -> Any:
+        """Wait for a letter."""
+        with self._ready:
+            self._ready.wait_for(lambda: (number, source) in self._letters)
+            return self._letters.pop((number, source))
+
+
+class RayGroup:
+    """The actors of one fit, as one of them sees them."""
+
+    def __init__(self, rank: int, peers: list[Any], mailbox: Mailbox):
+        self.rank, self.size, self.sent = rank, len(peers), 0
+        self._peers, self._mailbox, self._number = peers, mailbox, 0
+        self._pending: list[Any] = []
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _send(self, number: int, rank: int, letter: Any) -> None:
+        self._pending.append(self._peers[rank].deliver.remote(number, self.rank, letter))
+
+    def _settle(self) -> None:
+        """Forget what was delivered; an error of a peer is the driver's to tell."""
+        self._pending = (
+            _ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1] if self._pending else []
+        )
+
+    def exchange(self, parts: Sequence[Array]) -> list[Array]:
+        """Send a part to every rank; return what each sent here."""
+        number = self._next()
+        for step in range(
+            1, self.size
+        ):  # each begins with its neighbour, so that none is asked by all at once
+            rank = (self.rank + step) % self.size
+            self.sent += parts[rank].nbytes
+            self._send(number, rank, parts[rank])
+        received = [
+            parts[rank] if rank == self.rank else self._mailbox.take(number, rank)
+            for rank in range(self.size)
+        ]
+        self._settle()
+        return received
+
+    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
+        """Add up the parts in the order of ranks: each passes the total on, the last tells all."""
+        number, last = self._next(), self._next()
+        # as bytes: arrays out of the object store cannot be added to
+        total = None if self.rank == 0 else pickle.loads(self._mailbox.take(number, self.rank - 1))
+        for part in parts:
+            total = part if total is None else add(total, part)
+        if self.rank < self.size - 1:
+            self._send(number, self.rank + 1, pickle.dumps(total, 5))
+            total = pickle.loads(self._mailbox.take(last, self.size - 1))
+        else:
+            letter = pickle.dumps(total, 5)
+            for rank in range(self.size - 1):
+                self._send(last, rank, letter)
+        self._settle()
+        return total  # type: ignore[return-value]
+
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all ranks."""
+        number, letter = self._next(), pickle.dumps(value, 5)
+        for rank in range(self.size):
+            if rank != self.rank:
+                self._send(number, rank, letter)
+        values = [
+            value if rank == self.rank else pickle.loads(self._mailbox.take(number, rank))
+            for rank in range(self.size)
+        ]
+        self._settle()
+        return values
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self.gather(None)
+
+
+class Worker:
+    """An actor: runs its part of a fit in one thread, and takes letters in others."""
+
+    def __init__(self) -> None:
+        self._mailbox = Mailbox()
+        self._report: Report | None = None
+        self._snapshot: tuple[int, State] | None = None
+        self._lock = threading.Lock()
+
+    def deliver(self, number: int, source: int, letter: Any) -> None:
+        """Take a letter of another rank."""
+        self._mailbox.put(number, source, letter)
+
+    def fit(self, rank: int, peers: list[Any], task: Task, state: State | None, every: int) -> State:
+        """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
+        if state is not None:  # arrays of the object store are read-only
+            state = replace(state, X=state.X.copy(), Y=None if state.Y is None else state.Y.copy())
+            task = replace(task, state=state, manifest=None)
+
+        def on_epoch(report: Report, state: State) -> None:
+            self._report = report
+            if every and report.epoch % every == 0:
+                with self._lock:
+                    self._snapshot = report.epoch, _copy(state)
+
+        return run(task, RayGroup(rank, peers, self._mailbox), on_epoch)
+
+    def report(self) -> tuple[Report | None, int]:
+        """Return how far the fit is, and the epoch of the state that is kept."""
+        with self._lock:
+            return self._report, -1 if self._snapshot is None else self._snapshot[0]
+
+    def snapshot(self, epoch: int) -> State | None:
+        """Return the state that is kept, if it is of this epoch."""
+        with self._lock:
+            if self._snapshot is None or self._snapshot[0] != epoch:
+                return None
+            return self._snapshot[1]
+
+    def process(self) -> int:
+        """Return the number of the process."""
+        return os.getpid()
+
+
+def _copy(state: State) -> State:
+    return replace(
+        state,
+        X=state.X.copy(),
+        Y=None if state.Y is None else state.Y.copy(),
+        labels=None if state.labels is None else state.labels.copy(),
+        history=list(state.history),
+    )
+
+
+class RayCluster:
+    """Workers on Ray: on this machine (``local:4``), or on the cluster at an address.
+
+    Parameters
+    ----------
+    workers : int or None
+        None is one for each node of the cluster.
+    address : str or None
+        None starts Ray on this machine.
+    threads : int or None
+        Of each worker.
+    """
+
+    driver = True
+
+    def __init__(self, workers: int | None, address: str | None = None, threads: int | None = None):
+        self._ray, self._started = _ray(), False
+        self._target, self._wanted, self._threads = address, workers, threads
+        self.address: str | None = None
+        self.memory: int | None = None
+        self.actors: list[Any] = []
+
+    def __enter__(self) -> RayCluster:
+        ray = self._ray
+        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        if not ray.is_initialized():
+            if self._target is None:
+                options |= {
+                    "num_cpus": 2 * (self._wanted or 1),
+                    "include_dashboard": False,
+                    "address": "local",
+                }
+                options |= {"_node_ip_address": "127.0.0.1"}
+            else:
+                options |= {"address": self._target}
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.address = ray.init(**options).dashboard_url or None
+            except Exception as error:
+                raise InputError(f"no Ray cluster at {self._target or 'this machine'}: {error}") from error
+            self._started = True
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        self.workers = self._wanted or len(nodes)
+        per_node = max(1, -(-self.workers // len(nodes)))
+        free = available_memory() if self._target is None else None
+        if self._target is not None:
+            free = int(min(node["Resources"].get("memory", 0) for node in nodes)) or None
+        self.memory = None if free is None else free // per_node
+        cores = min(int(node["Resources"].get("CPU", 1)) for node in nodes)
+        self._threads = self._threads or max(1, min(cores, resolve_n_jobs(None)) // per_node)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._end()
+        if self._started:
+            self._ray.shutdown()
+
+    def _end(self) -> None:
+        for actor in self.actors:
+            self._ray.kill(actor)
+        self.actors = []
+
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
+        """Run a fit; where a worker is lost, go on from the last checkpoint."""
+        ray = self._ray
+        threads = plan.settings.n_jobs or self._threads
+        plan = replace(plan, settings=replace(plan.settings, n_jobs=threads))
+        tasks = [ray.put(replace(plan.task(rank), state=None)) for rank in range(plan.size)]
+        states = [None if plan.given is None else ray.put(plan.task(rank).state) for rank in range(plan.size)]
+        lost, since, epoch = 0, -1, 0
+        while True:
+            attempt = _Attempt(ray, self, tasks, states, 0 if plan.store else plan.settings.checkpoint_every)
+            try:
+                return attempt.finish(on_report)
+            except ray.exceptions.RayTaskError as error:
+                raise _clear(error) from error
+            except ray.exceptions.RayError as error:
+                self._end()
+                states, epoch = attempt.states, attempt.epoch
+                if plan.store is not None:
+                    manifest = plan.store.manifest()
+                    tasks = [ray.put(replace(ray.get(task), manifest=manifest)) for task in tasks]
+                    epoch = 0 if manifest is None else manifest["epoch"]
+                lost, since = (lost + 1, since) if epoch == since else (1, epoch)
+                reason = "ran out of memory" if "OutOfMemory" in type(error).__name__ else "was lost"
+                line = f"a worker {reason} (of {plan.size}); "
+                if lost > _RESTARTS:
+                    raise InputError(
+                        line + f"{lost} times after epoch {epoch}; use more workers, or larger machines"
+                    ) from error
+                warnings.warn(line + f"the fit goes on from epoch {epoch}", stacklevel=2)
+            finally:
+                self._end()
+
+
+class _Attempt:
+    """One try to finish a fit with a set of workers."""
+
+    def __init__(self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int):
+        self._ray, self.states, self.epoch = ray, states, 0
+        size = len(tasks)
+        kind = ray.remote(num_cpus=1, max_concurrency=2 * size + 4, max_restarts=0)(Worker)
+        cluster.actors = self._actors = [kind.remote() for _ in tasks]
+        self._fits = [
+            actor.fit.remote(rank, self._actors, task, state, every)
+            for rank, (actor, task, state) in enumerate(zip(self._actors, tasks, states))
+        ]
+
+    def finish(self, on_report: Callable[[Report], None]) -> list[State]:
+        """Wait for all; meanwhile tell of every epoch, and keep copies of the vectors."""
+        ray, waiting, told = self._ray, list(self._fits), 0
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1, timeout=_POLL, fetch_local=False)
+            for ref in done:
+                ray.get(ref)  # raises where the worker failed
+            if waiting:
+                report, kept = ray.get(self._actors[0].report.remote())
+                if report is not None and report.epoch > told:
+                    told = report.epoch
+                    on_report(report)
+                if kept > self.epoch:
+                    self._keep(kept)
+        states = [_copy(state) for state in ray.get(self._fits)]
+        report, _ = ray.get(self._actors[0].report.remote())
+        if report is not None and report.epoch > told:
+            on_report(report)
+        return states
+
+    def _keep(self, epoch: int) -> None:
+        """Take over the states of an epoch, where all workers still have it."""
+        refs = [actor.snapshot.remote(epoch) for actor in self._actors]
+        if all(state is not None for state in self._ray.get(refs)):
+            self.states, self.epoch = refs, epoch
+
+
+def _clear(error: Any) -> Exception:
+    """Return one line for what a user can mend, else the error itself."""
+    cause = error.cause
+    if isinstance(cause, InputError):
+        return InputError(f"a worker stopped: {cause}")
+    if isinstance(cause, MemoryError):
+        return InputError("a worker ran out of memory; use more workers")
+    return error
