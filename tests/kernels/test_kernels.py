@@ -226,4 +226,4 @@ def test_old_code_is_never_loaded_after_a_change_of_the_source(tmp_path):
 def test_kernels_use_the_safe_cache():
     from softvec.kernels import compiled
 
-    assert compiled.fused_step._cache._cache_file.save.__module__ == "softvec.kernels._jit"
+    assert compiled.sphere_step._cache._cache_file.save.__module__ == "softvec.kernels._jit"

@@ -103,7 +103,7 @@ def _failed(error: Exception) -> int:
         complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return 1
     if isinstance(error, MemoryError):
-        complain(f"out of memory: {error}. Try fewer dimensions (--dim) or a smaller input")
+        complain(f"out of memory: {error}. Try fewer dimensions (--dim), or --scratch of embed")
         return 1
     raise error
 

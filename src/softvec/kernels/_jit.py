@@ -3,10 +3,10 @@
 Numba refuses to make a function that is to be cached when neither the package's folder nor the user's cache
 can be written to, and fails when the disk is full. Then the function is compiled in every process.
 
-Numba numbers the files of compiled code 1, 2, ... and writes their index first. Two processes that compile at the
-same time can take the same number for different types, and after a change of the source the index points at old
-code for a moment: a third process then runs code that was compiled for something else. Here a file is named
-after what it was compiled from, and is written before the index.
+Numba numbers the files of compiled code 1, 2, ... and writes their index first. Two processes that compile at
+the same time can take the same number for different types, and after a change of the source the index points
+at old code for a moment: a third process then runs code that was compiled for something else. Here a file is
+named after what it was compiled from, and is written before the index.
 """
 
 from __future__ import annotations
