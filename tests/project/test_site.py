@@ -10,7 +10,7 @@ import pytest
 from tests.pages import python_blocks
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+PAGES = [ROOT / "docs" / "start.md", ROOT / "docs" / "scaling.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
