@@ -221,6 +221,23 @@ def test_closed_pipe_is_no_error(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+@pytest.mark.parametrize(
+    ("command", "code", "err"),
+    [
+        ("info v.svec >&-", 0, ""),
+        ("info none.svec 2>&-", 2, ""),
+        ("embed - -o x.svec <&-", 2, "softvec: standard input is empty: there are no edges in it\n"),
+    ],
+)
+def test_closed_streams(folder, command, code, err):
+    Embedding(np.eye(3)).save("v.svec")
+    done = subprocess.run(
+        f"{sys.executable} -m softvec {command}", shell=True, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (code, err)
+
+
 def _slow_job(folder):
     """Start a fit that takes minutes; return once it has begun."""
     rng = np.random.default_rng(0)

@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exit codes: 0 done, 2 a mistake of the user, 130 interrupted, 143 terminated, 1 anything else.
     """
     _catch_signals()
+    _open_closed_streams()
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # once more, while the first was reported
@@ -105,6 +106,13 @@ def _failed(error: Exception) -> int:
         complain(f"out of memory: {error}. Try fewer dimensions (--dim) or a smaller input")
         return 1
     raise error
+
+
+def _open_closed_streams() -> None:
+    """Put nothing in place of standard streams that the caller closed (``>&-``), which Python leaves out."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end
 
 
 def _catch_signals() -> None:
