@@ -10,7 +10,8 @@ import pytest
 from tests.pages import python_blocks
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [DOCS / "start.md", DOCS / "scaling.md", *sorted((DOCS / "howto").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

@@ -21,7 +21,7 @@ from softvec.names import Names
 from softvec.names.coding import IntegerTable, TokenNames, Tokens
 
 Array = NDArray[Any]
-RECENT = 1 << 20  # names a worker remembers the codes of, before it forgets them all and starts anew
+RECENT = 1 << 19  # names a worker remembers the codes of, before it forgets them all and starts anew
 _SAMPLES = 256  # of each worker's keys, by which a global sort is shared out
 _NOWHERE = np.iinfo(np.int64).max
 
@@ -61,7 +61,7 @@ class Space:
 
     @property
     def first(self) -> Array:
-        """Where each kept name first stands."""
+        """Where each kept name first stands, until they are numbered."""
         return self._first[: len(self)]
 
     def add(self, names: Any, position: int) -> Array:
@@ -104,9 +104,10 @@ class Space:
     def number(self, keys: Array) -> int:
         """Number all names by their keys, which are distinct; return how many there are. Collective."""
         check_size(self.group.gather(len(self)))
+        self._forget()
         ranks, total = global_ranks(self.group, keys)
         self.ids = ranks.astype(np.int32)
-        self._forget()
+        self._first = np.empty(0, np.int64)
         return total
 
     def rows(self, codes: Array) -> Array:

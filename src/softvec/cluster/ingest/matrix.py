@@ -162,6 +162,9 @@ class _Reading:
             self._add(block, names, [{row[at] for _, row, _ in told} - {None} for at in range(len(names))])
         self._start_piece(self._turns)
         self.spool.close()
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
 
     def _add(self, block: Block | None, names: list[Any], types: list[set[type]]) -> None:
         per_row = 2 // len(self.sides)
