@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mpi4py")
-from conftest import command, finished
+from tests.cluster.processes import command, finished
 
 OPTIONS = ("-d", 8, "--seed", 0, "--view", "walk", "--threads", 1)
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("ray")
-from conftest import command, finished, random_graph
-
 import softvec
 from softvec.cluster.choose import runner
 from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
+from tests.cluster.processes import command, finished, random_graph
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the normaliser is off"),
