@@ -129,7 +129,7 @@ def write_edges(A: Any, path: Path, rows_at_a_time: int = 500_000) -> None:
     with open(path, "wb") as file:
         for lo in range(0, A.shape[0], rows_at_a_time):
             slab = A[lo : lo + rows_at_a_time].tocoo()
-            row, column = slab.coords[0] + lo, slab.coords[1]
+            row, column = slab.row + lo, slab.col
             keep = row < column
             csv.write_csv(pa.table({"i": row[keep], "j": column[keep]}), file, options)
             ring = np.arange(lo, min(lo + rows_at_a_time, A.shape[0]))

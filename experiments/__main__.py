@@ -11,9 +11,6 @@ from pathlib import Path
 from benchmarks.common import replace_section
 
 ROOT = Path(__file__).resolve().parent
-_INTRODUCTION = """The paper's experiments, repeated. Each section is written from
-`experiments/<name>/results/full.json` by `python -m experiments --report`; `make paper` runs them all,
-`softvec paper NAME` one of them. Times are of two shared cores: the ratios hold, the seconds do not."""
 
 
 def names() -> list[str]:
@@ -22,16 +19,14 @@ def names() -> list[str]:
 
 
 def write_report(chosen: list[str]) -> None:
-    """Put what each experiment found into its section of docs/results.md."""
-    page = ROOT.parent / "docs" / "results.md"
-    if not page.exists():
-        page.write_text(f"# Results\n\n{_INTRODUCTION}\n")
+    """Write each experiment into its section of docs/results.md, or of the page that it names."""
     for name in chosen:
         module = importlib.import_module(f"experiments.{name}.run")
         path = ROOT / name / "results" / "full.json"
+        page = ROOT.parent / "docs" / getattr(module, "PAGE", "results.md")
         if path.exists() and hasattr(module, "report"):
             replace_section(page, name, module.report(json.loads(path.read_text())))
-    print(page)
+            print(f"{name}: {page}")
 
 
 def main() -> int:
@@ -42,7 +37,7 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names())}")
     parser.add_argument("--quick", action="store_true", help="a small version of each, in minutes")
     parser.add_argument("--plot", action="store_true", help="only draw the figures again")
-    parser.add_argument("--report", action="store_true", help="only write docs/results.md from the results")
+    parser.add_argument("--report", action="store_true", help="only write the pages from the results")
     options = parser.parse_args()
     unknown = set(options.name) - set(names())
     if unknown:

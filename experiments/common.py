@@ -40,6 +40,8 @@ _SIZES = (
     "alphas",
     "graphs",
     "invariance",
+    "coverage_items",
+    "paper",
 )
 
 
@@ -92,7 +94,7 @@ def _still_valid(old: dict[str, Any], config: dict[str, Any]) -> list[dict[str, 
 
 
 def _essence(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a record depends on: not how many records there are, nor the other methods."""
+    """Return the settings that a record depends on: neither their number nor the other methods."""
     return {key: value for key, value in settings.items() if key not in (*_SIZES, "methods")}
 
 

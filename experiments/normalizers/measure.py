@@ -85,9 +85,12 @@ def settings(config: dict[str, Any]) -> list[tuple[str, str]]:
 class Vectors:
     """One embedding at one scaling: items, queries, and the exact log Z for each beta."""
 
-    def __init__(self, source: str, norms: str, config: dict[str, Any]):
-        self.Y = rescale(load(source, config["items"]), norms)
+    def __init__(self, source: str, norms: str, config: dict[str, Any], most: int | None = None):
+        vectors = load(source, config["items"])
         rng = np.random.default_rng(seed_of(source))
+        if most is not None and len(vectors) > most:
+            vectors = vectors[np.sort(rng.choice(len(vectors), most, replace=False))]
+        self.Y = rescale(vectors, norms)
         self.rows = np.sort(rng.choice(len(self.Y), min(config["rows"], len(self.Y)), replace=False))
         self.X = self.Y[self.rows]
         self.indexes: dict[str, Any] = {}
@@ -145,8 +148,13 @@ def accuracy(config: dict[str, Any], results: Results, data: Vectors, key: dict[
             print(f"{key['embedding']} {key['norms']} beta {beta} {name}", flush=True)
 
 
-def coverage(config: dict[str, Any], results: Results, data: Vectors, key: dict[str, Any]) -> None:
-    """Count how often nominal 95% intervals hold the exact value, over queries and draws."""
+def coverage(config: dict[str, Any], results: Results, source: str, norms: str) -> None:
+    """Count how often nominal 95% intervals hold the exact value, over queries and draws.
+
+    The queries are drawn apart from those that a fit learns its tails from, so few of them are the same.
+    """
+    key = {"embedding": name_of(source), "norms": norms}
+    data = Vectors(source, norms, config, config["coverage_items"])
     for beta in config["betas"]:
         for name in config["coverage"]:
             where = {**key, "part": "coverage", "beta": beta, "method": name}
@@ -162,7 +170,10 @@ def coverage(config: dict[str, Any], results: Results, data: Vectors, key: dict[
                 inside.append((low <= exact) & (exact <= high))
                 ratio.append(np.expm1(model.log_partition(data.X) - exact))
             bias = np.mean(ratio) / (np.std(np.mean(ratio, axis=1)) / np.sqrt(len(ratio)) + 1e-300)
-            keep(results, **where, pairs=np.size(inside), coverage=np.mean(inside), bias_z=bias)
+            keep(
+                results, **where, m=len(data.Y), pairs=np.size(inside), coverage=np.mean(inside),
+                bias_z=bias,
+            )  # fmt: skip
 
 
 def one_item(results: Results, data: Vectors, key: dict[str, Any]) -> None:

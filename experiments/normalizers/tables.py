@@ -8,16 +8,21 @@ from typing import Any
 from benchmarks.common import replace_section
 from experiments.normalizers.figure import TITLES, _names, _select
 
-SHORT = {"glove6b_50d": "GloVe", "googlenews_w2v_300d": "word2vec", "fr_fasttext_300d": "fastText"}
+SHORT = {
+    "glove6b_50d": "GloVe",
+    "googlenews_w2v_300d": "word2vec",
+    "fr_fasttext_300d": "fastText",
+    "use_lite_tokens": "sentence encoder",
+}
 
 
-def write(found: dict[str, Any], page: Path) -> None:
-    """Replace the generated sections of the page."""
+def write(found: dict[str, Any], page: Path, more: list[dict[str, Any]]) -> None:
+    """Replace the generated sections of the page; ``more`` are results of other vectors."""
     names = _names(found)
     settings = [(name, norms) for name in names for norms in found["config"]["norms"]]
     replace_section(page, "errors", errors(found, settings))
     replace_section(page, "betas", betas(found, settings))
-    replace_section(page, "coverage", coverage(found, settings))
+    replace_section(page, "coverage", coverage(found, settings, more))
     replace_section(page, "race", race(found, settings))
     replace_section(page, "ablation", ablation(found, settings))
     replace_section(page, "speed", speed(found))
@@ -111,19 +116,31 @@ def _percent(median: float, p95: float) -> str:
     return " / ".join(texts)
 
 
-def coverage(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
+def coverage(found: dict[str, Any], settings: list[tuple[str, str]], more: list[dict[str, Any]]) -> str:
     """Share of (query, draw) pairs whose nominal 95% interval holds the exact value."""
-    rows = []
+    records = [r for content in (found, *more) for r in _select(content, part="coverage")]
+    others = [(r["embedding"], r["norms"]) for r in records]
+    settings = list(dict.fromkeys([*settings, *others]))
+    rows, worst = [], {}
     for method in found["config"]["coverage"]:
         for beta in found["config"]["betas"]:
-            cells = [
-                _select(found, part="coverage", embedding=name, norms=norms, beta=beta, method=method)[0]
-                for name, norms in settings
-            ]
-            rows.append([f"`{method}`", str(beta), *(f"{100 * c['coverage']:.1f}%" for c in cells)])
-    pairs = _select(found, part="coverage")[0]["pairs"]
-    head = [f"method ({pairs:,} pairs each)", "beta", *(_title(*s) for s in settings)]
-    return _table(head, rows)
+            where = {"method": method, "beta": beta}
+            chosen = [r for r in records if all(r[k] == v for k, v in where.items())]
+            by_setting = {(r["embedding"], r["norms"]): r["coverage"] for r in chosen}
+            rows.append([f"`{method}`", str(beta), *(f"{100 * by_setting[s]:.1f}%" for s in settings)])
+            worst[method, beta] = min(by_setting.values()), max(by_setting.values())
+    head = [f"method ({records[0]['pairs']:,} pairs each)", "beta", *(_title(*s) for s in settings)]
+    main = found["config"]["coverage"][0]
+    low = min(worst[main, b][0] for b in found["config"]["betas"] if b <= 9)
+    high = max(worst[main, b][1] for b in found["config"]["betas"] if b <= 9)
+    least = min(worst[main, b][0] for b in found["config"]["betas"])
+    items = found["config"]["coverage_items"]
+    text = (
+        f"`{main}` at beta 1 to 9: {100 * low:.1f} to {100 * high:.1f}%; least of all: {100 * least:.1f}%. "
+        f"At most {items:,} items of a set, drawn at random; queries are drawn apart from those that the fit "
+        "learns its tails from."
+    )
+    return f"{_table(head, rows)}\n\n{text}"
 
 
 def ablation(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:

@@ -13,14 +13,14 @@ from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
-from softvec.core.checks import integer
+from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError, Option, did_you_mean
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
 from softvec.fit.options import MEANT, FitOptions
-from softvec.fit.recipes import recipe_of
+from softvec.fit.recipes import EFFORTS, recipe_of
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
 
@@ -94,6 +94,8 @@ def embed(
         ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
         turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
         the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
+        ``effort`` "fast" is for large graphs and first looks: one walk of one step, four epochs (two
+        from 100,000 nodes on), and no softmax calibrated on the vectors; scores are lower than by "default".
         Everything else goes to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -116,6 +118,8 @@ def embed(
         walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
     if walk_length is not None or "length" in given or isinstance(data, Affinity):
         one_view_for_own_walk(fit)
+    else:
+        walk_length = walk_of_effort(fit)
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
@@ -140,6 +144,11 @@ def embed(
             seconds={"reading": ready - started},
             **fit,
         )
+
+
+def walk_of_effort(fit: dict[str, Any]) -> int | None:
+    """Return the walk length of the effort asked for; None for that of the kind of data."""
+    return EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)].get("walk_length")
 
 
 def one_view_for_own_walk(fit: dict[str, Any]) -> None:

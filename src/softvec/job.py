@@ -29,6 +29,7 @@ from softvec.fit.recipes import (
     DENSE,
     N_COMPONENTS,
     VIEWS,
+    effort_settings,
     fit_defaults,
     mean_neighbours,
     neighbours_of_ends,
@@ -42,7 +43,9 @@ from softvec.operators import Operator
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # What several views of a graph have their own of: an option among these asks for one fit.
-_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch"))
+_ONE_FIT = tuple(
+    name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch", "effort")
+)
 
 
 class Job:
@@ -72,7 +75,9 @@ class Job:
         dimensions = N_COMPONENTS if n_components is None else n_components
         self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit)
         fit.pop("view", None)
-        fit = {"symmetric": affinity.symmetric, **fit_defaults(affinity.kind, affinity.counts), **fit}
+        preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
+        self.effort = fit.pop("effort", "default")
+        fit = {"symmetric": affinity.symmetric, **preset, **fit}
         self.n_components = dimensions
         self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
         self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
@@ -101,6 +106,7 @@ class Job:
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": result.seed, "base_measure": float(self.power)}
         parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
+        parameters |= {} if self.effort == "default" else {"effort": self.effort}
         emb = Embedding(
             result.state.X,
             affinity.rows,
@@ -167,6 +173,8 @@ class Job:
     def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
         """Return the two numbers that turn vectors of a graph into probabilities of a step of its walk."""
         affinity = self.affinity
+        if self.effort == "fast":  # a fifth of the time
+            return None
         if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
             return None
         with one_blas_thread():  # the same bits for any number of threads
@@ -220,10 +228,16 @@ def _choose_view(
     view = choice("view", fit.get("view", "auto"), VIEWS)
     given = [name for name in _ONE_FIT if name in fit]
     reason = ""
+    fast = bool(effort_settings(fit, affinity.shape[0]))
+    if fast and (affinity.kind != "graph" or old is not None):
+        rest = "no init" if old is not None else f"graphs, and this is {affinity.kind} data"
+        raise InputError(Option("effort", "fast"), f" is for {rest}; leave it out")
     if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
         reason = f"fused views are for graphs, and this is {affinity.kind} data"
     elif affinity.directed or fit.get("symmetric", True) is False:
         reason = "fused views are for undirected graphs with one set of vectors"
+    elif fast:
+        reason = "less effort is one fit"
     elif given or old is not None:
         reason = f"fused views have settings of their own; leave out {', '.join(given) or 'init'}"
     elif n_components < 8:
@@ -255,7 +269,8 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     if _choose_view(affinity, dimensions, old, fit)[0] == "fused":
         return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    return int({**fit_defaults(affinity.kind, affinity.counts), **update, **fit}["n_epochs"])
+    preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
+    return int({**preset, **update, **fit}["n_epochs"])
 
 
 def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:

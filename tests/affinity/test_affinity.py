@@ -245,7 +245,7 @@ def test_bipartite(path):
 def test_names_of_rows_and_of_ids(path):
     assert aff.random_walk(np.ones((2, 2)), names="ab").rows.to_list() == ["a", "b"]
     assert aff.random_walk([(3, 1), (1, 0)], names="wxyz").rows.to_list() == ["w", "x", "z"]
-    for names, message in ((["a"], "1 names for 2 rows"), (["a", "a"], "'a' stands at rows 0 and 1")):
+    for names, message in ((["a"], "1 names for 2 rows"), (["a", "a"], "duplicate name 'a' .rows 0 and 1.")):
         with pytest.raises(InputError, match=message):
             aff.random_walk(np.ones((2, 2)), names=names)
     with pytest.raises(InputError, match="id 7 has no name"):

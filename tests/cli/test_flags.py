@@ -185,8 +185,8 @@ def test_embed_prints_the_exact_loss_where_nothing_is_calibrated(call, folder):
 @pytest.mark.parametrize(
     ("degree", "more", "view"),
     [
-        (4, (), "walk (4.0 neighbours on average, fewer than 16)"),
-        (20, (), "fused (20.0 neighbours on average, at least 16)"),
+        (4, (), "walk (the end of an edge has 4.0 neighbours on average, fewer than 20)"),
+        (20, (), "fused (the end of an edge has 20.0 neighbours on average, at least 20)"),
         (20, ("--view", "walk"), "walk (asked for)"),
         (20, ("-w", "2"), "walk (asked for)"),
         (20, ("--view", "auto", "-w", "2"), "walk (asked for)"),

@@ -221,6 +221,23 @@ def test_closed_pipe_is_no_error(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+@pytest.mark.parametrize(
+    ("command", "code", "err"),
+    [
+        ("info v.svec >&-", 0, ""),
+        ("info none.svec 2>&-", 2, ""),
+        ("embed - -o x.svec <&-", 2, "softvec: standard input is empty: there are no edges in it\n"),
+    ],
+)
+def test_closed_streams(folder, command, code, err):
+    Embedding(np.eye(3)).save("v.svec")
+    done = subprocess.run(
+        f"{sys.executable} -m softvec {command}", shell=True, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (code, err)
+
+
 def _slow_job(folder):
     """Start a fit that takes minutes; return once it has begun."""
     rng = np.random.default_rng(0)
@@ -266,6 +283,19 @@ def job(arguments):
 softvec.cli._run = job
 softvec.cli.main()
 """
+TURNED = """
+import os, softvec.cli, sys, time
+
+def job(arguments):
+    try:
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(30)
+    except BaseException as error:
+        raise RuntimeError("Error calling __set_name__") from error
+
+softvec.cli._run = job
+softvec.cli.main()
+"""
 LATE = """
 import atexit, os, softvec.cli, sys
 
@@ -276,11 +306,12 @@ softvec.cli.main(["--version"])
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("script", "lost"), [(LOST, True), (LATE, False)])
+@pytest.mark.parametrize(("script", "lost"), [(LOST, True), (TURNED, True), (LATE, False)])
 def test_signals_that_python_would_lose(number, script, lost):
     command = [sys.executable, "-c", script, str(int(number))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=25, start_new_session=True)
     assert done.returncode == (128 + number if lost else 0), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):

@@ -134,7 +134,7 @@ def test_matlab_agrees_with_scipy(tmp_path, compressed):
         "small": np.arange(6, dtype=np.uint8).reshape(2, 3),
         "cube": rng.random((2, 3, 4)),
         "flags": rng.random((3, 3)) < 0.5,
-        "sparse": sparse.random_array((7, 5), density=0.4, rng=rng, format="csc"),
+        "sparse": sparse.random_array((7, 5), density=0.4, random_state=rng, format="csc"),
         "flagged": sparse.csc_array(rng.random((4, 4)) < 0.5),
     }
     texts = {

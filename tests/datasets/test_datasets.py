@@ -15,7 +15,7 @@ from scipy.io import savemat
 from softvec import datasets
 from softvec.core.errors import InputError
 from softvec.datasets import convert
-from softvec.datasets.registry import Dataset
+from softvec.datasets.dataset import Dataset
 
 
 @pytest.fixture

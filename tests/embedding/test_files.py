@@ -529,3 +529,46 @@ def test_no_permission(tmp_path):
             make().save(tmp_path / "y.svec")
     finally:
         tmp_path.chmod(0o700)
+
+
+REPEATED = {
+    "strings": ["ada", "ada", "cyd"],
+    "integers": [7, 3, 7],
+    "pairs": [("ada", 1), ("bob", 2), ("ada", 1)],
+}
+
+
+@pytest.mark.parametrize("kind", list(REPEATED))
+@pytest.mark.parametrize("file", ["x.svec", "x.parquet", "x.feather", SAFETENSORS])
+def test_duplicate_names_in_a_file_are_refused(tmp_path, monkeypatch, file, kind):
+    emb = make()
+    with monkeypatch.context() as patch:  # a writer that does not look
+        patch.setattr("softvec.names.storage.refuse_duplicates", lambda store: None)
+        object.__setattr__(emb, "names", type(emb.names)(REPEATED[kind]))
+        emb.save(tmp_path / file)
+    with pytest.raises(InputError, match=rf"{file}: duplicate name .* \(rows \d and \d\)"):
+        Embedding.load(tmp_path / file)
+
+
+def test_duplicates_among_pairs_of_codes_are_refused():
+    from softvec.names import Names
+
+    first, second = Names(["ada", "bob"]), Names.range(3)
+    codes = (np.array([0, 1, 0]), np.array([2, 2, 2]))
+    with pytest.raises(InputError, match=r"duplicate name \('ada', 2\) \(rows 0 and 2\)"):
+        Names.from_codes(first, second, codes)._refuse_duplicates()
+    Names.from_codes(first, second, (codes[0], np.array([2, 2, 1])))._refuse_duplicates()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("x.csv", "name,d0,d1\na,1,2\nb,2,3\na,3,4\n"),
+        ("x.txt", "3 2\na 1 2\nb 2 3\na 3 4\n"),
+        ("x.vec", "a 1 2\nb 2 3\na 3 4\n"),
+    ],
+)
+def test_duplicate_names_in_a_text_are_refused(tmp_path, file, text):
+    (tmp_path / file).write_text(text)
+    with pytest.raises(InputError, match=rf"{file}: duplicate name 'a' \(rows 0 and 2\)"):
+        Embedding.load(tmp_path / file)

@@ -117,11 +117,11 @@ DAMAGE = {
     "not UTF-8": ({"names": np.full(16, 255, np.uint8)}, "names cannot be read"),
     "repeated": (
         {"names": np.frombuffer(b"abab" * 4, np.uint8), "name_offsets": np.array([0, 4, 8, 16])},
-        "'abab' stands at rows 0 and 1",
+        "duplicate name 'abab' .rows 0 and 1.",
     ),
     "repeated ids": (
         {"names": None, "name_offsets": None, "name_ids": np.array([4, 5, 4])},
-        "4 stands at rows 0 and 2",
+        "duplicate name 4 .rows 0 and 2.",
     ),
     "integers": ({"vectors": np.ones((3, 4), int)}, "expected rows of floats"),
     "one dimension": ({"vectors": np.ones(3, np.float32)}, "expected rows of floats"),

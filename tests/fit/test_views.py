@@ -8,7 +8,7 @@ import softvec
 from softvec.core.errors import InputError
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import calibrate
-from softvec.fit.recipes import FUSED, neighbours_of_ends
+from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -183,3 +183,29 @@ def test_fused_vectors_survive_a_file(tmp_path):
     again = softvec.Embedding.load(tmp_path / "a.svec")
     new = {"new": [1, 3, 5]}
     np.testing.assert_array_equal(again.add(new).vectors, emb.add(new).vectors)
+
+
+def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
+    emb = softvec.embed(two_kinds(), 16, random_state=0, effort="fast")
+    same = softvec.embed(
+        two_kinds(), 16, random_state=0, view="walk", walk_length=1, n_epochs=4, init="power"
+    )
+    np.testing.assert_array_equal(emb.vectors, same.vectors)
+    assert emb.provenance["parameters"]["effort"] == "fast"
+    assert emb.provenance["view"] == {"chosen": "walk", "why": "less effort is one fit"}
+    assert emb.provenance["softmax"] is None
+    assert effort_settings({"effort": "fast"}, 100_000)["n_epochs"] == 2
+    assert len(softvec.embed(two_kinds(), 16, effort="fast", n_epochs=5).provenance["history"]["loss"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (two_kinds(), {"effort": "slow"}, "effort"),
+        (two_kinds(), {"effort": "fast", "view": "fused"}, "less effort is one fit"),
+        (["a b c", "b c d"], {"effort": "fast", "kind": "corpus", "min_count": 1}, "for graphs"),
+    ],
+)
+def test_what_less_effort_cannot_do_is_said(data, options, message):
+    with pytest.raises(InputError, match=message):
+        softvec.embed(data, 8, random_state=0, **options)

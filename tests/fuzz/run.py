@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import provenance, replace_section, write_json
+from benchmarks.common import provenance, read_json, replace_section, write_json
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "fuzz.json"
@@ -38,6 +38,7 @@ class Tally:
     failures: list[dict[str, Any]] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
     end: float = float("inf")  # by the clock of time.monotonic
+    only: str = ""  # the ending of the seeds' names
 
     def add(self, started: list[Any], outcome: str, message: str) -> None:
         number, reader, name = started
@@ -50,8 +51,9 @@ class Tally:
                 )
 
 
-def _child(seed: int, first: int, last: int, step: int, compiled: bool) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.fuzz.worker", *map(str, (seed, first, last, step, int(compiled)))]
+def _child(seed: int, first: int, last: int, step: int, compiled: bool, only: str) -> subprocess.Popen[bytes]:
+    arguments = map(str, (seed, first, last, step, int(compiled), only))
+    command = [sys.executable, "-m", "tests.fuzz.worker", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -65,7 +67,7 @@ def read_all(tally: Tally, seed: int, first: int, last: int, step: int, compiled
     """
     slow = -1
     while first < last:
-        child = _child(seed, first, last, step, compiled)
+        child = _child(seed, first, last, step, compiled, tally.only)
         assert child.stdout is not None
         lines = _Lines(child.stdout.fileno())
         started: list[Any] | None = None
@@ -120,9 +122,9 @@ class _Lines:
         return line
 
 
-def fuzz(reads: int, seed: int = 0, jobs: int = 1, seconds: float = float("inf")) -> Tally:
+def fuzz(reads: int, seed: int = 0, jobs: int = 1, seconds: float = float("inf"), only: str = "") -> Tally:
     """Read ``reads`` damaged files with ``jobs`` processes; every second process uses compiled kernels."""
-    tally = Tally(end=time.monotonic() + seconds)
+    tally = Tally(end=time.monotonic() + seconds, only=only)
     step = max(2, jobs)
     threads: list[threading.Thread] = []
     for worker in range(step):
@@ -139,6 +141,18 @@ def fuzz(reads: int, seed: int = 0, jobs: int = 1, seconds: float = float("inf")
 def total(tally: Tally) -> dict[str, int]:
     """Return the counts over all readers."""
     return {outcome: sum(count[outcome] for count in tally.counts.values()) for outcome in OUTCOMES}
+
+
+def added(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the recorded counts with those of a run over one format in place of its rows."""
+    recorded = read_json(RESULTS)
+    readers = dict(sorted({**recorded["readers"], **result["readers"]}.items()))
+    sums = {outcome: sum(row.get(outcome, 0) for row in readers.values()) for outcome in OUTCOMES}
+    failures = [*recorded["failures"], *result["failures"]]
+    return {
+        **recorded, "reads": sum(sums.values()), "seconds": recorded["seconds"] + result["seconds"],
+        "total": sums, "readers": readers, "failures": failures,
+    }  # fmt: skip
 
 
 def table(result: dict[str, Any]) -> str:
@@ -171,12 +185,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--only", default="", help="one format, by its extension; --record adds its rows")
     parser.add_argument("--failures", type=Path, help="folder for the cases that fail, made smaller")
     parser.add_argument("--json", type=Path, help="where the counts go")
     parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name} and {PAGE.name}")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
-    tally = fuzz(options.reads, options.seed, options.jobs, options.seconds)
+    tally = fuzz(options.reads, options.seed, options.jobs, options.seconds, options.only)
     result = {
         "reads": sum(total(tally).values()),
         "seed": options.seed,
@@ -188,7 +203,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json is not None:
         write_json(options.json, result)
     if options.record:
-        write_json(RESULTS, {"provenance": provenance(1), **result})
+        result = {"provenance": provenance(1), **result} if not options.only else added(result)
+        write_json(RESULTS, result)
         replace_section(PAGE, "fuzz", table(result))
     if options.failures is not None and tally.failures:
         from tests.fuzz.minimise import save

@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -185,10 +186,14 @@ def _vectors() -> Iterator[Seed]:
         "shop": {"names": texts, "context_vectors": V[:5] + 1, "context_names": list("abcde")},
     }
     suffixes = ("svec", "vec", "bin", "parquet", "feather", "csv", "tsv", "npy", "vec.gz")
+    tensors = ("safetensors",) if find_spec("safetensors") else ()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, more in kinds.items():
-            for suffix in suffixes if kind in ("words", "integers", "shop") else ("svec", "parquet"):
+            for suffix in (
+                *(suffixes if kind in ("words", "integers", "shop") else ("svec", "parquet")),
+                *tensors,
+            ):
                 for old in Path(folder).iterdir():
                     old.unlink()
                 path = Path(folder) / f"{kind}.{suffix}"
@@ -226,8 +231,8 @@ def _checkpoints() -> Iterator[Seed]:
     yield Seed("checkpoint", "run.npz", _bytes(lambda f: np.savez(f, **arrays)))
 
 
-def seeds() -> list[Seed]:
-    """Return all seeds, in an order that does not change."""
+def seeds(suffix: str = "") -> list[Seed]:
+    """Return all seeds, or those whose names end so, in an order that does not change."""
     found: list[Seed] = []
     for make in (_texts, _matrix_market, _numpy, _matlab, _arrow, _graphs):
         found += [Seed("data", name, data) for name, data in make()]
@@ -240,4 +245,4 @@ def seeds() -> list[Seed]:
             found.append(Seed("data", name, data, options={"kind": "bipartite"}))
     for make in (_vectors, _labels):
         found += list(make())
-    return [*found, *_checkpoints()]
+    return [seed for seed in (*found, *_checkpoints()) if seed.name.endswith(suffix)]

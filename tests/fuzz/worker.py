@@ -66,10 +66,10 @@ def main(arguments: list[str]) -> None:
     if arguments[0] == "check":
         sys.stdout.write(json.dumps(check(Path(arguments[1]))))
         return
-    seed, first, last, step, compiled = map(int, arguments)
+    seed, first, last, step, compiled = map(int, arguments[:5])
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    found = seeds()
+    found = seeds(*arguments[5:])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for one in found:  # compiles kernels, and shows that the seeds themselves are read

@@ -19,7 +19,7 @@ def assert_simple_graph(A):
 
 
 def test_random_numbers_are_uniform():
-    draws = np.array([generate.uniform.py_func(np.uint64(7), np.uint64(k)) for k in range(4000)])
+    draws = np.array([generate.uniform(np.uint64(7), np.uint64(k)) for k in range(4000)])
     assert draws.min() >= 0
     assert draws.max() < 1
     assert abs(draws.mean() - 0.5) < 4 / np.sqrt(12 * 4000)

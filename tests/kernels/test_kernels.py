@@ -28,7 +28,7 @@ def half(X):
 @pytest.mark.parametrize("d", [1, 7, 32, 65])
 def test_gather(dtype, index, d):
     rng = np.random.default_rng(d)
-    A = sparse.random_array((40, 30), density=0.2, rng=rng, format="csr")
+    A = sparse.random_array((40, 30), density=0.2, random_state=rng, format="csr")
     X = unit(30, d, dtype)
     indptr, indices = A.indptr.astype(np.int64), A.indices.astype(index)
     none, no_rows = np.empty(0), np.empty((0, d), dtype)
@@ -47,7 +47,7 @@ def test_gather(dtype, index, d):
 
 @pytest.mark.parametrize("d", [3, 32])
 def test_gather_from_and_to_half_precision(d):
-    A = sparse.random_array((40, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    A = sparse.random_array((40, 30), density=0.2, random_state=np.random.default_rng(0), format="csr")
     X, none = half(unit(30, d, np.float32)), np.empty(0, np.float32)
     indptr = A.indptr.astype(np.int64)
     for out_dtype in (np.float32, np.uint16):
@@ -150,7 +150,7 @@ def test_steps(dtype, step):
 def test_cached_code_gives_the_bits_of_fresh_code(tmp_path, n_clusters):
     code = (
         "import sys, hashlib, numpy as np\nfrom scipy import sparse\nfrom softvec import EDRep\n"
-        "A = sparse.random_array((3000, 3000), density=0.003, rng=np.random.default_rng(0)).tocsr()\n"
+        "A = sparse.random_array((3000, 3000), density=0.003, random_state=0).tocsr()\n"
         f"X = EDRep(16, n_clusters={n_clusters}, n_epochs=20, random_state=0).fit_transform(A + A.T)\n"
         "assert 'numba' in sys.modules\n"
         "print(hashlib.sha256(X.tobytes()).hexdigest())\n"

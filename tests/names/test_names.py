@@ -111,8 +111,8 @@ def test_pandas_and_polars_columns():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a", "b", "a"], r"'a' stands at rows 0 and 2"),
-        ([1, 2, 2], r"2 stands at rows 1 and 2"),
+        (["a", "b", "a"], r"duplicate name 'a' .rows 0 and 2."),
+        ([1, 2, 2], r"duplicate name 2 .rows 1 and 2."),
         ([["list"]], r"not hashable"),
         (np.zeros((2, 2)), r"flat sequence"),
         (-1, r"negative"),
@@ -125,7 +125,7 @@ def test_bad_names(names, message):
 
 def test_duplicates_among_many(monkeypatch):
     monkeypatch.setattr(_storage, "_DICT_LIMIT", 1)
-    with pytest.raises(InputError, match="'b' stands at rows 1 and 2"):
+    with pytest.raises(InputError, match=r"duplicate name 'b' .rows 1 and 2."):
         Names(["a", "b", "b"])
 
 

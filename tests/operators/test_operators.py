@@ -23,7 +23,7 @@ from softvec.operators import (
 
 def random_matrix(n, m, seed=0, binary=False):
     rng = np.random.default_rng(seed)
-    A = sparse.random_array((n, m), density=0.3, rng=rng, format="csr")
+    A = sparse.random_array((n, m), density=0.3, random_state=rng, format="csr")
     if binary:
         A.data[:] = 1
     return A

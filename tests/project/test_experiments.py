@@ -26,7 +26,7 @@ def test_configurations_are_complete(name):
     assert set(full) <= set(quick)
 
 
-@pytest.mark.parametrize("name", ["communities", "contacts", "exact", "extensions", "genes", "two_sided"])
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"normalizers"}))
 def test_committed_results_fit_their_configuration(name):
     path = ROOT / "experiments" / name / "results" / "full.json"
     if not path.exists():
@@ -140,7 +140,7 @@ def test_pairs_and_books_are_kept_apart():
 
     from experiments.two_sided.corpus import Passages, split_books, split_pairs
 
-    counts = sp.random_array((40, 30), density=0.3, rng=0, format="csr")
+    counts = sp.random_array((40, 30), density=0.3, random_state=0, format="csr")
     split = split_pairs(counts, {"validation": 0.1, "test": 0.2}, 0)
     parts = [part.toarray() for part in (split.train, split.validation, split.test)]
     assert np.array_equal(sum(parts), counts.toarray())
@@ -182,6 +182,75 @@ def test_row_weights_multiply_rows():
     assert (matrix(A, 1.0) @ eye) == pytest.approx(np.diag([2, 1, 1]) @ walk)
     symmetric = matrix(A, SYMMETRIC) @ eye
     assert symmetric == pytest.approx(symmetric.T)
+
+
+def test_formulas_of_the_gradient():
+    from experiments.gradients.run import formula
+
+    rng = np.random.default_rng(0)
+    P, X = rng.random((12, 12)), rng.normal(size=(12, 3))
+    P /= P.sum(axis=1, keepdims=True)
+
+    def eq_opt(X):
+        scores = X @ X.T
+        return np.log(np.exp(scores).sum(axis=1)).sum() - (P * scores).sum() + scores.sum() / len(X)
+
+    def own_row(X, i, x):  # cross-entropy of row i alone, Z by the Gaussian formula, the others held fixed
+        mu, omega = X.mean(axis=0), np.cov(X.T)
+        return x @ mu + x @ omega @ x / 2 - P[i] @ X @ x + x @ X.sum(axis=0) / len(X)
+
+    whole, row, printed = (formula(name, P, X) for name in ("Eq. opt", "row", "printed"))
+    for i, q in ((0, 0), (5, 2), (11, 1)):
+        step = np.zeros_like(X)
+        step[i, q] = 1e-5
+        assert whole[i, q] == pytest.approx((eq_opt(X + step) - eq_opt(X - step)) / 2e-5, rel=1e-5)
+        both = [own_row(X, i, X[i] + sign * step[i]) for sign in (1, -1)]
+        assert row[i, q] == pytest.approx((both[0] - both[1]) / 2e-5, rel=1e-5)
+    assert printed - row == pytest.approx(X.mean(axis=0) - P.T @ X)
+
+
+def test_counts_without_vectors_by_hand():
+    import scipy.sparse as sp
+
+    from experiments.links.run import count
+
+    A = np.zeros((5, 5))
+    for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (3, 4)):
+        A[i, j] = A[j, i] = 1
+    pairs = np.array([[0, 1], [0, 4], [2, 4]])
+    A = sp.csr_array(A)
+    assert count("degree product (preferential attachment)", A, pairs).tolist() == [4, 2, 2]
+    assert count("common neighbours", A, pairs).tolist() == [2, 1, 0]
+    assert count("Adamic-Adar", A, pairs) == pytest.approx([1 / np.log(2) + 1 / np.log(3), 1 / np.log(3), 0])
+    assert count("resource allocation", A, pairs) == pytest.approx([1 / 2 + 1 / 3, 1 / 3, 0])
+
+
+def test_the_corrected_bound_holds_where_the_printed_one_fails():
+    from experiments.theory.run import bounds, observed
+
+    for h in (0.5, 1, 2, 4, 6):
+        for deviations in (0.5, 1, 2, 3):
+            t = deviations * np.sinh(h) / np.sqrt(1000)
+            assert observed(h, 1000, t) <= min(bounds(h, 1000, t)[key] for key in ("corrected", "hoeffding"))
+    rng = np.random.default_rng(0)
+    t = 2 * np.sinh(6) / np.sqrt(1000)
+    drawn = np.exp(6 * rng.choice([-1, 1], size=(4000, 1000))).mean(axis=1)
+    share = np.mean(np.abs(drawn - np.cosh(6)) >= t)
+    assert share == pytest.approx(observed(6, 1000, t), abs=0.015)
+    assert bounds(6, 1000, t)["printed"] < 1e-15
+
+
+def test_settings_are_scored_on_sets_that_did_not_choose_them():
+    from experiments.words.run import held_out, ppmi_svd
+
+    rows = [{"scores": {"a": 1.0, "b": 0.0}}, {"scores": {"a": 0.0, "b": 1.0}}]
+    assert held_out(rows, ["a", "b"]) == [0.0, 0.0]
+    A = np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 2.0], [0.0, 2.0, 6.0]])
+    columns = A.sum(axis=0) ** 0.75
+    with np.errstate(divide="ignore"):
+        ppmi = np.maximum(np.log(A * columns.sum() / np.outer(A.sum(axis=1), columns)), 0)
+    X = ppmi_svd(A, 3, 0.75, 1.0)
+    assert pytest.approx(ppmi @ ppmi.T, abs=1e-9) == X @ X.T
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ def test_names_files(tmp_path):
     (tmp_path / "edges.txt").write_text("1 0\n")
     assert sio.read(tmp_path / "edges.txt", names=["x", "y"]).rows.to_list() == ["x", "y"]
     (tmp_path / "twice.txt").write_text("a\na\n")
-    with pytest.raises(InputError, match="'a' stands at rows 0 and 1"):
+    with pytest.raises(InputError, match=r"duplicate name 'a' .rows 0 and 1."):
         sio.read(tmp_path / "a.npz", names=tmp_path / "twice.txt")
     (tmp_path / "none.txt").write_text("")
     with pytest.raises(InputError, match="no names"):

@@ -38,25 +38,31 @@ def from_edges(
 ) -> Affinity:
     """Build the random walk on a list of edges; parameters as in :func:`random_walk` and :func:`pairs`."""
     choice("self_loops", self_loops, SELF_LOOPS)
-    choice("duplicates", duplicates, DUPLICATES)
-    if weighted and edges.weights is None:
-        raise InputError("weighted is True, but the edges have no weights")
-    use = edges.weights is not None if weighted is None else bool(weighted)
-    merge = duplicates or ("sum" if use or kind == "pairs" else "merge")
+    use, merge = merging(edges.weights is not None, weighted, duplicates, kind)
     both = not directed and not edges.two_sided
     matrix, report = compress(
         edges, both=both, weighted=use, self_loops=self_loops == "keep", merge=merge
     )  # fmt: skip
     rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
     columns = edges.columns if edges.two_sided else rows
-    notes = [*edges.notes, *_notes(report, self_loops, merge)]
+    notes = [*edges.notes, *report_notes(report, self_loops, merge)]
     return assemble(
         matrix, rows, columns, kind=kind, symmetric_matrix=both or None, notes=notes,
         isolated=isolated, length=length, dangling=dangling,
     )  # fmt: skip
 
 
-def _notes(report: Report, self_loops: str, merge: str) -> list[str]:
+def merging(has_weights: bool, weighted: bool | None, duplicates: str | None, kind: str) -> tuple[bool, str]:
+    """Return whether the weights of edges are used, and what is done with duplicates."""
+    choice("duplicates", duplicates, DUPLICATES)
+    if weighted and not has_weights:
+        raise InputError("weighted is True, but the edges have no weights")
+    use = has_weights if weighted is None else bool(weighted)
+    return use, duplicates or ("sum" if use or kind == "pairs" else "merge")
+
+
+def report_notes(report: Report, self_loops: str, merge: str) -> list[str]:
+    """Say what was dropped, kept or merged."""
     notes = []
     if report.self_loops:
         past = "dropped" if self_loops == "drop" else "kept"
@@ -105,7 +111,7 @@ def assemble(
         if not one_sided:
             raise InputError(f"length is {length}, but walks need rows and columns of the same items")
         operator = Powers(operator, integer("length", length))
-    summary = _describe(matrix, one_sided, symmetric_matrix, kind, notes)
+    summary = _describe(matrix, one_sided, symmetric_matrix, notes)
     parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
     return Affinity(
         operator, rows, columns, kind, summary, matrix, parameters,
@@ -113,20 +119,30 @@ def assemble(
     )  # fmt: skip
 
 
-def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, kind: str, notes: list[str]) -> str:
-    values = "unweighted" if matrix.dtype == bool else "weighted"
+def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: list[str]) -> str:
+    diagonal = int(np.count_nonzero(matrix.diagonal())) if one_sided and symmetric else 0
+    alone = len(isolated_nodes(matrix)) if one_sided else 0
+    return describe(
+        matrix.shape, matrix.nnz, diagonal, alone, one_sided=one_sided, symmetric=symmetric,
+        weighted=matrix.dtype != bool, notes=notes,
+    )  # fmt: skip
+
+
+def describe(
+    shape: tuple[int, int], nnz: int, diagonal: int, isolated: int, *, one_sided: bool, symmetric: bool,
+    weighted: bool, notes: list[str],
+) -> str:  # fmt: skip
+    """Return one line about a matrix: its numbers of entries, of those on the diagonal, of isolated nodes."""
+    values = "weighted" if weighted else "unweighted"
+    n, m = shape
     if not one_sided:
-        n, m = matrix.shape
-        head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(matrix.nnz, 'pair')}, {values}"
+        head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(nnz, 'pair')}, {values}"
         return "; ".join([head, ", ".join(notes)] if notes else [head])
-    edges = matrix.nnz
-    if symmetric:
-        edges = (edges + int(np.count_nonzero(matrix.diagonal()))) // 2
+    edges = (nnz + diagonal) // 2 if symmetric else nnz
     way = "undirected" if symmetric else "directed"
-    alone = isolated_nodes(matrix)
-    if len(alone):
-        notes = [*notes, f"{counted(len(alone), 'isolated node')}"]
-    head = f"{counted(matrix.shape[0], 'node')}, {counted(edges, 'edge')}, {way}, {values}"
+    if isolated:
+        notes = [*notes, f"{counted(isolated, 'isolated node')}"]
+    head = f"{counted(n, 'node')}, {counted(edges, 'edge')}, {way}, {values}"
     return "; ".join([head, ", ".join(notes)] if notes else [head])
 
 
@@ -213,7 +229,7 @@ def from_matrix(
         loops = int(np.count_nonzero(clean.diagonal()))
         if loops and self_loops == "drop":
             clean = off_diagonal(clean)
-        notes = _notes(Report(loops), self_loops, "sum")
+        notes = report_notes(Report(loops), self_loops, "sum")
     symmetric: bool | None = None if directed is None and not two_sided else False
     if directed is False and not two_sided:
         symmetric = True

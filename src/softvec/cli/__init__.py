@@ -14,6 +14,7 @@ from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
+_received: list[int] = []  # signals that end the command
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,6 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exit codes: 0 done, 2 a mistake of the user, 130 interrupted, 143 terminated, 1 anything else.
     """
     _catch_signals()
+    _open_closed_streams()
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # once more, while the first was reported
@@ -77,6 +79,10 @@ def _failed(error: Exception) -> int:
     from softvec.cli.terminal import complain
     from softvec.core.errors import InputError
 
+    if _received and _received[0] != signal.SIGINT:
+        return 128 + _received[0]
+    if _received:  # Python and libraries may turn KeyboardInterrupt into another error
+        return _interrupted()
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
@@ -102,6 +108,13 @@ def _failed(error: Exception) -> int:
     raise error
 
 
+def _open_closed_streams() -> None:
+    """Put nothing in place of standard streams that the caller closed (``>&-``), which Python leaves out."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end
+
+
 def _catch_signals() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
@@ -114,6 +127,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
     Python drops an exception raised inside a destructor or a callback of C code, so it is raised again where
     the command still runs.
     """
+    _received.append(number)
+    sys.unraisablehook = lambda dropped: None
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
         signal.setitimer(signal.ITIMER_REAL, _REPEAT)

@@ -68,6 +68,12 @@ def embed(
             "--view", rich_help_panel=FIT, help="Views of a graph: auto, walk or fused (default: auto)."
         ),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort", rich_help_panel=FIT, help="Effort for a graph: default or fast (default: default)."
+        ),
+    ] = None,
     two_sided: Annotated[
         bool,
         typer.Option(
@@ -139,7 +145,7 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of
+    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
 
@@ -154,6 +160,7 @@ def embed(
     )  # fmt: skip
     fit |= {"repeats": repeats} | ({"symmetric": False} if two_sided else {})
     fit |= {} if view is None else {"view": view}
+    fit |= {} if effort is None else {"effort": effort}
     fit |= {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     check_fit_options(fit)
     if init is not None:
@@ -161,6 +168,8 @@ def embed(
         walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
     if walk_length is not None or "length" in options:
         one_view_for_own_walk(fit)
+    else:
+        walk_length = walk_of_effort(fit)
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return

@@ -71,7 +71,12 @@ def info(
       softvec info edges.txt.gz
     """
     from softvec.core.errors import InputError
+    from softvec.embedding.files.formats import is_folder
 
+    if file != "-" and is_folder(file):
+        described = _folder(file)
+        _show(described, file, json)
+        return
     try:
         emb = load(file, format)
     except InputError as no_vectors:
@@ -80,6 +85,20 @@ def info(
         described = _data(file, dim, no_vectors)
     else:
         described = _vectors(emb, file)
+    _show(described, file, json)
+
+
+def _folder(file: str) -> dict[str, Any]:
+    """Describe a folder of vectors by its manifest and its first names; the vectors are not read."""
+    from softvec.embedding.files.folder import peek
+
+    folder, first = peek(file)
+    context = folder.rows("context") or None
+    counts = {"vectors": folder.rows("rows"), "context_vectors": context, "parts": len(folder.parts)}
+    return _vectors(first, file) | counts
+
+
+def _show(described: dict[str, Any], file: str, json: bool) -> None:
     if json:
         print_json(described)
         return

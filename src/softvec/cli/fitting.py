@@ -53,9 +53,10 @@ def _flag(setting: Field[Any]) -> inspect.Parameter:
 def check_fit_options(fit: dict[str, Any]) -> None:
     """Refuse a wrong value before the data is read, which may take long."""
     from softvec.core.checks import choice
-    from softvec.fit.recipes import VIEWS
+    from softvec.fit.recipes import EFFORTS, VIEWS
     from softvec.fit.settings import Settings
 
     names = {setting.name for setting in SETTINGS}
     Settings(**{name: value for name, value in fit.items() if name in names})
     choice("view", fit.get("view", "auto"), VIEWS)
+    choice("effort", fit.get("effort", "default"), EFFORTS)

@@ -139,10 +139,16 @@ def check_target(target: str) -> None:
 
     if target == "-":
         return
+    from softvec.embedding.files.formats import is_folder
+
     folder = os.path.dirname(os.path.abspath(target))
+    if is_folder(target):
+        from softvec.embedding.files.folder import check_target as check_folder
+
+        check_folder(Path(target))
     if not os.path.isdir(folder):
         raise InputError(f"cannot write {target}: the directory {folder} does not exist")
-    if os.path.isdir(target):
+    if os.path.isdir(target) and not is_folder(target):
         raise InputError(f"{target} is a directory; give the name of a file with -o")
     special = os.path.exists(target) and not os.path.isfile(target)  # a device or a pipe
     if not os.access(target if special else folder, os.W_OK):

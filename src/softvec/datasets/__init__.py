@@ -18,8 +18,9 @@ from typing import Any
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.datasets.convert import CONVERTERS, LARGEST
+from softvec.datasets.dataset import Dataset
 from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
-from softvec.datasets.registry import REGISTRY, Dataset, info
+from softvec.datasets.registry import REGISTRY, info
 
 __all__ = [
     "REGISTRY",

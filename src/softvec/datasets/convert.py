@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from softvec.core.errors import InputError
-from softvec.datasets.registry import Dataset
+from softvec.datasets.dataset import Dataset
 
 #: No file of the registry is larger than this when unpacked; more is refused.
 LARGEST = 512 << 20

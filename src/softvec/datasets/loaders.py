@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from softvec.core.errors import InputError
-from softvec.datasets.registry import Dataset
+from softvec.datasets.dataset import Dataset
 
 
 @dataclass(frozen=True)

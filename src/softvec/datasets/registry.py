@@ -1,14 +1,11 @@
-"""What is known of each data set: files, checksums, where it comes from, licence.
-
-Longer than 400 lines because it is a table: one entry for each data set, hardly any code.
-"""
+"""The table of data sets."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
 
 from softvec.core.errors import InputError
+from softvec.datasets.dataset import Dataset, graph, text
 
 _NETDATA = "https://websites.umich.edu/~mejn/netdata/"
 _LINQS = "https://linqs-data.soe.ucsc.edu/public/"
@@ -17,83 +14,8 @@ _WORDSIM = "https://raw.githubusercontent.com/mfaruqui/eval-word-vectors/master/
 _SOCIO = "http://www.sociopatterns.org/wp-content/uploads/"
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """A public data set.
-
-    Attributes
-    ----------
-    name, kind, description : str
-        ``kind`` is "graph", "pairs", "temporal", "vectors", "text" or "words".
-    files : dict of str to str
-        File names within the data directory and the SHA-256 of the copies that softvec's own figures come
-        from.
-    page : str
-        Where people read about it and can get it.
-    address : dict of str to str
-        File to download for each file of ``files`` (or one, under "archive", that all are made from); empty
-        where the set can only be fetched by hand.
-    convert : str
-        Name of the function of :mod:`softvec.datasets.convert` that makes ``files`` from the download.
-    licence : str
-    facts : dict of str to int
-        Counts that a loaded copy must have: ``nodes``, ``edges``, ``classes``.
-    """
-
-    name: str
-    kind: str
-    description: str
-    files: dict[str, str]
-    page: str
-    licence: str
-    address: dict[str, str] = field(default_factory=dict)
-    convert: str = ""
-    facts: dict[str, int] = field(default_factory=dict)
-
-
-def _graph(
-    name: str,
-    description: str,
-    page: str,
-    licence: str,
-    sums: tuple[str, str],
-    facts: tuple[int, int, int],
-    *,
-    multi: bool = False,
-    archive: str = "",
-    convert: str = "",
-) -> Dataset:
-    labels = f"graphs/{name}_labels.{'npz' if multi else 'npy'}"
-    return Dataset(
-        name,
-        "graph",
-        description,
-        {f"graphs/{name}.npz": sums[0], labels: sums[1]},
-        page,
-        licence,
-        {"archive": archive} if archive else {},
-        convert,
-        dict(zip(("nodes", "edges", "classes"), facts)),
-    )
-
-
-def _text(
-    name: str, kind: str, description: str, files: dict[str, tuple[str, str]], page: str, licence: str
-) -> Dataset:
-    return Dataset(
-        name,
-        kind,
-        description,
-        {path: checksum for path, (checksum, _) in files.items()},
-        page,
-        licence,
-        {path: address for path, (_, address) in files.items() if address},
-        "text" if all(address for _, address in files.values()) else "",
-    )
-
-
 def _words(name: str, file: str, checksum: str, description: str) -> Dataset:
-    return _text(
+    return text(
         name,
         "words",
         description,
@@ -106,7 +28,7 @@ def _words(name: str, file: str, checksum: str, description: str) -> Dataset:
 _RESEARCH = "free for research"
 
 _ALL = [
-    _graph(
+    graph(
         "karate",
         "friendships in a karate club, two factions",
         _NETDATA,
@@ -119,7 +41,7 @@ _ALL = [
         archive=_NETDATA + "karate.zip",
         convert="gml",
     ),
-    _graph(
+    graph(
         "football",
         "games between American college teams, conferences",
         _NETDATA,
@@ -132,7 +54,7 @@ _ALL = [
         archive=_NETDATA + "football.zip",
         convert="gml",
     ),
-    _graph(
+    graph(
         "polbooks",
         "books on US politics bought together, leanings",
         _NETDATA,
@@ -145,7 +67,7 @@ _ALL = [
         archive=_NETDATA + "polbooks.zip",
         convert="gml",
     ),
-    _graph(
+    graph(
         "polblogs",
         "links between US political blogs, largest component, leanings",
         _NETDATA,
@@ -158,7 +80,7 @@ _ALL = [
         archive=_NETDATA + "polblogs.zip",
         convert="gml",
     ),
-    _graph(
+    graph(
         "cora",
         "citations between machine-learning papers, topics",
         "https://linqs.org/datasets/",
@@ -171,7 +93,7 @@ _ALL = [
         archive=_LINQS + "lbc/cora.tgz",
         convert="linqs",
     ),
-    _graph(
+    graph(
         "citeseer",
         "citations between computer-science papers, topics (the Planetoid copy, 15 nodes without a label)",
         "https://github.com/kimiyoung/planetoid",
@@ -182,7 +104,7 @@ _ALL = [
         ),
         (3327, 4552, 6),
     ),
-    _graph(
+    graph(
         "pubmed",
         "citations between papers on diabetes, topics",
         "https://linqs.org/datasets/",
@@ -195,7 +117,7 @@ _ALL = [
         archive=_LINQS + "Pubmed-Diabetes.tgz",
         convert="linqs",
     ),
-    _graph(
+    graph(
         "ppi",
         "interactions of human proteins, 50 functions, several per node",
         "https://snap.stanford.edu/node2vec/",
@@ -209,7 +131,7 @@ _ALL = [
         archive="https://snap.stanford.edu/node2vec/Homo_sapiens.mat",
         convert="matlab",
     ),
-    _graph(
+    graph(
         "wikipedia_pos",
         "words near each other in Wikipedia, unweighted, 40 parts of speech, several per node",
         "https://snap.stanford.edu/node2vec/",
@@ -223,7 +145,7 @@ _ALL = [
         archive="https://snap.stanford.edu/node2vec/POS.mat",
         convert="matlab",
     ),
-    _graph(
+    graph(
         "blogcatalog",
         "friendships of bloggers, 39 interests, several per node",
         "http://leitang.net/social_dimension.html",
@@ -237,7 +159,7 @@ _ALL = [
         archive="http://leitang.net/code/social-dimension/data/blogcatalog.mat",
         convert="matlab",
     ),
-    _graph(
+    graph(
         "amazon_edrep",
         "products bought together, a subset; its communities nearly are its 210 components",
         "https://github.com/lorenzodallamico/EDRep",
@@ -248,7 +170,7 @@ _ALL = [
         ),
         (9317, 29757, 232),
     ),
-    _graph(
+    graph(
         "dblp_prone",
         "co-authors in computer science, 60 venues",
         "https://github.com/THUDM/ProNE",
@@ -272,7 +194,7 @@ _ALL = [
         "public domain",
         facts={"nodes": 103305, "edges": 1783351},
     ),
-    _text(
+    text(
         "genes",
         "pairs",
         "pairs of co-expressed genes and whether they interact (Gene2Vec), three parts without common genes",
@@ -305,7 +227,7 @@ _ALL = [
         "https://github.com/jingcheng-du/Gene2vec",
         "MIT",
     ),
-    _text(
+    text(
         "sfhh",
         "temporal",
         "face-to-face contacts of 403 people at a conference, every 20 seconds",
@@ -318,7 +240,7 @@ _ALL = [
         "http://www.sociopatterns.org/datasets/sfhh-conference-data-set/",
         "CC0",
     ),
-    _text(
+    text(
         "primaryschool",
         "temporal",
         "face-to-face contacts of 242 pupils and teachers, every 20 seconds, with their classes",
@@ -331,7 +253,7 @@ _ALL = [
         "http://www.sociopatterns.org/datasets/primary-school-temporal-network-data/",
         "CC BY-NC-SA 3.0",
     ),
-    _text(
+    text(
         "glove6b_50d",
         "vectors",
         "GloVe vectors of 400,000 words (half precision)",
@@ -348,7 +270,7 @@ _ALL = [
         "https://nlp.stanford.edu/projects/glove/",
         "PDDL 1.0",
     ),
-    _text(
+    text(
         "googlenews_w2v_300d",
         "vectors",
         "word2vec vectors of 26,423 words (half precision, unit norm)",
@@ -365,7 +287,7 @@ _ALL = [
         "https://code.google.com/archive/p/word2vec/",
         "Apache 2.0",
     ),
-    _text(
+    text(
         "fr_fasttext_300d",
         "vectors",
         "fastText vectors of 20,000 French words, without the words (half precision)",
@@ -378,7 +300,7 @@ _ALL = [
         "https://fasttext.cc/docs/en/pretrained-vectors.html",
         "CC BY-SA 3.0",
     ),
-    _text(
+    text(
         "novels",
         "text",
         "about 6 million words of English novels, a-z only, one book per line",

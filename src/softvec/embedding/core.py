@@ -149,7 +149,7 @@ class Embedding:
         """Return the vectors, of shape (n, d): ``np.asarray(emb)``."""
         if copy is False and dtype is not None and np.dtype(dtype) != np.float32:
             raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they need a copy")
-        return np.array(self.vectors, dtype=dtype, copy=copy or None)
+        return np.array(self.vectors, dtype=dtype) if copy else np.asarray(self.vectors, dtype=dtype)
 
     def keys(self) -> Names:
         """Return the names, in order."""

@@ -91,5 +91,6 @@ def edges(emb: Embedding, data: Any) -> NDArray[np.int64]:
     if two_kinds(emb):
         raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
     matrix = known_pairs(emb, data, "rows")
-    pairs = np.stack((matrix + matrix.T).tocoo().coords, axis=1).astype(np.int64)
+    both = (matrix + matrix.T).tocoo()
+    pairs = np.stack([both.row, both.col], axis=1).astype(np.int64)
     return pairs[pairs[:, 0] < pairs[:, 1]]

@@ -86,7 +86,7 @@ def split_edges(
     m = len(rows)
     if n * (n - 1) // 2 - m < 1:
         raise InputError("A is a complete graph (or has one node): there are no pairs without an edge")
-    weights = sp.csr_array((rng.random(m) + 0.5, (rows, columns)), shape=(n, n))
+    weights = sp.csr_array((rng.random(m) + 0.5, (upper.row, upper.col)), shape=(n, n))
     forest = minimum_spanning_tree(weights).tocoo()
     removable = np.flatnonzero(~np.isin(rows * n + columns, forest.row.astype(np.int64) * n + forest.col))
     if not len(removable):

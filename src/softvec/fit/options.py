@@ -34,6 +34,7 @@ class FitOptions(TypedDict, total=False):
     base_measure: float
     shrinkage: float
     view: Literal["auto", "walk", "fused"]
+    effort: Literal["default", "fast"]
     checkpoint: str | os.PathLike[str]
     checkpoint_every: int
     scratch: str | os.PathLike[str] | None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softvec.core.checks import choice
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
@@ -58,6 +59,21 @@ RECIPES = {
     "corpus": Recipe(walk_length=1, beta=12.0, base_measure=0.75, subsample=1e-5),
     "features": Recipe(walk_length=3),
 }
+
+
+# What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
+EFFORTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "fast": {"walk_length": 1, "n_epochs": 4, "init": "power"},
+}
+_MANY, _EPOCHS_OF_MANY = 100_000, 2  # nodes from which less effort is still less
+
+
+def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:
+    """Return the settings of the effort asked for and n items, but the walk length, which is the data's."""
+    preset = dict(EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)])
+    preset.pop("walk_length", None)
+    return preset | ({"n_epochs": _EPOCHS_OF_MANY} if preset and n >= _MANY else {})
 
 
 def recipe_of(kind: str) -> Recipe:

@@ -226,11 +226,11 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
 
 def _mean_one(weight: Array) -> Array:
     """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # NumPy 1.26 reports it for subnormal divisors, too
         mean = weight.mean()
-    if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
-        weight = weight / weight.max()
-        mean = weight.mean()
+        if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
+            weight = weight / weight.max()
+            mean = weight.mean()
     return np.maximum(weight / mean, 1e-30)
 
 

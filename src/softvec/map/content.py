@@ -206,7 +206,7 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     else:
         second = embedding.context_names if embedding.context_names is not None else embedding.names
         target = _points(affinity.columns, second, n if second is embedding.context_names else 0, "edges")
-    i, j = source[matrix.coords[0]], target[matrix.coords[1]]
+    i, j = source[matrix.row], target[matrix.col]
     directed = bool(affinity.details.get("directed", False))
     keep = (i >= 0) & (j >= 0)
     if affinity.symmetric and not directed:

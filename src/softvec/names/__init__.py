@@ -109,6 +109,10 @@ class Names:
             return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
         raise InputError(f"the arrays {sorted(arrays)} hold no names; they come from Names.to_arrays()")
 
+    def _refuse_duplicates(self) -> None:
+        """Raise an error where a name occurs twice, as it may in a file."""
+        storage.refuse_duplicates(self._store)
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the names."""
         return self._store.arrays()

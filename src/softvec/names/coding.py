@@ -143,22 +143,37 @@ class IntegerNames:
         return blocks, Names.from_integers(first[:count].copy())
 
     def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Names]:
+        table = IntegerTable()
+        for b, ids in enumerate(blocks):
+            blocks[b] = table.encode(ids, ids if ids.dtype == np.int32 else None)
+        return blocks, Names.from_integers(table.values().copy())
+
+
+class IntegerTable:
+    """Any integers, numbered in order of first appearance as they come."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros(2**16, dtype=np.int32)
+        self._first = np.empty(2**15, dtype=np.int64)
+        self.count = 0
+
+    def encode(self, ids: NDArray[np.integer], out: Codes | None = None) -> Codes:
+        """Return the numbers of a block of shape (rows, columns), in ``out``, which may be the block."""
         from softvec.kernels import names
 
-        table = np.zeros(2**16, dtype=np.int32)
-        first = np.empty(2**15, dtype=np.int64)
-        count = 0
-        for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
-            done = 0
-            while done < len(ids):
-                done, count = names.number_by_hash(ids, done, table, first, count, codes)
-                if done < len(ids):
-                    table = np.zeros(2 * len(table), dtype=np.int32)
-                    first = np.concatenate([first, np.empty_like(first)])
-                    names.rehash_integers(first, count, table)
-            blocks[b] = codes
-        return blocks, Names.from_integers(first[:count].copy())
+        codes = empty(ids.shape, np.int32) if out is None else out
+        done = 0
+        while done < len(ids):
+            done, self.count = names.number_by_hash(ids, done, self._table, self._first, self.count, codes)
+            if done < len(ids):
+                self._table = np.zeros(2 * len(self._table), dtype=np.int32)
+                self._first = np.concatenate([self._first, np.empty_like(self._first)])
+                names.rehash_integers(self._first, self.count, self._table)
+        return codes
+
+    def values(self, start: int = 0) -> NDArray[np.int64]:
+        """Return the integers met, from number ``start`` on."""
+        return self._first[start : self.count]
 
 
 def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names]:
@@ -207,19 +222,26 @@ class TokenNames:
         tokens = names if isinstance(names, Tokens) else Tokens.of_integers(names)
         self._codes.add(self.encode(tokens))
 
-    def encode(self, tokens: Tokens) -> Codes:
-        """Return the numbers of a block's names, growing the tables as needed."""
+    def find(self, tokens: Tokens) -> Codes:
+        """Return the numbers of a block's names, -1 for those not met yet."""
         from softvec.kernels import names
 
         codes = np.empty(tokens.hashes.shape, dtype=np.int32)
 
-        def find(lo: int, hi: int) -> None:
+        def find_rows(lo: int, hi: int) -> None:
             names.find_tokens(
                 tokens.buf, tokens.starts[lo:hi], tokens.ends[lo:hi], tokens.hashes[lo:hi], self._table,
                 self._names[:, None], self._offsets[:, None], codes[lo:hi],
             )  # fmt: skip
 
-        self._pool.map(find, row_blocks(len(codes), _ROWS))
+        self._pool.map(find_rows, row_blocks(len(codes), _ROWS))
+        return codes
+
+    def encode(self, tokens: Tokens) -> Codes:
+        """Return the numbers of a block's names, growing the tables as needed."""
+        from softvec.kernels import names
+
+        codes = self.find(tokens)
         done = 0
         while True:
             done, self.count = names.intern_tokens(

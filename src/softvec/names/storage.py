@@ -19,6 +19,10 @@ _DICT_LIMIT = 250_000  # above this, a sorted array of hashes (12 bytes a name) 
 _SUGGESTION_SAMPLE = 5_000  # difflib costs ~20 us a candidate: never more than 0.1 s for an error message
 
 
+class DuplicateName(InputError):
+    """A name occurs twice."""
+
+
 class Store(ABC):
     """What a storage of names can do; lookups return -1 for an unknown name."""
 
@@ -327,21 +331,32 @@ def store_of(names: Any) -> Store:
     return Objects(tuple(items))
 
 
-def refuse_duplicates(store: Store) -> None:
+def _surely_unique(store: Store) -> bool:
+    """Whether names are told apart without comparing them all: two that agree or collide are not."""
     if isinstance(store, Range):
-        return
+        return True
+    if isinstance(store, Pairs):
+        parts = _surely_unique(store.first._store) and _surely_unique(store.second._store)
+        return parts and _no_repeats(np.sort(store.left.astype(np.int64) * len(store.second) + store.right))
     if isinstance(store, Integers):
-        unique = len(np.unique(store.values))
-    elif isinstance(store, Strings) and len(store) > _DICT_LIMIT:
-        unique = len(np.unique(store.sorted_hashes()[0]))  # fewer only if two names agree or collide
-    else:
-        unique = len(set(store.to_list(0, len(store))))
-    if unique == len(store):
+        return _no_repeats(np.sort(store.values))
+    if isinstance(store, Strings) and len(store) > _DICT_LIMIT:
+        return _no_repeats(store.sorted_hashes()[0])
+    return False
+
+
+def _no_repeats(ordered: np.ndarray) -> bool:
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def refuse_duplicates(store: Store) -> None:
+    """Raise an error that names the first name that occurs twice."""
+    if _surely_unique(store):
         return
     seen: dict[Hashable, int] = {}
     for i, name in enumerate(store.to_list(0, len(store))):
         if name in seen:
-            raise InputError(f"the name {name!r} stands at rows {seen[name]} and {i}; names must be unique")
+            raise DuplicateName(f"duplicate name {name!r} (rows {seen[name]} and {i}); names must be unique")
         seen[name] = i
 
 

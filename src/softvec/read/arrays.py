@@ -19,6 +19,7 @@ from scipy import sparse
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.names import Names
+from softvec.names.storage import DuplicateName
 from softvec.operators.sparse import checked_csr
 
 _BLOCK = 1 << 24
@@ -157,8 +158,11 @@ def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
             names[int(np.argmax(codes[0]))], names[int(np.argmax(codes[1]))]  # out of range: IndexError
             if codes.min() < 0:
                 raise ValueError("negative code")
+    except DuplicateName:
+        raise
     except (KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} is damaged: its names cannot be read ({one_line(error)})") from error
+    names._refuse_duplicates()  # other programs write such files, too
     return names
 
 

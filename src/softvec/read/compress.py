@@ -57,6 +57,14 @@ def compress(
     build = _compress_large if worth_compiling(2 * len(edges)) else _compress_small
     matrix, loops, off, on = build(edges, both, weighted or counted, self_loops)
     duplicates = (off // 2 if both else off) + on
+    refuse_duplicates(duplicates, merge, weighted)
+    if counted and not duplicates:
+        matrix = sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
+    return matrix, Report(loops, duplicates, zeros)
+
+
+def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
+    """Raise an error where repeated edges are not allowed, or would have to be chosen from."""
     if merge == "error" and duplicates:
         raise InputError(
             f"{duplicates:,} edges are repeated; pass ",
@@ -73,9 +81,6 @@ def compress(
             " or ",
             Option("weighted", False),
         )
-    if counted and not duplicates:
-        matrix = sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
-    return matrix, Report(loops, duplicates, zeros)
 
 
 def _drop_zeros(edges: Edges) -> int:
@@ -123,14 +128,15 @@ def equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]
     return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
 
 
-def _exact_in_single(weights: NDArray[Any]) -> bool:
+def exact_in_single(weights: NDArray[Any]) -> bool:
+    """Whether float32 holds all weights as they are."""
     return all(np.array_equal(w, w.astype(np.float32)) for w in np.array_split(weights, 16))
 
 
 def _compress_large(
     edges: Edges, both: bool, valued: bool, self_loops: bool
 ) -> tuple[sparse.csr_array, int, int, int]:
-    exact = edges.weights is not None and all(map(_exact_in_single, edges.weights))
+    exact = edges.weights is not None and all(map(exact_in_single, edges.weights))
     kind = (np.float32 if exact else np.float64) if valued else None
     loops = -1 if edges.two_sided else int(self_loops)
     if on_disk():

@@ -20,7 +20,7 @@ def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
     """Read the edges or the matrix of a file; ``variable`` names that of a MATLAB file."""
     source, format, options = opened.source, opened.format, opened.options
     if format == "text":
-        return matrices.read_text(opened) if _is_matrix(opened) else read_edges(opened)
+        return matrices.read_text(opened) if is_matrix(opened) else read_edges(opened)
     if format == "adjlist":
         return edges_of_rows(matrices.read_adjacency_list(source, options), two_sided=options.two_sided)
     if format in ARROW:
@@ -36,7 +36,7 @@ def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
     return matrices.read_network(source, format, options.weight)
 
 
-def _is_matrix(opened: Opened) -> bool:
+def is_matrix(opened: Opened) -> bool:
     """Whether a text is a matrix rather than edges: a square one, or a wide one of two kinds of items."""
     assert opened.text is not None
     if opened.kind == "dense":

@@ -26,15 +26,17 @@ from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
 
 _POWERS = 10.0 ** np.arange(23)
-_MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
+MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
 
 
-class _Quoted(Exception):
+class Quoted(Exception):
     """A quoted field was met: read again, by Arrow."""
 
 
 @dataclass
-class _Parsed:
+class Parsed:
+    """A block of lines: the names of both ends of each edge, weights, times, and where a row stands."""
+
     ids: Any  # an integer array or Tokens of two columns
     weights: NDArray[Any] | None = None
     times: NDArray[Any] | None = None
@@ -69,8 +71,8 @@ def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
     return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
 
 
-def read_edges(opened: Opened) -> Edges:
-    """Read the edges in a text file."""
+def edge_table(opened: Opened) -> Table:
+    """Return the layout of a text of edges, its columns of ids and weights found; say what is guessed."""
     assert opened.text is not None
     source, options = opened.source, opened.options
     table = _with_roles(opened.text.table, options, source.name)
@@ -79,12 +81,24 @@ def read_edges(opened: Opened) -> Edges:
             guess(f"{source.name}: ", text)
     if options.ids != "string":
         _refuse_mixed_ids(table, source.name)
+    return table
+
+
+def read_edges(opened: Opened) -> Edges:
+    """Read the edges in a text file."""
+    source, options = opened.source, opened.options
+    table = edge_table(opened)
     edges = _read(source, table, options)
-    for missing in _MISSING:
+    for missing in MISSING:
         if missing in edges.rows or missing in edges.columns:
-            guess(f"{source.name}: {missing} is read as a name; take these lines out if it means missing")
+            warn_missing(source.name, missing)
     columns = table.layout.summary
     return replace(edges, notes=(columns, *edges.notes)) if columns else edges
+
+
+def warn_missing(where: str, word: str) -> None:
+    """Warn that a word for a missing value names an item."""
+    guess(f"{where}: {word} is read as a name; take these lines out if it means missing")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:
@@ -100,36 +114,33 @@ def _refuse_mixed_ids(table: Table, name: str) -> None:
             )
 
 
-def _read(source: Source, table: Table, options: TextOptions) -> Edges:
+def needs_arrow(table: Table) -> bool:
+    """Whether fields are quoted, dates, or numbers with decimal commas: Arrow reads such a text."""
     stamped = "time" in table.roles and not table.numeric[table.roles["time"]]
     marked = "weight" in table.roles and not table.plain
-    if table.quoted or stamped or marked:
-        return _by_arrow(source, table, options)
-    try:
-        return _stream(source, table, options)
-    except _Quoted:
-        return _by_arrow(source, table, options)
+    return table.quoted or stamped or marked
 
 
-def _by_arrow(source: Source, table: Table, options: TextOptions) -> Edges:
+def _read(source: Source, table: Table, options: TextOptions) -> Edges:
     from softvec.read.tables import edges_of_csv
 
-    if table.delimiter == 0:
-        raise InputError(
-            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks"
-        )
-    return edges_of_csv(source, table, options)
+    if needs_arrow(table):
+        return edges_of_csv(source, table, options)
+    try:
+        return _stream(source, table, options)
+    except Quoted:
+        return edges_of_csv(source, table, options)
 
 
 def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
     integers = options.ids != "string"
     block, line, rest = first_block(source, options)
     if table.header is not None:
-        block, line = _after_header(block, line, table)
+        block, line = after_header(block, line, table)
     builder = EdgeBuilder(options.two_sided, options.negative)
     second = next(rest, None)
     if second is None and not worth_compiling(len(block)):
-        _add(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
+        add_parsed(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
         return _finish(builder, source)
 
     def every() -> Iterator[tuple[bytes, int]]:
@@ -138,15 +149,15 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
             yield second
         yield from rest
 
-    def parse(text: bytes, start: int) -> _Parsed:
-        return _parse_block(text, start, table, source.name, integers, options.ids)
+    def parse(text: bytes, start: int) -> Parsed:
+        return parse_block(text, start, table, source.name, integers, options.ids)
 
     blocks = every()
     with workers(options.n_jobs) as pool:
         builder.pool = pool
         while batch := list(islice(blocks, pool.n_jobs)):
             for parsed in pool.map(parse, batch):
-                _add(builder, parsed, options)
+                add_parsed(builder, parsed, options)
                 integers = integers and not isinstance(parsed.ids, Tokens)
     return _finish(builder, source)
 
@@ -158,7 +169,8 @@ def _finish(builder: EdgeBuilder, source: Source) -> Edges:
     return edges
 
 
-def _after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
+def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
+    """Return a text without its first line of data, which is the header, and the number of its first line."""
     at = 0
     while at < len(block):
         end = block.find(b"\n", at) + 1 or len(block)
@@ -169,7 +181,8 @@ def _after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
     return b"", line
 
 
-def _add(builder: EdgeBuilder, parsed: _Parsed, options: TextOptions) -> None:
+def add_parsed(builder: EdgeBuilder, parsed: Parsed, options: TextOptions) -> None:
+    """Add a parsed block to a builder, its weights checked."""
     if parsed.weights is not None:
         check_weights(parsed.weights, options.negative, parsed.line_of)
     ids = parsed.ids
@@ -187,9 +200,9 @@ def _add(builder: EdgeBuilder, parsed: _Parsed, options: TextOptions) -> None:
         builder.add([[row[:1] for row in ids], [row[1:] for row in ids]], parsed.weights, parsed.times)
 
 
-def _parse_small(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> _Parsed:
+def _parse_small(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> Parsed:
     if lines.has_quotes(text, table.delimiter):
-        raise _Quoted
+        raise Quoted
     rows, numbers = lines.parse(text, table, name, line)
     s, t = table.roles["source"], table.roles["target"]
     for row, number in zip(rows, numbers):
@@ -215,7 +228,7 @@ def _parse_small(text: bytes, line: int, table: Table, name: str, integers: bool
     else:
         words = [field.decode("utf-8") for field in flat]
         pairs = list(zip(words[::2], words[1::2]))
-    return _Parsed(pairs, weights, times, lambda row: f"{name}, line {numbers[row]}")
+    return Parsed(pairs, weights, times, lambda row: f"{name}, line {numbers[row]}")
 
 
 def _not_integer(field: bytes, name: str, number: int) -> InputError:
@@ -223,7 +236,8 @@ def _not_integer(field: bytes, name: str, number: int) -> InputError:
     return InputError(f"{name}, line {number}: {shown!r} is not an integer, though ids='integer'")
 
 
-def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> _Parsed:
+def parse_block(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> Parsed:
+    """Parse whole lines, the first with the number ``line``; ids as integers while they are asked for."""
     from softvec.kernels import text as kernels
 
     buf = np.frombuffer(text, np.uint8)
@@ -233,7 +247,7 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     if integers and table.n_fields == 2 and table.roles == {"source": 0, "target": 1}:
         pairs = _parse_pairs(buf, opens, room, table)
         if pairs is not None:
-            return _Parsed(pairs)
+            return Parsed(pairs)
     order = [role for role in ("source", "target", "weight", "time") if role in table.roles]
     slots = np.full(max(table.roles.values()) + 1, -1, dtype=np.int64)
     for slot, role in enumerate(order):
@@ -241,7 +255,7 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     starts, ends = np.empty((room, len(order)), np.int32), np.empty((room, len(order)), np.int32)
     n, status, at = kernels.split_fields(buf, table.delimiter, opens, slots, table.n_fields, starts, ends)
     if status == kernels.QUOTED:
-        raise _Quoted
+        raise Quoted
     if status == kernels.RAGGED:
         raw = text[at:].split(b"\n", 1)[0]
         number = line + text.count(b"\n", 0, at)
@@ -251,7 +265,7 @@ def _parse_block(text: bytes, line: int, table: Table, name: str, integers: bool
     weights = block.decimals(order.index("weight"), "weight") if "weight" in order else None
     times = block.times(order.index("time")) if "time" in order else None
     whole = block.integers(ids) if integers else None
-    return _Parsed(
+    return Parsed(
         block.tokens() if whole is None else whole,
         weights,
         times,

@@ -54,7 +54,7 @@ class EdgeBuilder:
     _names: list[Any] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
-    _dropped: int = 0
+    dropped: int = 0  # rows left out because of their weight
 
     def __post_init__(self) -> None:
         choice("negative", self.negative, NEGATIVE)
@@ -74,17 +74,15 @@ class EdgeBuilder:
     ) -> None:
         """Add a block: one side of two columns, or two sides of one column each.
 
-        Tokens after integers make all names text.
+        Tokens after integers make all names of that side text.
         """
         if not self._names:
             self._names = [_encoder(side, self.pool) for side in sides]
-        if any(isinstance(side, Tokens) for side in sides):
-            self._names = [n.as_text(self.pool) if isinstance(n, IntegerNames) else n for n in self._names]
+        for at, side in enumerate(sides):
+            if isinstance(side, Tokens) and isinstance(self._names[at], IntegerNames):
+                self._names[at] = self._names[at].as_text(self.pool)
+        sides, weights, times = self.kept(sides, weights, times)
         if weights is not None:
-            weights, keep = self._checked(weights)
-            if keep is not None:
-                sides = [_select(side, keep) for side in sides]
-                times = None if times is None else times[keep]
             self._weights.add(weights)
         if times is not None:
             before = self._times.parts[-1].dtype.kind if self._times.parts else times.dtype.kind
@@ -94,14 +92,18 @@ class EdgeBuilder:
         for names, side in zip(self._names, sides):
             names.add(side)
 
-    def _checked(self, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        if not len(weights) or weights.min() >= 0 or self.negative == "error":
-            return weights, None
+    def kept(
+        self, sides: Sequence[Block], weights: NDArray[Any] | None, times: NDArray[Any] | None
+    ) -> tuple[Sequence[Block], NDArray[Any] | None, NDArray[Any] | None]:
+        """Return a block as ``negative`` wants it: weights without their sign, or rows left out."""
+        if weights is None or not len(weights) or weights.min() >= 0 or self.negative == "error":
+            return sides, weights, times
         if self.negative == "abs":
-            return np.abs(weights), None
+            return sides, np.abs(weights), times
         keep = weights >= 0
-        self._dropped += int(len(keep) - keep.sum())
-        return weights[keep], keep
+        self.dropped += int(len(keep) - keep.sum())
+        times = None if times is None else times[keep]
+        return [_select(side, keep) for side in sides], weights[keep], times
 
     def finish(self) -> Edges:
         """Return the edges; the builder is spent."""
@@ -112,9 +114,13 @@ class EdgeBuilder:
         else:
             codes, rows = done[0]
             columns = rows
-        notes = (f"{counted(self._dropped, 'negative weight')} dropped",) if self._dropped else ()
         weights, times = self._weights.finish() or None, self._times.finish() or None
-        return Edges(codes, rows, columns, weights, times, notes)
+        return Edges(codes, rows, columns, weights, times, dropped_note(self.dropped))
+
+
+def dropped_note(dropped: int) -> tuple[str, ...]:
+    """Say how many rows were left out because of their weight."""
+    return (f"{counted(dropped, 'negative weight')} dropped",) if dropped else ()
 
 
 def _side_by_side(left: Codes, right: Codes) -> Codes:

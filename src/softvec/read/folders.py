@@ -27,14 +27,14 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
         return None
     path = Path(where)
     if path.is_dir():
-        files = _visible(path.rglob(pattern), path)
+        files = visible_files(path.rglob(pattern), path)
         if not files:
             raise InputError(f"{where} holds no files that match {pattern!r}")
         return files
     text = os.fspath(where)
     if not isinstance(text, str) or not glob.has_magic(text) or path.exists():
         return None
-    files = _visible(map(Path, glob.glob(text, recursive=True)), Path())
+    files = visible_files(map(Path, glob.glob(text, recursive=True)), Path())
     if not files:
         raise InputError(f"no file matches {text!r}")
     tables = [file for file in files if _suffix(file) in _DATA]
@@ -47,7 +47,7 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     return files
 
 
-def _visible(paths: Iterable[Path], folder: Path) -> list[Path]:
+def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:
     """Return the files among the paths that are not hidden, nor in a hidden folder below ``folder``."""
     below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
     shown = (path for path, part in below if not any(name.startswith(".") for name in part.parts))

@@ -21,7 +21,7 @@ from softvec.core.untrusted import check_expanded, most_expanded, one_line
 
 BLOCK = 4 << 20
 HEAD = 1 << 16  # decompressed bytes from which format, layout and kind are detected
-_LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -105,7 +105,7 @@ class _Start:
             return part
         if self._rest is None:
             self._rest = self._stack.enter_context(self._source.open())
-            _read(self._rest, HEAD)
+            read_upto(self._rest, HEAD)
         return self._rest.read(size)
 
 
@@ -181,7 +181,7 @@ class _Translated:
             raise OSError(str(error)) from None
 
 
-def _read(stream: Any, size: int) -> bytes:
+def read_upto(stream: Any, size: int) -> bytes:
     """Read ``size`` bytes unless the stream ends; a single call may return fewer."""
     parts = []
     while size > 0 and (part := stream.read(size)):
@@ -247,10 +247,10 @@ def _look(file: IO[bytes], name: str) -> tuple[str | None, bytes]:
         file.seek(0)
     compression = next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), None)
     with _clear_errors(name, compression):
-        return compression, _read(_decompressed(file, compression), HEAD)
+        return compression, read_upto(_decompressed(file, compression), HEAD)
 
 
-_SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
+SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
 
 
 def text_encoding(head: bytes, encoding: str | None) -> str:
@@ -269,7 +269,7 @@ def text_blocks(
     encoding: str | None = None,
     whole_lines: bool = True,
     block: int = BLOCK,
-    longest: int = _LONGEST_LINE,
+    longest: int = LONGEST_LINE,
     detecting: bool = False,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
@@ -286,7 +286,7 @@ def text_blocks(
     lone_returns = False
     with source.open_start() if detecting else source.open() as stream:
         while True:
-            raw = _read(stream, block)
+            raw = read_upto(stream, block)
             if first:
                 chosen = text_encoding(raw, encoding)
                 if chosen != "utf-8":
@@ -294,7 +294,7 @@ def text_blocks(
                 elif raw.startswith(codecs.BOM_UTF8):
                     raw = raw[3:]
                 lone_returns = b"\r" in raw and b"\n" not in raw and decoder is None
-                raw = _SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
+                raw = SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
                 first = False
             ended = len(raw) == 0
             if decoder is not None:
@@ -304,18 +304,23 @@ def text_blocks(
             data = carry + raw
             if ended:
                 if data:
-                    yield _valid(data, source.name, line), line
+                    yield valid_text(data, source.name, line), line
                 return
             cut = data.rfind(b"\n") + 1
             if not whole_lines and cut == 0:
                 cut = max(data.rfind(b" "), data.rfind(b"\t")) + 1
             carry = data[cut:]
-            if len(carry) > longest:
-                raise InputError(f"{source.name}, line {line}: longer than {longest >> 20} MiB; not a table")
+            check_line(carry, source.name, line, longest)
             if cut:
                 piece = data[:cut]
-                yield _valid(piece, source.name, line), line
+                yield valid_text(piece, source.name, line), line
                 line += piece.count(b"\n")
+
+
+def check_line(text: bytes, name: str, line: int, longest: int = LONGEST_LINE) -> None:
+    """Raise an error for a line that is too long to be one of a table."""
+    if len(text) > longest:
+        raise InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
 
 
 def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: str, line: int) -> bytes:
@@ -327,7 +332,8 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
         ) from None
 
 
-def _valid(block: bytes, name: str, line: int) -> bytes:
+def valid_text(block: bytes, name: str, line: int) -> bytes:
+    """Return a block of lines that is UTF-8 without zero bytes; else raise an error with the line."""
     if not block.isascii():
         try:
             block.decode("utf-8")

@@ -91,10 +91,28 @@ def _explain(message: str, source: Source, encoding: str | None) -> str:
 
 def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
     """Read edges from a CSV file whose fields may be quoted."""
+    builder = EdgeBuilder(options.two_sided, options.negative)
+    for _ in add_csv(builder, source, table, options):
+        pass
+    return _finished(builder, source.name)
+
+
+def _finished(builder: EdgeBuilder, name: str) -> Edges:
+    edges = builder.finish()
+    if not len(edges):
+        raise InputError(f"{name} is empty: there are no edges in it")
+    return edges
+
+
+def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> Iterator[None]:
+    """Add the edges of a CSV file to a builder, a batch at each step."""
     import pyarrow.compute as pc
 
+    if table.delimiter == 0:
+        raise InputError(
+            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks"
+        )
     integers = options.ids != "string"
-    builder = EdgeBuilder(options.two_sided, options.negative)
     texts = {table.roles["source"], table.roles["target"]}
     if "weight" in table.roles and not table.plain:
         texts.add(table.roles["weight"])
@@ -121,10 +139,7 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
 
         add_table(builder, columns, source.name, place)
         row += len(batch)
-    edges = builder.finish()
-    if not len(edges):
-        raise InputError(f"{source.name} is empty: there are no edges in it")
-    return edges
+        yield
 
 
 def _line_of(source: Source, table: Table, options: TextOptions, row: int) -> int:
@@ -167,8 +182,29 @@ def _plain_numbers(column: Any, mark: bytes) -> Any:
     return pc.replace_substring(column, ",", "")
 
 
-def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a parquet, Arrow or Feather file and its record batches."""
+def arrow_parts(source: Source, format: str) -> list[int] | None:
+    """Return the rows in each part by which a file can be shared; None where it is read from the start.
+
+    The parts are a parquet file's row groups, and an Arrow file's record batches, whose rows are only known
+    (else -1) once they are read.
+    """
+    import pyarrow as pa
+
+    if source.compression is not None or source.path is None:
+        return None
+    with reading(source.name, f"{format} file"), source.open() as stream:
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            metadata = pq.read_metadata(stream)
+            return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        if not source.start.startswith(b"ARROW1"):
+            return None
+        return [-1] * pa.ipc.open_file(stream).num_record_batches
+
+
+def arrow_batches(source: Source, format: str, parts: range | None = None) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of a parquet, Arrow or Feather file and its record batches, all or of some parts."""
     import pyarrow as pa
 
     def parquet() -> Iterator[Any]:
@@ -178,7 +214,7 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
             file = pq.ParquetFile(stream)
             check_rows(file.metadata, source.size, source.name)
             yield file.schema_arrow
-            yield from file.iter_batches(_BATCH)
+            yield from file.iter_batches(_BATCH, row_groups=None if parts is None else list(parts))
 
     def arrow() -> Iterator[Any]:
         with source.seekable() as stream:
@@ -193,7 +229,7 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
             elif magic.startswith(b"ARROW1"):
                 file = pa.ipc.open_file(stream)
                 yield file.schema
-                for i in range(file.num_record_batches):
+                for i in parts or range(file.num_record_batches):
                     yield file.get_batch(i)
             else:
                 reader = pa.ipc.open_stream(stream)
@@ -259,6 +295,18 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
     if table.square and options.columns is None and not options.timed:
         names = [table.names[at] for at in table.shown]
         return Graph(numeric_columns(source, opened.format, names)[0], names)
+    layout = edge_layout(opened)
+    builder = EdgeBuilder(options.two_sided, options.negative)
+    for _ in add_arrow(builder, opened, layout):
+        pass
+    edges = _finished(builder, source.name)
+    return replace(edges, notes=(layout.summary, *edges.notes))
+
+
+def edge_layout(opened: Opened) -> Layout:
+    """Return the columns of a table of edges and the roles of those that are used; say what is guessed."""
+    source, options, table = opened.source, opened.options, opened.arrow
+    assert table is not None
     roles, guesses = table.layout.roles, table.layout.guesses
     if options.timed and "time" not in roles:
         if options.columns is not None or len(table.shown) < 3:
@@ -270,20 +318,23 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
         if options.weighted is None or Option("weighted", False) not in text.options:
             guess(f"{source.name}: ", text)
     unused = {"time" if not options.timed else "", "weight" if options.weighted is False else ""}
-    layout = Layout(table.layout.columns, {role: at for role, at in roles.items() if role not in unused})
-    builder = EdgeBuilder(options.two_sided, options.negative)
-    row = 0
-    for batch in arrow_batches(source, opened.format)[1]:
-        columns = {
-            role: _names_as(batch.column(table.shown[at]), role, options.ids)
-            for role, at in layout.roles.items()
-        }
-        add_table(builder, columns, source.name, first_row=row)
-        row += len(batch)
-    edges = builder.finish()
-    if not len(edges):
-        raise InputError(f"{source.name} is empty: there are no edges in it")
-    return replace(edges, notes=(layout.summary, *edges.notes))
+    return Layout(table.layout.columns, {role: at for role, at in roles.items() if role not in unused})
+
+
+def add_arrow(
+    builder: EdgeBuilder, opened: Opened, layout: Layout, parts: range | None = None, first_row: int = 0
+) -> Iterator[None]:
+    """Add the edges of a file, or of some parts of it, to a builder, a batch at each step.
+
+    ``first_row`` is the number of the first row of these parts, for messages.
+    """
+    assert opened.arrow is not None
+    shown, ids = opened.arrow.shown, opened.options.ids
+    for batch in arrow_batches(opened.source, opened.format, parts)[1]:
+        columns = {role: _names_as(batch.column(shown[at]), role, ids) for role, at in layout.roles.items()}
+        add_table(builder, columns, opened.name, first_row=first_row)
+        first_row += len(batch)
+        yield
 
 
 def _names_as(column: Any, role: str, ids: str) -> Any:

@@ -3,7 +3,7 @@
 Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
 (read by gensim and many others), ``parquet`` and ``feather``, ``safetensors``, ``csv``, ``tsv`` (the two
 files of the TensorBoard projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the text
-formats and word2vec.
+formats and word2vec. A path that ends in a slash is a ``folder`` of parquet parts with a manifest.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
 
@@ -44,7 +45,8 @@ EXTENSIONS = {
     ".tsv": "tsv",
     ".npy": "npy",
 }
-FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
+FORMATS = (*dict.fromkeys(EXTENSIONS.values()), "folder")
+MANIFEST = "manifest.json"  # of a folder of vectors
 ONE_SIDED = ("word2vec", "word2vec-binary", "csv", "tsv", "npy")
 NO_GZIP = (
     "softvec",
@@ -69,6 +71,8 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     name = os.fspath(path)
     if name == "-":
         return "word2vec"
+    if is_folder(name):
+        return "folder"
     extension = os.path.splitext(name.removesuffix(".gz"))[1]
     if extension.lower() not in EXTENSIONS:
         known = ", ".join(EXTENSIONS)
@@ -77,6 +81,11 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
             f"use one of {known}, or name the format"
         )
     return EXTENSIONS[extension.lower()]
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is, or is meant to be, a folder of vectors: it ends in a slash, or has a manifest."""
+    return path.endswith(("/", os.sep)) or os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def write_vectors(
@@ -120,6 +129,10 @@ def write_vectors(
         emb = _one_side(emb, "rows")
     from softvec.embedding.files import svec, tables, tensors, word2vec
 
+    if chosen == "folder":
+        from softvec.embedding.files import folder
+
+        return folder.write(emb, path)
     if chosen == "softvec":
         return svec.write(emb, path, index=index)
     if chosen == "safetensors":
@@ -160,6 +173,10 @@ def read_vectors(
 
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
+    if os.fspath(path) != "-" and Path(path).is_dir():
+        from softvec.embedding.files import folder
+
+        return folder.read(path, mmap=mmap)
     source = _source(path)
     try:
         chosen = format or _sniff(source, os.fspath(path))
@@ -170,6 +187,8 @@ def read_vectors(
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
         return tables.read(source, chosen, mmap=mmap)
+    except DuplicateName as error:
+        raise InputError(f"{title(source)}: {error}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
 
@@ -184,8 +203,6 @@ def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
     file = Path(path)
     if not file.exists():
         raise InputError(f"{path}: no such file")
-    if file.is_dir():
-        raise InputError(f"{path} is a directory; expected a file of vectors")
     if file.stat().st_size == 0 and file.is_file():
         raise InputError(f"{path} is empty; expected a file of vectors")
     if not file.is_file():  # a pipe, e.g. <(zcat ...), can be read once only

@@ -38,7 +38,7 @@ def to_dataframe(emb: Embedding, library: str = "pandas") -> Any:
 
 def from_dataframe(frame: Any) -> Embedding:
     """Read a pandas or polars frame: floats are coordinates, the rest (or the index) names."""
-    from softvec.embedding.files.tables import from_arrow
+    from softvec.embedding.files.arrow import from_arrow
 
     if hasattr(frame, "to_arrow"):  # polars
         return from_arrow(frame.to_arrow(), "the frame")

@@ -23,8 +23,8 @@ from softvec.core.errors import InputError, printable
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import checked_metadata
 from softvec.embedding.files.formats import require_finite, title
-from softvec.embedding.files.tables import checked_metadata
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
@@ -159,8 +159,4 @@ def _names(file: Any, prefix: str, n: int, name: str) -> Names:
     names = stored_names(arrays, name)
     if len(names) != n:
         raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
-    try:
-        Names(names.to_list())  # other programs write such files too, and may repeat a name
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
     return names

@@ -1,0 +1,138 @@
+"""What does `effort="fast"` cost and give, beside FastRP and Cleora? Processor time and micro-F1, one thread.
+
+    python -m benchmarks.effort                      # every graph
+    python -m benchmarks.effort --graphs cora ppi    # some
+
+Methods take turns, each in a process of its own with its own packages (`benchmarks/peers/environments.py`).
+The block models have ten communities and labels; they are there because no labelled graph of the data
+directory has 100,000 nodes. Writes benchmarks/results/effort.json and a table of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.common import RESULTS, ROOT, pinned, provenance, replace_section, write_json
+from benchmarks.peers import environments
+from benchmarks.peers.graphs import Graph, load
+from benchmarks.peers.methods import METHODS
+from benchmarks.peers.scoring import classification
+
+GRAPHS = (
+    "cora",
+    "ppi",
+    "wikipedia_pos",
+    "blogcatalog",
+    "pubmed",
+    "dblp_prone",
+    "blocks_100000",
+    "blocks_300000",
+)
+D, ROUNDS = 128, 5
+OURS = {"softvec fast": {"effort": "fast"}, "softvec": {}}
+RIVALS = ("FastRP", "Cleora")
+CHILD = """
+import json, sys, time
+import numpy as np, scipy.sparse as sp
+from benchmarks.peers import adapters
+source, target, adapter, params, rounds, d = sys.argv[1:]
+prepare, embed = getattr(adapters, adapter)()
+A = sp.load_npz(source)
+prepared = prepare(sp.csr_array(A) if adapter == "softvec" else sp.csr_matrix(A))
+seconds = []
+for turn in range(int(rounds) + 1):
+    begin = time.process_time()
+    X = embed(prepared, int(d), turn, json.loads(params))
+    seconds.append(time.process_time() - begin)
+np.save(target, np.asarray(X, dtype=np.float32))
+print(json.dumps(seconds[1:]))
+"""
+
+
+def graph_of(name: str) -> Graph:
+    """Return a labelled graph by name; blocks_N is a block model of N nodes."""
+    if not name.startswith("blocks_"):
+        return load(name)
+    from softvec.generators import dcsbm
+
+    A, labels, _ = dcsbm(int(name.split("_")[1]), c=10, q=10, alpha=3.0, random_state=0)
+    return Graph(name, sp.csr_array(A).astype(np.float32), labels)
+
+
+def methods() -> dict[str, tuple[str | None, str, dict[str, Any]]]:
+    """Return environment, adapter and settings of each row."""
+    rows: dict[str, tuple[str | None, str, dict[str, Any]]] = {
+        name: (None, "softvec", params) for name, params in OURS.items()
+    }
+    known = {method.name: method for method in METHODS}
+    for name in RIVALS:
+        rows[name] = (known[name].environment, known[name].adapter, known[name].params)
+    return rows
+
+
+def run(graph: Graph, row: tuple[str | None, str, dict[str, Any]], folder: Path, rounds: int) -> Any:
+    """Return processor seconds of each round and the vectors of the last."""
+    environment, adapter, params = row
+    environments.ensure(environment)
+    source, target = folder / "graph.npz", folder / "X.npy"
+    sp.save_npz(source, sp.csr_matrix(graph.A), compressed=False)
+    paths = [str(ROOT), *([str(ROOT / "src")] if environment is None else [])]
+    words = [
+        str(source),
+        str(target),
+        adapter,
+        json.dumps(params),
+        str(rounds),
+        str(min(D, graph.A.shape[0] // 4)),
+    ]
+    done = subprocess.run(
+        [str(environments.python(environment)), "-c", CHILD, *words],
+        env={**pinned(1), "PYTHONPATH": ":".join(paths)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1]), np.load(target)
+
+
+def table(cells: dict[str, dict[str, Any]]) -> str:
+    """Return time and score of each method as Markdown, one line a graph."""
+    names = list(methods())
+    lines = ["| graph | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for graph, row in cells.items():
+        texts = [
+            f"{row[n]['cpu_seconds']:.2f} s, {row[n]['micro_f1']:.1f}" if n in row else "" for n in names
+        ]
+        lines.append(f"| {graph} | " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), help="names of graphs")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="timed rounds")
+    arguments = parser.parse_args()
+    path, cells = RESULTS / "effort.json", {}
+    for name in arguments.graphs:
+        graph, cells[name] = graph_of(name), {}
+        for label, row in methods().items():
+            with tempfile.TemporaryDirectory() as folder:
+                seconds, X = run(graph, row, Path(folder), arguments.rounds if label != "Cleora" else 1)
+            repeats = 5 if len(X) < 12_000 else 1
+            cell = {"cpu_seconds": statistics.median(seconds), "rounds": seconds}
+            cell["micro_f1"] = classification(X, graph, repeats=repeats, threads=1)["micro_f1"]
+            cells[name][label] = cell
+            print(name, label, f"{cell['cpu_seconds']:.3f} s {cell['micro_f1']:.2f}", flush=True)
+        write_json(path, {**provenance(1), "scores": cells})
+    replace_section(ROOT / "docs" / "benchmarks.md", "effort", table(cells))
+
+
+if __name__ == "__main__":
+    main()

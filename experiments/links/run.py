@@ -1,0 +1,178 @@
+"""Hidden links: what counting without vectors gives, beside softvec and ProNE.
+
+A fifth of the edges is hidden, the rest is scored: degree product (which is preferential attachment), number
+of common neighbours, Adamic-Adar (each weighted by 1 / log degree), resource allocation (by 1 / degree). The
+split, the negatives and the scorer of vectors are those of the comparison with other tools.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
+
+import softvec
+from benchmarks.peers import prone, scoring
+from experiments.common import COLORS, Results, mean_spread, style, table
+from experiments.common import main as common_main
+from softvec.core.errors import InputError
+from softvec.datasets import data_dir
+from softvec.evaluate.links import LinkSplit, split_edges
+
+BASELINES = {
+    "degree product (preferential attachment)": None,
+    "common neighbours": lambda degree: np.ones_like(degree),
+    "Adamic-Adar": lambda degree: 1 / np.log(np.maximum(degree, 2)),
+    "resource allocation": lambda degree: 1 / np.maximum(degree, 1),
+}
+KINDS = ("auc_random", "auc_degree")
+
+
+def load(name: str) -> sp.csr_array:
+    """Return the adjacency matrix of a graph of the data directory."""
+    path = data_dir() / "graphs" / f"{name}.npz"
+    if not path.exists():
+        raise InputError(f"no graph {path}; set SOFTVEC_DATA")
+    return sp.csr_array(sp.load_npz(path), dtype=np.float64)
+
+
+def count(name: str, A: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
+    """Return the score of each pair by a baseline; weights are of the neighbour that both share."""
+    degree = np.asarray(A.sum(axis=1)).ravel()
+    weigh = BASELINES[name]
+    i, j = pairs.T
+    if weigh is None:
+        return degree[i] * degree[j]
+    weighted = sp.csr_array(A @ sp.diags_array(weigh(degree)))
+    parts = [
+        np.asarray(weighted[i[lo : lo + 20_000]].multiply(A[j[lo : lo + 20_000]]).sum(axis=1)).ravel()
+        for lo in range(0, len(i), 20_000)
+    ]
+    return np.concatenate(parts)
+
+
+def baseline(name: str, split: LinkSplit) -> dict[str, float]:
+    """Return the AUC of a baseline in percent, against both kinds of negatives."""
+    hidden = count(name, split.graph, split.positives)
+    scores = {}
+    for kind, pairs in split.negatives.items():
+        truth = np.repeat([1, 0], [len(hidden), len(pairs)])
+        values = np.concatenate([hidden, count(name, split.graph, pairs)])
+        scores[f"auc_{kind}"] = 100 * float(roc_auc_score(truth, values))
+    return scores
+
+
+def run(config: dict[str, Any], results: Results) -> None:
+    """Fill in the records that are missing."""
+    for graph in config["graphs"]:
+        split = split_edges(load(graph), config["fraction"], random_state=0)
+        d = min(config["d"], split.graph.shape[0] // 4)
+        for name, method in config["methods"].items():
+            function = method["function"]
+            starts = 1 if function == "baseline" else method.get("samples", config["samples"])
+            for seed in range(starts):
+                if results.has(method=name, graph=graph, seed=seed):
+                    continue
+                if function == "baseline":
+                    scores = baseline(name, split)
+                elif function == "prone":
+                    scores = scoring.links(prone.embed(split.graph, d, seed=seed), split)
+                else:
+                    scores = scoring.links(softvec.embed(split.graph, d, random_state=seed).vectors, split)
+                results.add(method=name, graph=graph, seed=seed, **scores)
+            print(graph, name, scores if starts else "", flush=True)
+    results.summary = summarize(config, results)
+
+
+def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
+    """Return mean and deviation over starts, by kind of negatives, graph and method."""
+    summary: dict[str, Any] = {kind: {} for kind in KINDS}
+    for kind in KINDS:
+        for graph in config["graphs"]:
+            for name in config["methods"]:
+                rows = results.select(method=name, graph=graph)
+                if rows:
+                    mean, spread = mean_spread([row[kind] for row in rows])
+                    entry = {"starts": len(rows), "mean": mean, "spread": spread}
+                    summary[kind].setdefault(graph, {})[name] = entry
+    return summary
+
+
+def plot(content: dict[str, Any], path: Path) -> None:
+    """Draw softvec and ProNE less the best baseline."""
+    plt = style()
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
+    for axis, kind in zip(axes, KINDS):
+        found = content["summary"][kind]
+        for name, color in (("softvec", COLORS["softvec"]), ("ProNE", COLORS["other"])):
+            gaps = [rows[name]["mean"] - best_baseline(rows)[1] for rows in found.values()]
+            axis.plot(gaps, range(len(found)), "o", color=color, label=name)
+        axis.axvline(0, color=COLORS["grey"], lw=0.8)
+        axis.set_yticks(range(len(found)), list(found))
+        axis.set(xlabel="AUC less the best baseline (points)", title=_NEGATIVES[kind])
+    axes[0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def best_baseline(rows: dict[str, Any]) -> tuple[str, float]:
+    """Return the baseline with the highest score, and the score."""
+    name = max(BASELINES, key=lambda name: rows[name]["mean"])
+    return name, rows[name]["mean"]
+
+
+_NEGATIVES = {"auc_random": "random pairs", "auc_degree": "pairs of like degrees"}
+_TEXT = """Area under the curve in percent of hidden edges ({fraction:.0%} of all) against pairs that are
+none, random ones / of like degrees; d = {d}, or a quarter of the nodes. softvec: the defaults, mean ±
+standard deviation of {samples} starts, and it is the mean that is compared. Vectors are scored by a logistic
+regression on their products, which is trained against random pairs. Slanted: counts in the remaining graph,
+no vectors. Degree product and preferential attachment are one and the same."""
+
+
+def report(content: dict[str, Any]) -> str:
+    """Return the results in Markdown."""
+    summary, config = content["summary"], content["config"]
+    graphs = list(summary[KINDS[0]])
+    rows = []
+    for name in config["methods"]:
+        cells = []
+        for graph in graphs:
+            entries = [summary[kind][graph][name] for kind in KINDS]
+            cells.append(
+                " / ".join(
+                    f"{e['mean']:.1f}" + (f" ± {e['spread']:.1f}" if e["starts"] > 1 else "") for e in entries
+                )
+            )
+        rows.append([f"*{name}*" if name in BASELINES else name, *cells])
+    lines = []
+    for kind in KINDS:
+        behind = []
+        for graph in graphs:
+            name, best = best_baseline(summary[kind][graph])
+            gap = best - summary[kind][graph]["softvec"]["mean"]
+            if gap > 0:
+                behind.append(f"{graph} ({name}, by {gap:.1f})")
+        text = f"- Against {_NEGATIVES[kind]} a count without vectors is ahead of softvec on"
+        lines.append(f"{text} {len(behind)} of {len(graphs)} graphs: {', '.join(behind) or 'none'}.")
+    return "\n\n".join(
+        [
+            "## Links: counts without vectors",
+            "![softvec and ProNE less the best baseline](../experiments/links/figure.png)",
+            _TEXT.format(**config),
+            table(["", *graphs], rows),
+            "\n".join(lines),
+        ]
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run from the command line."""
+    common_main("links", run, plot, arguments)
+
+
+if __name__ == "__main__":
+    main()

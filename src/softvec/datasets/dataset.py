@@ -1,0 +1,82 @@
+"""What is known of a data set: its files, where they come from, their licence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public data set.
+
+    Attributes
+    ----------
+    name, kind, description : str
+        ``kind`` is "graph", "pairs", "temporal", "vectors", "text" or "words".
+    files : dict of str to str
+        File names within the data directory and the SHA-256 of the copies that softvec's own figures come
+        from.
+    page : str
+        Where people read about it and can get it.
+    address : dict of str to str
+        File to download for each file of ``files`` (or one, under "archive", that all are made from); empty
+        where the set can only be fetched by hand.
+    convert : str
+        Name of the function of :mod:`softvec.datasets.convert` that makes ``files`` from the download.
+    licence : str
+    facts : dict of str to int
+        Counts that a loaded copy must have: ``nodes``, ``edges``, ``classes``.
+    """
+
+    name: str
+    kind: str
+    description: str
+    files: dict[str, str]
+    page: str
+    licence: str
+    address: dict[str, str] = field(default_factory=dict)
+    convert: str = ""
+    facts: dict[str, int] = field(default_factory=dict)
+
+
+def graph(
+    name: str,
+    description: str,
+    page: str,
+    licence: str,
+    sums: tuple[str, str],
+    facts: tuple[int, int, int],
+    *,
+    multi: bool = False,
+    archive: str = "",
+    convert: str = "",
+) -> Dataset:
+    """Return the entry of a graph with labels: two files of arrays."""
+    labels = f"graphs/{name}_labels.{'npz' if multi else 'npy'}"
+    return Dataset(
+        name,
+        "graph",
+        description,
+        {f"graphs/{name}.npz": sums[0], labels: sums[1]},
+        page,
+        licence,
+        {"archive": archive} if archive else {},
+        convert,
+        dict(zip(("nodes", "edges", "classes"), facts)),
+    )
+
+
+def text(
+    name: str, kind: str, description: str, files: dict[str, tuple[str, str]], page: str, licence: str
+) -> Dataset:
+    """Return the entry of text files: each with its checksum and, if it can be downloaded, its address."""
+    return Dataset(
+        name,
+        kind,
+        description,
+        {path: checksum for path, (checksum, _) in files.items()},
+        page,
+        licence,
+        {path: address for path, (_, address) in files.items() if address},
+        "text" if all(address for _, address in files.values()) else "",
+    )

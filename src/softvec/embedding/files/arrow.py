@@ -1,0 +1,207 @@
+"""Vectors as parquet and feather: a column ``name``, a column ``vector`` (fixed-size lists of float32).
+
+A two-sided embedding has a column ``side``; the provenance is in the metadata of the schema.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.names import Names
+from softvec.read.arrays import length_of
+from softvec.read.tables import check_rows
+
+_KEY = b"softvec"
+
+
+def _plain(name: Any) -> Any:
+    """Write a tuple as a JSON list; names are hashable, so a list can only have been a tuple."""
+    return [_plain(part) for part in name] if isinstance(name, tuple) else name
+
+
+def unplain(item: Any) -> Any:
+    """Return a name that was a JSON list as the tuple it was."""
+    return tuple(unplain(part) for part in item) if isinstance(item, list) else item
+
+
+def name_encoding(names: Names) -> str:
+    """Say how names are written to a column: as text, as integers, or each as JSON."""
+    arrays = names.to_arrays()
+    return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
+
+
+def name_array(names: Names, encoding: str) -> Any:
+    """Return names as an Arrow array."""
+    import pyarrow as pa
+
+    if encoding == "integer":
+        return pa.array(names.to_numpy())
+    if encoding == "json":
+        return pa.array([json.dumps(_plain(name)) for name in names], pa.large_string())
+    data, offsets = names.to_strings()
+    return pa.LargeStringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def to_arrow(emb: Embedding) -> Any:
+    """Return a pyarrow table with the columns name, vector and, if two-sided, side."""
+    import pyarrow as pa
+
+    sides = [(emb.vectors, emb.names)]
+    if emb.context_vectors is not None and emb.context_names is not None:
+        sides.append((emb.context_vectors, emb.context_names))
+    encodings = {name_encoding(names) for _, names in sides}
+    encoding = encodings.pop() if len(encodings) == 1 else "json"
+    d = emb.vectors.shape[1]
+    vectors = [
+        pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(V).reshape(-1), pa.float32()), d)
+        for V, _ in sides
+    ]
+    columns = {
+        "name": pa.chunked_array([name_array(names, encoding) for _, names in sides]),
+        "vector": pa.chunked_array(vectors),
+    }
+    if emb.sizes is not None:
+        missing = pa.nulls(0 if len(sides) == 1 else len(sides[1][0]), pa.float64())
+        columns["size"] = pa.chunked_array([pa.array(emb.sizes), missing])
+    if len(sides) == 2:
+        flags = np.repeat([0, 1], [len(V) for V, _ in sides]).astype(np.int8)
+        columns["side"] = pa.DictionaryArray.from_arrays(pa.array(flags), ["rows", "context"])
+    meta = {"version": 1, "names": encoding, "provenance": emb.provenance}
+    return pa.table(columns).replace_schema_metadata({_KEY: json.dumps(meta).encode()})
+
+
+def from_arrow(table: Any, name: str) -> Embedding:
+    """Read a table: softvec's own columns, or any with names and numbers.
+
+    Names are the column ``name``, else the first column that is no float; the vector is the column of
+    lists, else all columns of floats in order.
+    """
+    import pyarrow as pa
+
+    if table.num_rows == 0:
+        raise InputError(f"{name} holds no vectors: its table has no rows")
+    meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
+    sizes = None
+    if meta and "size" in table.column_names:
+        sizes = table.column("size").drop_null().to_numpy()
+        table = table.drop_columns(["size"])
+    fields = list(enumerate(table.schema))  # by position: names may repeat
+    lists = [at for at, f in fields if _is_list(f.type)]
+    floats = [at for at, f in fields if pa.types.is_floating(f.type)]
+    plain = [f.name for at, f in fields if at not in {*lists, *floats} and f.name != "side"]
+    if not lists and not floats:
+        raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
+    vectors = _vectors(table, lists[0] if lists else None, floats, name)
+    names = Names.range(table.num_rows)
+    if plain:
+        names = _names(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None)
+    side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
+    if "context" not in side:
+        return Embedding(vectors, names, sizes=sizes, provenance=meta.get("provenance", {}), copy=False)
+    second = np.array([s == "context" for s in side])
+    column = table.column("name")
+    return Embedding(
+        vectors[~second],
+        _names(column, meta.get("names"), ~second),
+        context_vectors=vectors[second],
+        context_names=_names(column, meta.get("names"), second),
+        sizes=sizes,
+        provenance=meta.get("provenance", {}),
+        copy=False,
+    )
+
+
+def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
+    """Return softvec's own metadata of a file, empty where another program wrote it."""
+    if raw is None:
+        return {}
+    try:
+        meta = json.loads(raw)
+    except ValueError as error:
+        raise InputError(f"{name} is damaged: its softvec metadata is not JSON") from error
+    if not isinstance(meta, dict) or not isinstance(meta.get("provenance"), dict):
+        raise InputError(f"{name} is damaged: its softvec metadata lacks the provenance")
+    return meta
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    lists = (pa.types.is_fixed_size_list, pa.types.is_list, pa.types.is_large_list)
+    return any(check(kind) for check in lists) and pa.types.is_floating(kind.value_type)
+
+
+def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> NDArray[np.float32]:
+    import pyarrow as pa
+
+    if column is None:
+        V = np.empty((table.num_rows, len(floats)), np.float32)
+        for j, at in enumerate(floats):
+            V[:, j] = table.column(at).to_numpy()
+    else:
+        lists = table.column(column).combine_chunks()
+        if isinstance(lists, pa.ChunkedArray):
+            lists = pa.concat_arrays(lists.chunks)
+        sizes = (
+            {lists.type.list_size}
+            if pa.types.is_fixed_size_list(lists.type)
+            else set(lists.value_lengths().to_pylist())
+        )
+        if len(sizes) != 1 or lists.null_count:
+            title = table.column_names[column]
+            raise InputError(f"{name}: the lists of column {title!r} differ in length or are missing")
+        V = lists.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False).reshape(table.num_rows, -1)
+    require_finite(V, name)
+    return V
+
+
+def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) -> Names:
+    if keep is not None:
+        import pyarrow as pa
+
+        column = column.filter(pa.array(keep))
+    names = column.to_pylist()
+    if encoding == "json":
+        names = [unplain(json.loads(name)) for name in names]
+    return Names(names)
+
+
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+    with atomic_write(path, "wb") as file:
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            # random-looking floats do not compress; names do
+            pq.write_table(to_arrow(emb), file, compression={"name": "zstd"}, use_dictionary=False)
+        else:
+            import pyarrow.feather as feather
+
+            feather.write_feather(to_arrow(emb), file, compression="uncompressed")
+    return [] if os.fspath(path) == "-" else [Path(path)]
+
+
+def read(source: Path | io.BytesIO, format: str) -> Embedding:
+    with open_source(source) as file:
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            parquet = pq.ParquetFile(file)
+            check_rows(parquet.metadata, length_of(file), title(source))
+            table = parquet.read()
+        else:
+            import pyarrow.feather as feather
+
+            table = feather.read_table(file)
+        table.validate(full=True)  # Arrow trusts offsets and text until asked to look
+        return from_arrow(table, title(source))

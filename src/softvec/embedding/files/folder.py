@@ -1,0 +1,394 @@
+"""A folder of vectors: parquet parts that any table tool reads, and a manifest that makes them one embedding.
+
+``part-00000.parquet``, ... hold the columns ``name`` and ``vector`` (fixed-size lists of float32) and, where
+known, ``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` is written last: a folder
+without one is unfinished. Workers write their own parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.checks import plain_json
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+from softvec.core.memory import available_memory
+from softvec.core.untrusted import reading
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import name_array, name_encoding, unplain
+from softvec.embedding.files.formats import MANIFEST, require_finite
+from softvec.names import Names
+from softvec.read.arrays import stored_names
+from softvec.read.tables import check_rows
+
+FORMAT, VERSION = "softvec-folder", 1
+SIDES = {"rows": "part", "context": "context"}
+_FILE = re.compile(r"(part|context)-\d{5,}(-\d+)?\.parquet")
+_PART = 512 << 20  # bytes of a part, where one process writes them all
+_ROWS = 65_536  # rows of a row group
+_MAX_JSON = 64 << 20
+_IN_MEMORY = 256 << 20  # bytes of vectors that are never worth a file of their own
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the folder, as its manifest lists it."""
+
+    file: str
+    side: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+def generation(folder: str | os.PathLike[str]) -> int:
+    """Make the folder, if need be, and return the number of the next set of parts to write to it.
+
+    The parts of an older set stay until the manifest of the new one replaces theirs.
+    """
+    path = Path(folder)
+    check_target(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {folder}: {error.strerror or error}") from error
+    if not (path / MANIFEST).is_file():
+        return 0
+    return 1 + max((int(match[2] or 0) for match in _numbers(path)), default=0)
+
+
+def check_target(path: Path) -> None:
+    """Raise an error where a folder of vectors cannot be written: it would mix with other files."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; give the name of a folder")
+    others = [entry.name for entry in path.iterdir() if not _own(entry.name)] if path.is_dir() else []
+    if others:
+        raise InputError(
+            f"{path} holds other files (first: {min(others)!r}); give a folder for vectors alone"
+        )
+
+
+def _own(name: str) -> bool:
+    return (
+        name == MANIFEST or bool(_FILE.fullmatch(name)) or (name.startswith(".") and name.endswith(".part"))
+    )
+
+
+def _numbers(path: Path) -> list[re.Match[str]]:
+    matches = (re.fullmatch(r"(\w+)-\d+(?:-(\d+))?\.parquet", entry.name) for entry in path.iterdir())
+    return [match for match in matches if match is not None]
+
+
+def write_part(
+    folder: str | os.PathLike[str], number: int, vectors: NDArray[np.float32], names: Names, *,
+    encoding: str, side: str = "rows", sizes: NDArray[np.float64] | None = None, generation: int = 0,
+) -> Part:  # fmt: skip
+    """Write the part of one worker; ``encoding`` of names is that of all parts of the folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = f"{SIDES[side]}-{number:05d}{f'-{generation}' if generation else ''}.parquet"
+    kind = {"integer": pa.int64(), "text": pa.large_string(), "json": pa.large_string()}[encoding]
+    fields = [("name", kind), ("vector", pa.list_(pa.float32(), vectors.shape[1]))]
+    schema = pa.schema(fields + ([("size", pa.float64())] if sizes is not None else []))
+    with atomic_write(Path(folder) / file, "wb") as stream:
+        # random-looking floats do not compress; names do
+        options: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
+        with pq.ParquetWriter(stream, schema, **options) as writer:
+            for lo in range(0, len(vectors), _ROWS):
+                V = np.ascontiguousarray(vectors[lo : lo + _ROWS], np.float32)
+                lists = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), vectors.shape[1])
+                columns = [name_array(names[lo : lo + _ROWS], encoding).cast(kind), lists]
+                columns += [pa.array(sizes[lo : lo + _ROWS])] if sizes is not None else []
+                writer.write_table(pa.table(columns, schema=schema))
+    path = Path(folder) / file
+    return Part(file, side, len(vectors), path.stat().st_size, _digest(path))
+
+
+def write_manifest(
+    folder: str | os.PathLike[str], parts: Sequence[Part], dimensions: int, encoding: str, provenance: Any
+) -> Path:
+    """Make the parts one embedding, after all of them are written; those of an older one are deleted."""
+    counts = {side: sum(part.rows for part in parts if part.side == side) for side in SIDES}
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "vectors": counts["rows"],
+        "context_vectors": counts["context"] if any(part.side == "context" for part in parts) else None,
+        "dimensions": dimensions,
+        "dtype": "float32",
+        "names": encoding,
+        "provenance": plain_json(provenance),
+        "parts": [asdict(part) for part in parts],
+    }
+    with atomic_write(Path(folder) / MANIFEST, "w", encoding="utf-8") as file:
+        json.dump(head, file, indent=1, allow_nan=False)
+    listed = {part.file for part in parts}
+    for entry in Path(folder).iterdir():
+        if _FILE.fullmatch(entry.name) and entry.name not in listed:
+            entry.unlink()
+    return Path(folder) / MANIFEST
+
+
+def write(emb: Embedding, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write an embedding as a folder, from one process; arrays of the fit (``extras``) are left out."""
+    number = generation(folder)
+    sides: list[tuple[str, NDArray[np.float32], Names]] = [("rows", emb.vectors, emb.names)]
+    if emb.context_vectors is not None and emb.context_names is not None:
+        sides.append(("context", emb.context_vectors, emb.context_names))
+    encodings = {name_encoding(names) for _, _, names in sides}
+    encoding = encodings.pop() if len(encodings) == 1 else "json"
+    rows = max(1, _PART // (4 * emb.n_components))
+    parts = []
+    for side, vectors, names in sides:
+        for k, lo in enumerate(range(0, max(len(vectors), 1), rows)):
+            sizes = emb.sizes[lo : lo + rows] if emb.sizes is not None and side == "rows" else None
+            parts.append(write_part(
+                folder, k, vectors[lo : lo + rows], names[lo : lo + rows], encoding=encoding, side=side,
+                sizes=sizes, generation=number,
+            ))  # fmt: skip
+    manifest = write_manifest(folder, parts, emb.n_components, encoding, emb.provenance)
+    return [Path(folder) / part.file for part in parts] + [manifest]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The manifest of a folder, checked; the parts are not opened yet."""
+
+    path: Path
+    dimensions: int
+    names: str
+    provenance: dict[str, Any]
+    parts: tuple[Part, ...]
+
+    def rows(self, side: str) -> int:
+        """Number of vectors of a side."""
+        return sum(part.rows for part in self.parts if part.side == side)
+
+    def batches(self, side: str, *, check: bool = True) -> Iterator[Any]:
+        """Yield the record batches of a side; ``check`` the digests of its parts first."""
+        import pyarrow.parquet as pq
+
+        for part in self.parts:
+            if part.side != side:
+                continue
+            path = self.path / part.file
+            if check and _digest(path) != part.sha256:
+                raise InputError(f"{path} is damaged: it is not the file that {MANIFEST} describes")
+            with reading(str(path), "parquet file"), open(path, "rb") as stream:
+                file = pq.ParquetFile(stream)
+                check_rows(file.metadata, part.bytes, str(path))
+                _check_schema(file.schema_arrow, self, path)
+                if file.metadata.num_rows != part.rows:
+                    raise InputError(
+                        f"{path} is damaged: it holds {file.metadata.num_rows:,} vectors, {MANIFEST} says "
+                        f"{part.rows:,}"
+                    )
+                for batch in file.iter_batches(_ROWS):
+                    batch.validate(full=True)
+                    yield batch
+
+
+def open_folder(path: str | os.PathLike[str]) -> Folder:
+    """Read and check the manifest of a folder, and that its parts are there."""
+    folder = Path(path)
+    name = folder / MANIFEST
+    if not name.is_file():
+        unfinished = any(_FILE.fullmatch(entry.name) for entry in folder.iterdir())
+        raise InputError(
+            f"{path} is unfinished: it has parts, but no {MANIFEST}, which is written last; write it again"
+            if unfinished
+            else f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
+        )
+    head = _header(name)
+    parts = [_part(entry, name) for entry in head["parts"]]
+    if len({part.file for part in parts}) != len(parts):
+        raise InputError(f"{name} is damaged: it lists a part twice")
+    found = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
+    expected = (head["vectors"], head.get("context_vectors") or 0)
+    if (found.rows("rows"), found.rows("context")) != expected:
+        raise InputError(f"{name} is damaged: the rows of its parts are not the {expected[0]:,} it claims")
+    for part in parts:
+        _check_file(folder / part.file, part, head["dimensions"])
+    return found
+
+
+def _header(name: Path) -> dict[str, Any]:
+    if name.stat().st_size > _MAX_JSON:
+        raise InputError(f"{name} is damaged: it has {name.stat().st_size:,} bytes")
+    try:
+        head = json.loads(name.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is damaged: it is not JSON ({error})") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise InputError(f"{name} does not describe a folder of vectors written by softvec")
+    if not _is_count(head.get("version")) or head["version"] > VERSION:
+        raise InputError(
+            f"{name} has version {head.get('version')!r}; softvec reads up to {VERSION}: install a newer one"
+        )
+    good = (
+        _is_count(head.get("dimensions"))
+        and head["dimensions"] > 0
+        and _is_count(head.get("vectors"))
+        and (head.get("context_vectors") is None or _is_count(head["context_vectors"]))
+        and head.get("dtype") == "float32"
+        and head.get("names") in ("text", "integer", "json")
+        and isinstance(head.get("provenance"), dict)
+        and isinstance(head.get("parts"), list)
+        and len(head["parts"]) > 0
+    )
+    if not good:
+        raise InputError(f"{name} is damaged: it lacks the shape, the provenance or the parts")
+    return head
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _part(entry: Any, name: Path) -> Part:
+    """Check an entry of the manifest: a plain file name, so that no part lies outside the folder."""
+    keys = {"file": str, "side": str, "rows": int, "bytes": int, "sha256": str}
+    if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in keys.items()):
+        raise InputError(f"{name} is damaged: a part lacks its file, side, rows, bytes or sha256")
+    part = Part(**{key: entry[key] for key in keys})
+    if not _FILE.fullmatch(part.file) or part.side not in SIDES or min(part.rows, part.bytes) < 0:
+        raise InputError(f"{name} is damaged: {part.file[:60]!r} is no part of a folder of vectors")
+    return part
+
+
+def _check_file(path: Path, part: Part, dimensions: int) -> None:
+    if path.is_symlink() or not path.is_file():
+        raise InputError(f"{path} is missing, or is not a plain file, though {MANIFEST} lists it")
+    if path.stat().st_size != part.bytes:
+        raise InputError(
+            f"{path} is damaged: it has {path.stat().st_size:,} bytes, {MANIFEST} says {part.bytes:,}"
+        )
+    if 4 * part.rows * dimensions > part.bytes:
+        raise InputError(f"{path} is damaged: {part.bytes:,} bytes cannot hold {part.rows:,} vectors")
+
+
+def _check_schema(schema: Any, folder: Folder, path: Path) -> None:
+    import pyarrow as pa
+
+    vector = pa.list_(pa.float32(), folder.dimensions)
+    name = pa.int64() if folder.names == "integer" else pa.large_string()
+    types = {field.name: field.type for field in schema}
+    if (
+        types.get("vector") != vector
+        or types.get("name") != name
+        or not set(types) <= {"name", "vector", "size"}
+        or len(types) != len(schema)
+    ):
+        raise InputError(f"{path} is damaged: its columns are not the names and vectors of {MANIFEST}")
+
+
+def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
+    """Read a folder, one row group at a time.
+
+    ``mmap`` puts vectors that are large for the memory into a temporary file and maps it: pages of parquet,
+    with their own headers and levels in between, are no array that could be mapped as it is.
+    """
+    folder = open_folder(path)
+    vectors, names, sizes = _side(folder, "rows", mmap)
+    context = context_names = None
+    if any(part.side == "context" for part in folder.parts):
+        context, context_names, _ = _side(folder, "context", mmap)
+    return Embedding(
+        vectors, names, context_vectors=context, context_names=context_names, sizes=sizes,
+        provenance=folder.provenance, copy=False,
+    )  # fmt: skip
+
+
+def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
+    """Return what the manifest says, and the first vectors; the rest is left unread, its digest unchecked."""
+    folder = open_folder(path)
+    first = next(folder.batches("rows", check=False), None)
+    if first is None:
+        raise InputError(f"{path} holds no vectors")
+    head = first.slice(0, rows)
+    V = head.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, folder.dimensions)
+    return folder, Embedding(V, _joined([head.column("name")], folder), provenance=folder.provenance)
+
+
+def _side(folder: Folder, side: str, mmap: bool) -> tuple[NDArray[np.float32], Names, NDArray[Any] | None]:
+    n = folder.rows(side)
+    V = _room(n, folder.dimensions, mmap)
+    collected: list[Any] = []
+    sizes: list[NDArray[np.float64]] = []
+    done = 0
+    for batch in folder.batches(side):
+        lists, name = batch.column("vector"), batch.column("name")
+        if lists.null_count or lists.flatten().null_count or name.null_count:
+            raise InputError(f"{folder.path} is damaged: names or numbers are missing after row {done:,}")
+        part = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, folder.dimensions)
+        require_finite(part, str(folder.path))
+        V[done : done + len(part)] = part
+        done += len(part)
+        collected.append(name)
+        if "size" in batch.schema.names:
+            sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
+    names = _joined(collected, folder)
+    measured = np.concatenate(sizes) if sizes else None
+    if measured is not None and len(measured) != n:
+        raise InputError(f"{folder.path} is damaged: {len(measured):,} sizes for {n:,} vectors")
+    return V, names, measured
+
+
+def _room(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
+    """Return an array to fill: in memory, or mapped where it would take a large part of what is free."""
+    free = available_memory()
+    size = 4 * n * d
+    if not mmap or size <= max(_IN_MEMORY, (free or 0) // 4):
+        return np.empty((n, d), np.float32)
+    with tempfile.TemporaryFile() as file:
+        try:
+            _reserve(file.fileno(), size)
+            return np.memmap(file, np.float32, mode="r+", shape=(n, d))
+        except OSError as error:
+            raise InputError(
+                f"no room for {size:,} bytes in {tempfile.gettempdir()}: {error.strerror or error}; set "
+                "TMPDIR to a larger disk"
+            ) from error
+
+
+def _reserve(file: int, size: int) -> None:
+    """Give a file its length, with the room on the disk for it where the system can promise that."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
+
+
+def _joined(columns: list[Any], folder: Folder) -> Names:
+    """Return all names, none of them twice."""
+    import pyarrow as pa
+
+    if not columns:
+        return Names.range(0)
+    if folder.names == "json":
+        return Names([unplain(json.loads(text)) for column in columns for text in column.to_pylist()])
+    if folder.names == "integer":
+        stored = {"integers": np.concatenate([c.to_numpy(zero_copy_only=False) for c in columns])}
+    else:
+        array = pa.concat_arrays([column.cast(pa.large_string()) for column in columns])
+        offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
+        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+        stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
+    return stored_names(stored, str(folder.path))
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,72 @@
+"""A group of workers inside one process, one thread each, for tests."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from functools import reduce
+
+import numpy as np
+
+
+class ThreadGroup:
+    """What :class:`softvec.cluster.seam.Group` asks for, over a barrier and a list that all threads see."""
+
+    def __init__(self, rank, size, barrier, slots):
+        self.rank, self.size, self.sent = rank, size, 0
+        self._barrier, self._slots = barrier, slots
+
+    def _share(self, value):
+        self._slots[self.rank] = value
+        self._barrier.wait(60)
+        values = list(self._slots)
+        self._barrier.wait(60)
+        return values
+
+    def exchange(self, parts):
+        assert len(parts) == self.size
+        self.sent += sum(part.nbytes for rank, part in enumerate(parts) if rank != self.rank)
+        received = [np.array(rows[self.rank]) for rows in self._share(parts)]
+        assert len({(part.dtype, part.shape[1:]) for part in received}) == 1
+        return received
+
+    def fold(self, parts, add):
+        return reduce(add, [part for rows in self._share(list(parts)) for part in rows])
+
+    def gather(self, value):
+        return [pickle.loads(text) for text in self._share(pickle.dumps(value))]
+
+    def barrier(self):
+        self._barrier.wait(60)
+
+
+def outcomes(size, function):
+    """Call ``function(group)`` on every rank; return what each returned, or the exception it raised."""
+    barrier, slots, results = threading.Barrier(size), [None] * size, [None] * size
+
+    def work(rank):
+        try:
+            results[rank] = function(ThreadGroup(rank, size, barrier, slots))
+        except BaseException as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(1)
+            if thread.is_alive() and any(isinstance(result, BaseException) for result in results):
+                thread.join(4)  # the others have seen the error too, or wait in vain
+                barrier.abort()
+    return results
+
+
+def run(size, function):
+    """Call ``function(group)`` on every rank; return the results, or raise the first exception."""
+    results = outcomes(size, function)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    errors.sort(key=lambda error: isinstance(error, threading.BrokenBarrierError))
+    if errors:
+        raise errors[0]
+    return results

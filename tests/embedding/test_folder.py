@@ -1,0 +1,220 @@
+"""A folder of vectors: parquet parts and a manifest."""
+
+from __future__ import annotations
+
+import json
+import mmap as mapping
+import os
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import softvec
+from softvec import Embedding
+from softvec.cli import main
+from softvec.core.errors import InputError
+from softvec.embedding.files import folder
+from softvec.names import Names
+
+
+def vectors(n=300, d=6, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.vectors, b.vectors)
+    assert a.names == b.names
+    assert a.provenance == b.provenance
+    assert (a.context_vectors is None) == (b.context_vectors is None)
+    if a.context_vectors is not None:
+        np.testing.assert_array_equal(a.context_vectors, b.context_vectors)
+        assert a.context_names == b.context_names
+
+
+def is_mapped(array):
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mapping.mmap)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(folder, "_PART", 4 * 6 * 70)
+    monkeypatch.setattr(folder, "_ROWS", 32)
+
+
+@pytest.mark.parametrize("names", [
+    [f"näme {i}" for i in range(300)], None, list(range(7, 307)), [("a", i) for i in range(300)],
+], ids=["text", "range", "integers", "pairs"])  # fmt: skip
+@pytest.mark.parametrize("mmap", [False, True])
+def test_round_trip(tmp_path, small_parts, monkeypatch, names, mmap):
+    monkeypatch.setattr(folder, "_IN_MEMORY", 0)
+    monkeypatch.setattr(folder, "available_memory", lambda: 0)
+    emb = Embedding(vectors(), names, sizes=np.arange(300.0), provenance={"data": {"source": "x"}})
+    emb.save(f"{tmp_path}/v/")
+    assert sorted(os.listdir(tmp_path / "v")) == [
+        "manifest.json",
+        *(f"part-{k:05d}.parquet" for k in range(5)),
+    ]
+    again = Embedding.load(tmp_path / "v", mmap=mmap)
+    same(emb, again)
+    np.testing.assert_array_equal(again.sizes, emb.sizes)
+    assert is_mapped(again.vectors) == mmap
+
+
+def test_two_sides(tmp_path, small_parts):
+    emb = Embedding(
+        vectors(), context_vectors=vectors(90, seed=1), context_names=[f"c{i}" for i in range(90)]
+    )
+    emb.save(f"{tmp_path}/v/")
+    same(emb, Embedding.load(f"{tmp_path}/v/"))
+
+
+def test_any_table_tool_reads_the_parts(tmp_path):
+    emb = Embedding(vectors(), [f"n{i}" for i in range(300)])
+    emb.save(f"{tmp_path}/v/")
+    table = pq.read_table(tmp_path / "v" / "part-00000.parquet")
+    assert table.schema.field("vector").type == pa.list_(pa.float32(), 6)
+    np.testing.assert_array_equal(np.stack(table.column("vector").to_numpy()), emb.vectors)
+    assert table.column("name").to_pylist() == emb.names.to_list()
+
+
+def test_workers_write_their_own_parts(tmp_path):
+    V, names = vectors(), Names([f"n{i}" for i in range(300)])
+    number = folder.generation(tmp_path / "v")
+    parts = [
+        folder.write_part(tmp_path / "v", k, V[lo : lo + 100], names[lo : lo + 100], encoding="text",
+                          generation=number)
+        for k, lo in enumerate((0, 100, 200))
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="is unfinished"):
+        Embedding.load(tmp_path / "v")
+    folder.write_manifest(tmp_path / "v", parts, 6, "text", {"made": "by three"})
+    same(Embedding(V, names, provenance={"made": "by three"}), Embedding.load(tmp_path / "v"))
+
+
+def test_a_new_save_replaces_the_old_one_at_once(tmp_path, small_parts, monkeypatch):
+    old, new = Embedding(vectors()), Embedding(vectors(90, seed=1))
+    old.save(f"{tmp_path}/v/")
+    write = folder.write_part
+
+    def fails(*args, **options):
+        if args[1] == 1:
+            raise KeyboardInterrupt
+        return write(*args, **options)
+
+    monkeypatch.setattr(folder, "write_part", fails)
+    with pytest.raises(KeyboardInterrupt):
+        new.save(tmp_path / "v")
+    same(old, Embedding.load(tmp_path / "v"))
+    monkeypatch.setattr(folder, "write_part", write)
+    new.save(tmp_path / "v")
+    same(new, Embedding.load(tmp_path / "v"))
+    assert len(os.listdir(tmp_path / "v")) == 3
+
+
+@pytest.fixture
+def saved(tmp_path, small_parts):
+    Embedding(vectors(), [f"n{i}" for i in range(300)]).save(f"{tmp_path}/v/")
+    return tmp_path / "v"
+
+
+def edit(saved, change):
+    head = json.loads((saved / "manifest.json").read_text())
+    change(head)
+    (saved / "manifest.json").write_text(json.dumps(head))
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def set_part(key, value):
+    return lambda head: head["parts"][1].update({key: value})
+
+
+@pytest.mark.parametrize(("damage", "message"), [
+    (lambda v: flip(v / "part-00002.parquet"), "part-00002.parquet is damaged"),
+    (lambda v: (v / "part-00002.parquet").unlink(), "00002.parquet is missing"),
+    (lambda v: os.truncate(v / "part-00002.parquet", 100), "has 100 bytes"),
+    (lambda v: shutil.copy(v / "part-00001.parquet", v / "part-00002.parquet"), "2.parquet is damaged"),
+    (lambda v: (v / "manifest.json").unlink(), "is unfinished"),
+    (lambda v: (v / "manifest.json").write_text('{"form'), "is not JSON"),
+    (lambda v: (v / "manifest.json").write_text("[]"), "does not describe a folder"),
+    (lambda v: edit(v, lambda head: head.update(version=9)), "version 9"),
+    (lambda v: edit(v, lambda head: head.update(vectors=10**12)), "is damaged"),
+    (lambda v: edit(v, lambda head: head.update(dimensions=10**9)), "cannot hold"),
+    (lambda v: edit(v, lambda head: head.update(dimensions=5)), "columns are not"),
+    (lambda v: edit(v, lambda head: head.update(names="integer")), "columns are not"),
+    (lambda v: edit(v, lambda head: head.pop("provenance")), "lacks the shape"),
+    (lambda v: edit(v, set_part("file", "../../etc/passwd")), "is no part of a folder"),
+    (lambda v: edit(v, set_part("file", "/etc/part-00001.parquet")), "is no part of a folder"),
+    (lambda v: edit(v, set_part("file", "part-00000.parquet")), "lists a part twice"),
+    (lambda v: edit(v, set_part("rows", -1)), "is no part"),
+    (lambda v: edit(v, set_part("rows", True)), "a part lacks"),
+    (lambda v: edit(v, set_part("side", "left")), "is no part"),
+], ids=range(19))  # fmt: skip
+def test_damage_is_refused(saved, damage, message):
+    damage(saved)
+    with pytest.raises(InputError, match=message):
+        Embedding.load(saved)
+
+
+def test_a_link_out_of_the_folder_is_refused(saved, tmp_path):
+    shutil.move(saved / "part-00001.parquet", tmp_path / "outside.parquet")
+    (saved / "part-00001.parquet").symlink_to(tmp_path / "outside.parquet")
+    with pytest.raises(InputError, match="is not a plain file"):
+        Embedding.load(saved)
+
+
+def test_a_name_in_two_parts_is_refused(tmp_path):
+    V, names = vectors(4), [Names(["a", "b"]), Names(["c", "a"])]
+    folder.generation(tmp_path / "v")
+    parts = [
+        folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
+    ]
+    folder.write_manifest(tmp_path / "v", parts, 6, "text", {})
+    with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
+        Embedding.load(tmp_path / "v")
+
+
+def test_other_folders_are_refused(tmp_path):
+    (tmp_path / "own.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds other files \(first: 'own.txt'\)"):
+        Embedding(vectors()).save(f"{tmp_path}/")
+    with pytest.raises(InputError, match=r"without a manifest.json"):
+        Embedding.load(tmp_path)
+    with pytest.raises(InputError, match="is a file"):
+        Embedding(vectors()).save(f"{tmp_path}/own.txt/")
+
+
+def call(arguments):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert not end.value.code
+
+
+def test_command_line(tmp_path, capsys, monkeypatch):
+    (tmp_path / "e.txt").write_text("a b\nb c\nc a\nc d\n")
+    out = f"{tmp_path}/vectors/"
+    call(["embed", f"{tmp_path}/e.txt", "-o", out, "-d", "4", "--quiet"])
+    emb = softvec.Embedding.load(out)
+    assert emb.names.to_list() == ["a", "b", "c", "d"]
+    capsys.readouterr()
+    call(["neighbors", out, "a", "-n", "2", "--json"])
+    near = json.loads(capsys.readouterr().out)["a"]
+    assert [item["name"] for item in near] == [name for name, _ in emb.most_similar("a", n=2)]
+    call(["convert", out, f"{tmp_path}/v.svec", "--quiet"])
+    same(emb, Embedding.load(tmp_path / "v.svec"))
+    call(["convert", f"{tmp_path}/v.svec", f"{tmp_path}/again/", "--quiet"])
+    same(emb, Embedding.load(f"{tmp_path}/again/"))
+    capsys.readouterr()
+    monkeypatch.setattr(folder, "read", None)  # info leaves the vectors alone
+    call(["info", out, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["vectors"], told["dimensions"], told["names"]) == (4, 4, ["a", "b", "c", "d"])

@@ -1,0 +1,109 @@
+"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their first call, functions, opened files.
+
+    python tools/trace.py [FILE]
+
+Without a file, a small gzipped edge list is embedded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import softvec
+
+SOURCE = os.path.dirname(os.path.abspath(softvec.__file__)) + os.sep
+OBJECTS = ("Opened", "Affinity", "Fit", "Embedding")  # what rooms hand on: read, affinity, fit, embedding
+
+
+@dataclass
+class Trace:
+    """What a traced command called and opened."""
+
+    rooms: list[str] = field(default_factory=list)  # in the order of their first call
+    handed: list[str] = field(default_factory=list)  # classes of OBJECTS, in the order of their first return
+    functions: set[tuple[str, str]] = field(default_factory=set)  # module, name
+    opened: dict[str, int] = field(default_factory=dict)  # real path: how often
+
+    @property
+    def modules(self) -> list[str]:
+        return sorted({module for module, _ in self.functions})
+
+    def call(self, frame: FrameType, event: str, value: Any) -> None:
+        code = frame.f_code
+        if event == "return" and type(value).__name__ in OBJECTS and type(value).__name__ not in self.handed:
+            self.handed.append(type(value).__name__)
+        if event != "call" or not code.co_filename.startswith(SOURCE) or _imports(frame):
+            return
+        module = code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
+        self.functions.add((module, code.co_qualname))
+        room = module.split(".")[0]
+        if room not in self.rooms:
+            self.rooms.append(room)
+
+    def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+            path = os.path.realpath(os.fsdecode(arguments[0]))
+            self.opened[path] = self.opened.get(path, 0) + 1
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module of softvec is being imported: class bodies and decorators are no part of the work."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SOURCE):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def traced(path: Path, output: Path, *options: str) -> Trace:
+    """Run ``softvec embed`` in this process and return its trace.
+
+    An audit hook cannot be taken away, so a process traces one command.
+    """
+    from softvec.cli import main
+
+    trace = Trace()
+    sys.addaudithook(trace.audit)
+    old = sys.argv
+    sys.argv = ["softvec", "embed", str(path), "-o", str(output), "--quiet", *options]
+    threading.setprofile(trace.call)
+    sys.setprofile(trace.call)
+    try:
+        main()
+    except SystemExit as error:
+        if error.code:
+            raise
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+        sys.argv = old
+    return trace
+
+
+def example(path: Path, n: int = 40) -> Path:
+    """Write a ring with chords as a gzipped edge list."""
+    with gzip.open(path, "wt") as file:
+        file.writelines(f"n{i}\tn{(i + step) % n}\n" for i in range(n) for step in (1, 2, 7))
+    return path
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(sys.argv[1]) if len(sys.argv) > 1 else example(Path(folder) / "edges.txt.gz")
+        trace = traced(path, Path(folder) / "vectors.svec")
+        print("rooms:", " ".join(trace.rooms))
+        print("handed on:", " ".join(trace.handed))
+        print(f"{len(trace.functions)} functions in {len(trace.modules)} modules")
+        print(f"{path.name} opened {trace.opened.get(os.path.realpath(path), 0)} times")
+
+
+if __name__ == "__main__":
+    main()
