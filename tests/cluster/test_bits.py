@@ -6,22 +6,17 @@ from scipy import sparse
 
 from softvec.cluster.driver import plan, whole_of
 from softvec.cluster.rank import run
-from softvec.core.threads import Workers
 from softvec.fit import Settings, fit, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.operators import Powers
 from tests.cluster.threads_group import on_ranks
 
-pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the normaliser is off"),
+    pytest.mark.usefixtures("small_blocks"),
+]
 N = 700
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Blocks of 32 rows, units of 4 of them: several units for each worker of a small graph."""
-    monkeypatch.setattr(Workers, "block", 32)
-    monkeypatch.setattr(Workers, "unit", 4)
 
 
 def graph(*, directed=False, weighted=False, shape=(N, N), isolated=20, seed=0):

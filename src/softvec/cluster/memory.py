@@ -22,7 +22,7 @@ def needed_memory(plan: Plan, rank: int) -> int:
     entries = sum(_entries(leaf, plan.bounds(leaf.shape[0])[rank : rank + 2]) for leaf in leaves)
     own = sum(leaf.nbytes for leaf in leaves) / max(1, sum(leaf.nnz for leaf in leaves))
     transposed = not problem.symmetric or (problem.both_ways and not all(leaf._symmetric for leaf in leaves))
-    halo = max(_halo(leaf, plan, rank) for leaf in leaves)
+    halo = max(halo_rows(leaf, plan, rank) for leaf in leaves)
     rows = max(int(hi - lo), int(end - begin))
     copies = 2 if problem.both_ways or not problem.symmetric else 1
     totals = (int(hi - lo) // (16 * max(256, 131072 // d)) + 1) * settings.n_clusters * d * d * 8
@@ -81,7 +81,7 @@ def _entries(leaf: Sparse, rows: Any) -> int:
     return int(leaf._indptr[rows[1]] - leaf._indptr[rows[0]])
 
 
-def _halo(leaf: Sparse, plan: Plan, rank: int) -> int:
+def halo_rows(leaf: Sparse, plan: Plan, rank: int) -> int:
     """Return how many columns of others the rows of a worker read."""
     lo, hi = plan.bounds(leaf.shape[0])[rank : rank + 2]
     begin, end = plan.bounds(leaf.shape[1])[rank : rank + 2]

@@ -26,6 +26,7 @@ from softvec.fit.loop import State
 
 Array = NDArray[Any]
 T = TypeVar("T")
+Number = tuple[int, int]  # of a fit, and of a message in it
 _POLL = 0.2  # seconds between two looks at the workers
 _RESTARTS = 3  # in a row without a new checkpoint
 logger = logging.getLogger("softvec")
@@ -42,18 +43,18 @@ def _ray() -> Any:
 
 
 class Mailbox:
-    """What other ranks sent here, by the number of the message and the sender."""
+    """What other ranks sent here, by the fit and number of the message, and the sender."""
 
     def __init__(self) -> None:
-        self._ready, self._letters = threading.Condition(), dict[tuple[int, int], Any]()
+        self._ready, self._letters = threading.Condition(), dict[tuple[Number, int], Any]()
 
-    def put(self, number: int, source: int, letter: Any) -> None:
+    def put(self, number: Number, source: int, letter: Any) -> None:
         """Keep a letter until it is taken."""
         with self._ready:
             self._letters[number, source] = letter
             self._ready.notify_all()
 
-    def take(self, number: int, source: int) -> Any:
+    def take(self, number: Number, source: int) -> Any:
         """Wait for a letter."""
         with self._ready:
             self._ready.wait_for(lambda: (number, source) in self._letters)
@@ -63,16 +64,16 @@ class Mailbox:
 class RayGroup:
     """The actors of one fit, as one of them sees them."""
 
-    def __init__(self, rank: int, peers: list[Any], mailbox: Mailbox):
+    def __init__(self, rank: int, peers: list[Any], mailbox: Mailbox, fit: int):
         self.rank, self.size, self.sent = rank, len(peers), 0
-        self._peers, self._mailbox, self._number = peers, mailbox, 0
+        self._peers, self._mailbox, self._fit, self._number = peers, mailbox, fit, 0
         self._pending: list[Any] = []
 
-    def _next(self) -> int:
+    def _next(self) -> Number:
         self._number += 1
-        return self._number
+        return self._fit, self._number
 
-    def _send(self, number: int, rank: int, letter: Any) -> None:
+    def _send(self, number: Number, rank: int, letter: Any) -> None:
         self._pending.append(self._peers[rank].deliver.remote(number, self.rank, letter))
 
     def _settle(self) -> None:
@@ -138,38 +139,44 @@ class Worker:
     def __init__(self) -> None:
         self._mailbox = Mailbox()
         self._report: Report | None = None
-        self._snapshot: tuple[int, State] | None = None
-        self._lock = threading.Lock()
+        self._kept: tuple[int, State] | None = None
+        self._changed = threading.Condition()
 
-    def deliver(self, number: int, source: int, letter: Any) -> None:
+    def deliver(self, number: Number, source: int, letter: Any) -> None:
         """Take a letter of another rank."""
         self._mailbox.put(number, source, letter)
 
-    def fit(self, rank: int, peers: list[Any], task: Task, state: State | None, every: int) -> State:
+    def fit(
+        self, number: int, rank: int, peers: list[Any], task: Task, state: State | None, every: int
+    ) -> State:
         """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
+        self._report = self._kept = None
         if state is not None:  # arrays of the object store are read-only
-            state = replace(state, X=state.X.copy(), Y=None if state.Y is None else state.Y.copy())
-            task = replace(task, state=state, manifest=None)
+            task = replace(task, state=_copy(state), manifest=None)
+        group = RayGroup(rank, peers, self._mailbox, number)
 
         def on_epoch(report: Report, state: State) -> None:
+            # all ranks keep the same epoch, the next one when the driver has the last
+            if every and report.epoch % every == 0 and all(group.gather(self._kept is None)):
+                with self._changed:
+                    self._kept = report.epoch, _copy(state)
+                    self._changed.notify_all()
             self._report = report
-            if every and report.epoch % every == 0:
-                with self._lock:
-                    self._snapshot = report.epoch, _copy(state)
 
-        return run(task, RayGroup(rank, peers, self._mailbox), on_epoch)
+        return run(task, group, on_epoch)
 
     def report(self) -> tuple[Report | None, int]:
         """Return how far the fit is, and the epoch of the state that is kept."""
-        with self._lock:
-            return self._report, -1 if self._snapshot is None else self._snapshot[0]
+        with self._changed:
+            return self._report, -1 if self._kept is None else self._kept[0]
 
-    def snapshot(self, epoch: int) -> State | None:
-        """Return the state that is kept, if it is of this epoch."""
-        with self._lock:
-            if self._snapshot is None or self._snapshot[0] != epoch:
-                return None
-            return self._snapshot[1]
+    def snapshot(self) -> tuple[State, bool]:
+        """Hand over the state that is kept; the second value tells, without the first, that it is there."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._kept is not None)
+            assert self._kept is not None
+            state, self._kept = self._kept[1], None
+        return state, True
 
     def process(self) -> int:
         """Return the number of the process."""
@@ -207,6 +214,7 @@ class RayCluster:
         self.address: str | None = None
         self.memory: int | None = None
         self.actors: list[Any] = []
+        self.fits = 0  # begun
 
     def __enter__(self) -> RayCluster:
         ray = self._ray
@@ -244,6 +252,15 @@ class RayCluster:
         if self._started:
             self._ray.shutdown()
 
+    def take(self, size: int) -> list[Any]:
+        """Return actors for a fit: those of the last one, where they are as many."""
+        self.fits += 1
+        if len(self.actors) != size:
+            self._end()
+            kind = self._ray.remote(num_cpus=1, max_concurrency=2 * size + 4, max_restarts=0)(Worker)
+            self.actors = [kind.remote() for _ in range(size)]
+        return self.actors
+
     def _end(self) -> None:
         for actor in self.actors:
             self._ray.kill(actor)
@@ -262,6 +279,7 @@ class RayCluster:
             try:
                 return attempt.finish(on_report)
             except ray.exceptions.RayTaskError as error:
+                self._end()
                 raise _clear(error) from error
             except ray.exceptions.RayError as error:
                 self._end()
@@ -278,8 +296,9 @@ class RayCluster:
                         line + f"{lost} times after epoch {epoch}; use more workers, or larger machines"
                     ) from error
                 warnings.warn(line + f"the fit goes on from epoch {epoch}", stacklevel=2)
-            finally:
-                self._end()
+            except BaseException:
+                self._end()  # Ctrl-C: the actors would go on
+                raise
 
 
 class _Attempt:
@@ -287,11 +306,10 @@ class _Attempt:
 
     def __init__(self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int):
         self._ray, self.states, self.epoch = ray, states, 0
-        size = len(tasks)
-        kind = ray.remote(num_cpus=1, max_concurrency=2 * size + 4, max_restarts=0)(Worker)
-        cluster.actors = self._actors = [kind.remote() for _ in tasks]
+        self._actors = cluster.take(len(tasks))
+        number = cluster.fits
         self._fits = [
-            actor.fit.remote(rank, self._actors, task, state, every)
+            actor.fit.remote(number, rank, self._actors, task, state, every)
             for rank, (actor, task, state) in enumerate(zip(self._actors, tasks, states))
         ]
 
@@ -304,11 +322,11 @@ class _Attempt:
                 ray.get(ref)  # raises where the worker failed
             if waiting:
                 report, kept = ray.get(self._actors[0].report.remote())
+                if kept > self.epoch:
+                    self._keep(kept)
                 if report is not None and report.epoch > told:
                     told = report.epoch
                     on_report(report)
-                if kept > self.epoch:
-                    self._keep(kept)
         states = [_copy(state) for state in ray.get(self._fits)]
         report, _ = ray.get(self._actors[0].report.remote())
         if report is not None and report.epoch > told:
@@ -316,10 +334,10 @@ class _Attempt:
         return states
 
     def _keep(self, epoch: int) -> None:
-        """Take over the states of an epoch, where all workers still have it."""
-        refs = [actor.snapshot.remote(epoch) for actor in self._actors]
-        if all(state is not None for state in self._ray.get(refs)):
-            self.states, self.epoch = refs, epoch
+        """Take over the states of an epoch: they lie in the object store, and are the driver's."""
+        pairs = [actor.snapshot.options(num_returns=2).remote() for actor in self._actors]
+        self._ray.get([there for _, there in pairs])
+        self.states, self.epoch = [state for state, _ in pairs], epoch
 
 
 def _clear(error: Any) -> Exception:

@@ -1,0 +1,122 @@
+"""How rows are shared out, what is refused, and what a halo costs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+from softvec.cluster import memory
+from softvec.cluster.choose import choose
+from softvec.cluster.driver import plan
+from softvec.cluster.operator import Sharded, join, split
+from softvec.cluster.shard import balanced_bounds, unit_rows
+from softvec.core.errors import InputError
+from softvec.core.threads import Workers
+from softvec.fit import Problem, Settings, prepared
+from softvec.operators import Sparse, as_operator
+from tests.cluster.processes import random_graph
+from tests.cluster.threads_group import on_ranks
+
+
+def problem(**options):
+    return Problem(prepared(random_graph(), True), **options)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_bounds_are_whole_units_and_even(workers):
+    work = np.random.default_rng(0).integers(1, 100, size=60)
+    bounds = balanced_bounds(work, 60 * 8 - 3, 8, workers)
+    assert bounds[0] == 0
+    assert bounds[-1] == 477
+    assert (bounds[:-1] % 8 == 0).all()
+    shares = [work[a // 8 : -(-b // 8)].sum() for a, b in pairwise(bounds)]
+    assert min(shares) > 0
+    assert max(shares) <= work.sum() / workers + 100
+
+
+def test_units_are_those_of_the_engine():
+    assert unit_rows(128) == 16 * 1024
+    assert unit_rows(1) == 16 * 8192
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_more_workers_than_units_are_not_used(caplog):
+    cut = plan(problem(), Settings(n_components=8, random_state=0), False, 50)
+    assert cut.size == 6  # 700 rows in units of 128
+    assert "6 of 50 workers are used" in caplog.text
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_a_cluster_cannot_do_is_refused():
+    settings = Settings(n_components=8, random_state=0)
+    with pytest.raises(InputError, match="normalizer='exact' needs all vectors"):
+        plan(problem(normalizer="exact"), settings, False, 2)
+    with pytest.raises(InputError, match="callbacks see all vectors"):
+        plan(problem(), Settings(n_components=8, callbacks=[print]), False, 2)
+    foreign = Problem(as_operator(aslinearoperator(np.eye(300))))
+    with pytest.raises(InputError, match="cannot be split"):
+        plan(foreign, settings, False, 2).task(0)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_too_little_memory_names_a_number_of_workers():
+    cut = plan(problem(), Settings(n_components=512, random_state=0), False, 2)
+    need = memory.needed_memory(cut, 0)
+    memory.refuse_if_too_big(cut, None)
+    memory.refuse_if_too_big(cut, 2 * need)
+    with pytest.raises(InputError, match=r"each of 2 workers needs about .* such workers would do"):
+        memory.refuse_if_too_big(cut, need - 1)
+
+
+@pytest.mark.parametrize("text", ["nothing", "local:0", "ray://", "local:x", ""])
+def test_a_wrong_cluster_is_one_line(text):
+    with pytest.raises(InputError, match="cluster"):
+        choose(text)
+
+
+def test_the_bytes_exchanged_are_those_of_the_halo():
+    A, size = random_graph(600), 3
+    operator = Sparse(A)
+    bounds = np.array([0, 200, 400, 600])
+    X = np.random.default_rng(0).standard_normal((600, 16)).astype(np.float32)
+    expected = sum(len(np.unique(part[(part < lo) | (part >= lo + 200)])) for lo, part in (
+        (lo, A[lo : lo + 200].indices) for lo in bounds[:-1]
+    ))  # fmt: skip
+
+    def product(group):
+        mine = join(split(operator, group.rank, lambda n: bounds), group)
+        assert isinstance(mine, Sharded)
+        before = group.sent
+        result = mine @ X[bounds[group.rank] : bounds[group.rank + 1]]
+        return result, group.sent - before, mine.halo.sent_rows
+
+    parts = on_ranks(size, product)
+    np.testing.assert_array_equal(np.concatenate([part for part, _, _ in parts]), operator @ X)
+    assert sum(sent for _, sent, _ in parts) == expected * 16 * 4
+    assert sum(rows for _, _, rows in parts) == expected
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_adjoint(symmetric):
+    rng = np.random.default_rng(1)
+    A = random_graph(600) if symmetric else random_graph(600)[:, :350]
+    operator = Sparse(
+        A, row_scale=rng.random(600), col_scale=rng.random(A.shape[1]), symmetric=symmetric or None
+    )
+    rows, columns = np.array([0, 250, 600]), np.array([0, 100, 350])
+    bounds = lambda n: rows if n == 600 else columns  # noqa: E731
+    y = rng.standard_normal(600)
+
+    def product(group):
+        mine = join(split(operator, group.rank, bounds), group).T
+        return mine @ y[rows[group.rank] : rows[group.rank + 1]]
+
+    np.testing.assert_array_equal(np.concatenate(on_ranks(2, product)), operator.T @ y)
+
+
+def test_sums_are_folded_in_units():
+    pool, parts = Workers(1, None), [(i,) for i in range(40)]
+    order = pool.fold(lambda i: f"{i}", parts, lambda a, b: f"({a} {b})")
+    first = "".join("(" * 15) + "0" + "".join(f" {i})" for i in range(1, 16))
+    assert order.startswith(f"(({first} ")

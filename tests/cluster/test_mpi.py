@@ -1,0 +1,80 @@
+"""Ranks of MPI give the bits of one process, and go on after a kill, on another number of ranks too."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mpi4py")
+from tests.cluster.processes import command, finished
+
+OPTIONS = ("-d", 8, "--seed", 0, "--view", "walk", "--threads", 1)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_command_on_ranks_writes_the_bytes_of_one_process(ranks, edges, tmp_path):
+    one, other = tmp_path / "one.npy", tmp_path / "other.npy"
+    options = (*OPTIONS, "--epochs", 6, "--clusters", 2)
+    finished("embed", edges, "-o", one, *options)
+    said = finished("embed", edges, "-o", other, *options, "--cluster", "mpi", ranks=ranks)
+    assert one.read_bytes() == other.read_bytes()
+    assert f"cluster: {ranks} workers" in said
+    assert said.count("6 epochs") == 1  # rank 0 alone tells and writes
+
+
+def ranks_of(process):
+    """Return the processes of the ranks that a mpiexec started, by rank."""
+    parents, ranks = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    for number in parents:
+        above = number
+        while above in parents and above != process.pid:
+            above = parents[above]
+        if above != process.pid:
+            continue
+        environment = (Path("/proc") / str(number) / "environ").read_bytes().split(b"\0")
+        words = dict(word.split(b"=", 1) for word in environment if b"=" in word)
+        if b"PMI_RANK" in words:
+            ranks[int(words[b"PMI_RANK"])] = number
+    return ranks
+
+
+LONG = (*OPTIONS, "--epochs", 800, "--set", "checkpoint_every=20")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(edges, tmp_path_factory):
+    """The bytes that one process writes."""
+    target = tmp_path_factory.mktemp("one") / "one.npy"
+    finished("embed", edges, "-o", target, *LONG)
+    return target.read_bytes()
+
+
+@pytest.mark.parametrize("victim", ["worker", "driver"])
+def test_a_killed_run_continues_on_another_number_of_ranks(victim, uninterrupted, edges, tmp_path):
+    other, saved = tmp_path / "other.npy", tmp_path / "saved"
+    there = (*LONG, "--cluster", "mpi", "--checkpoint", saved)
+    process = command("embed", edges, "-o", other, *there, ranks=3)
+    end = time.monotonic() + 60
+    while not (saved / "checkpoint.json").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    numbers = ranks_of(process)
+    assert sorted(numbers) == [0, 1, 2]
+    os.kill(numbers[0 if victim == "driver" else 2], signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not other.exists()
+    finished("embed", edges, "-o", other, *there, ranks=2)
+    assert other.read_bytes() == uninterrupted
+    assert not saved.exists()  # removed once the vectors are saved
+    assert np.isfinite(np.load(other)).all()

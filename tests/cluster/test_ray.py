@@ -1,0 +1,93 @@
+"""Actors of Ray give the bits of one process, also after a worker or the driver was killed."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+import softvec
+from softvec.cluster.choose import runner
+from softvec.cluster.ray import RayCluster
+from softvec.core.errors import InputError
+from softvec.fit import Settings, fit, prepared
+from softvec.operators import Powers
+from tests.cluster.processes import command, finished, random_graph
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the normaliser is off"),
+    pytest.mark.usefixtures("small_blocks", "ray_here"),
+]
+
+
+def problem(**options):
+    settings = {"n_components": 8, "n_epochs": 6, "random_state": 0, "n_jobs": 1, **options}
+    return Powers(prepared(random_graph(), True), 3), Settings(**settings)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_actors_give_the_bits_of_one_process(workers):
+    P, settings = problem(n_clusters=2)
+    reports = []
+    with RayCluster(workers, None, 1) as cluster:
+        there = fit(P, settings, diagnosed=False, runner=runner(cluster, reports.append))
+    np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
+    assert reports[-1].epoch == 6
+    assert reports[-1].sent > 0
+    assert reports[-1].workers == workers
+
+
+def test_embed_gives_the_same_embedding():
+    A = random_graph()
+    options = {"n_components": 8, "random_state": 1, "n_jobs": 1}
+    one, other = softvec.embed(A, **options), softvec.embed(A, cluster="local:2", **options)
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+    assert one.provenance["softmax"] == other.provenance["softmax"]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_killed_worker_is_replaced(saved, ray_here, tmp_path):
+    options = {"checkpoint": tmp_path / "saved"} if saved else {}
+    P, settings = problem(n_epochs=300, checkpoint_every=5, **options)
+    killed = []
+
+    def kill(report):
+        if report.epoch >= 5 and not killed:
+            killed.append(ray_here.get(cluster.actors[1].process.remote()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with RayCluster(2, None, 1) as cluster, pytest.warns(UserWarning, match="a worker was lost") as said:
+        there = fit(P, settings, diagnosed=False, runner=runner(cluster, kill))
+    assert killed
+    assert "epoch 0" not in str(said[0].message)
+    here = fit(P, Settings(**{**settings.__dict__, "checkpoint": None}), diagnosed=False)
+    np.testing.assert_array_equal(there.state.X, here.state.X)
+    np.testing.assert_array_equal(there.history["loss"], here.history["loss"])
+
+
+def test_an_error_of_a_worker_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    P, settings = problem(checkpoint=tmp_path / "file" / "below", checkpoint_every=1)
+    with RayCluster(2, None, 1) as cluster, pytest.raises(InputError, match="a worker stopped: cannot write"):
+        fit(P, settings, diagnosed=False, runner=runner(cluster))
+
+
+def test_a_killed_driver_continues_with_other_workers(edges, tmp_path):
+    one, other, saved = tmp_path / "one.npy", tmp_path / "other.npy", tmp_path / "saved"
+    options = ("-d", 8, "--seed", 0, "--view", "walk", "--epochs", 300, "--threads", 1)
+    finished("embed", edges, "-o", one, *options)
+    there = (*options, "--set", "checkpoint_every=5", "--checkpoint", saved, "--cluster")
+    process = command("embed", edges, "-o", other, *there, "local:2")
+    end = time.monotonic() + 90
+    while not (saved / "checkpoint.json").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert not other.exists()
+    finished("embed", edges, "-o", other, *there, "local:3")
+    assert one.read_bytes() == other.read_bytes()
+    assert not saved.exists()
