@@ -132,7 +132,7 @@ _NEGATIVES = {"auc_random": "random pairs", "auc_degree": "pairs of like degrees
 _TEXT = """Area under the curve in percent of hidden edges ({fraction:.0%} of all) against pairs that are
 none, random ones / of like degrees; d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse
 several views of dense graphs, and one walk (`view="walk"`); mean ± standard deviation of {samples} starts
-(one walk: 3), and it is the mean that is compared. Vectors are scored by a logistic regression on their products,
+(one walk: 3); the means are compared. Vectors are scored by a logistic regression on their products,
 which is trained against random pairs. Slanted: counts in the remaining graph, no vectors. Degree product and
 preferential attachment are one and the same."""
 
