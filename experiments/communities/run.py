@@ -280,10 +280,10 @@ Settings of ours: {settings}; unit vectors (shrinkage 0), and 30 epochs where no
 two steps were chosen on other samples, at alpha = 1.5."""
 
 
-def _percent(entry: dict[str, Any] | None) -> str:
+def _percent(entry: dict[str, Any] | None, method: dict[str, Any]) -> str:
     if not entry:
         return ""
-    spread = f" ± {100 * entry['nmi_spread']:.1f}" if entry.get("samples", 2) > 1 else ""
+    spread = f" ± {100 * entry['nmi_spread']:.1f}" if method.get("samples", 2) > 1 else ""
     return f"{100 * entry['nmi']:.1f}{spread}"
 
 
@@ -292,12 +292,16 @@ def report(content: dict[str, Any]) -> str:
     summary, config = content["summary"], content["config"]
     names = list(summary["dcsbm"])
     alphas = [str(alpha) for alpha in config["alphas"]]
-    rows = [[alpha, *(_percent(summary["dcsbm"][name].get(alpha)) for name in names)] for alpha in alphas]
+    rows = [
+        [alpha, *(_percent(summary["dcsbm"][name].get(alpha), config["methods"][name]) for name in names)]
+        for alpha in alphas
+    ]
     for words, key in (("median time (s)", "seconds"), ("of all cores (s)", "cpu_seconds")):
         times = [summary["times"].get(name) for name in names]
         rows.append([words, *(f"{entry[key]:.2f}" if entry else "" for entry in times)])
     graphs = [
-        [graph, *(_percent(found.get(name)) for name in names)] for graph, found in summary["graphs"].items()
+        [graph, *(_percent(found.get(name), config["methods"][name]) for name in names)]
+        for graph, found in summary["graphs"].items()
     ]
     lines = []
     for name, check in summary["checks"].items():

@@ -127,7 +127,7 @@ def coverage(found: dict[str, Any], settings: list[tuple[str, str]], more: list[
             where = {"method": method, "beta": beta}
             chosen = [r for r in records if all(r[k] == v for k, v in where.items())]
             by_setting = {(r["embedding"], r["norms"]): r["coverage"] for r in chosen}
-            rows.append([f"`{method}`", str(beta), *(f"{100 * by_setting[s]:.1f}%" for s in settings)])
+            rows.append([f"`{method}`", str(beta), *(_share(by_setting.get(s)) for s in settings)])
             worst[method, beta] = min(by_setting.values()), max(by_setting.values())
     head = [f"method ({records[0]['pairs']:,} pairs each)", "beta", *(_title(*s) for s in settings)]
     main = found["config"]["coverage"][0]
@@ -143,13 +143,17 @@ def coverage(found: dict[str, Any], settings: list[tuple[str, str]], more: list[
     return f"{_table(head, rows)}\n\n{text}"
 
 
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}%"
+
+
 def ablation(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
     """Median / 95th percentile of the relative error in percent, and coverage, with one idea left out."""
     rows = []
     for beta in found["config"]["ablation_betas"]:
         for change in dict.fromkeys(r["change"] for r in _select(found, part="ablation")):
             cells = [
-                _select(found, part="ablation", embedding=name, norms=norms, beta=beta, change=change)[0]
+                _select(found, part="ablation", embedding=name, norms=norms, beta=beta, change=change)
                 for name, norms in settings
             ]
             rows.append(
@@ -158,7 +162,9 @@ def ablation(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
                     str(beta),
                     *(
                         f"{_percent(c['relative_median'], c['relative_p95'])}, {100 * c['coverage']:.0f}%"
-                        for c in cells
+                        if c
+                        else "-"
+                        for c in (cell[0] if cell else None for cell in cells)
                     ),
                 ]
             )

@@ -249,8 +249,8 @@ def test_settings_are_scored_on_sets_that_did_not_choose_them():
     columns = A.sum(axis=0) ** 0.75
     with np.errstate(divide="ignore"):
         ppmi = np.maximum(np.log(A * columns.sum() / np.outer(A.sum(axis=1), columns)), 0)
-    X = ppmi_svd(A, 3, 0.75, 1.0)
-    assert pytest.approx(ppmi @ ppmi.T, abs=1e-9) == X @ X.T
+    U, S = ppmi_svd(A, 3, 0.75)
+    assert pytest.approx(ppmi @ ppmi.T, abs=1e-9) == (U * S**2) @ U.T
 
 
 @pytest.mark.slow
