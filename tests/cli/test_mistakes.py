@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from softvec.cli import run
+from softvec.cli import main, run
 from softvec.embedding import Embedding
 from softvec.fit import memory
 
@@ -336,3 +336,10 @@ def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
     assert len(calls) == 13 + 20, "ten epochs were saved"
     assert not (folder / "c.npz").exists()
     assert (folder / "parts.npy").read_bytes() == (folder / "whole.npy").read_bytes()
+
+
+def test_main_leaves_the_signals_of_its_caller_alone():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -6,6 +6,7 @@ shell completion answer at once.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -22,14 +23,18 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit codes: 0 done, 2 a mistake of the user, 130 interrupted, 143 terminated, 1 anything else.
     """
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     _catch_signals()
     _open_closed_streams()
+    atexit.register(_ignore_signals)
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # once more, while the first was reported
         code = 130
     finally:
-        _ignore_signals()
+        _stop_repeating()
+        for number, handler in before.items():  # for a caller that goes on after SystemExit
+            signal.signal(number, handler)
     try:
         sys.stdout.flush()
     except OSError:  # full or gone, which is said already; Python would try again at its end
@@ -139,7 +144,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _ignore_signals() -> None:
     """Let the exit code stand: Python would die of a signal that comes while it shuts down."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    _stop_repeating()
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _stop_repeating() -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
