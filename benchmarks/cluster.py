@@ -6,7 +6,7 @@ An R-MAT graph with ten edges a node, d = 128, one thread for each worker, walks
 Rounds are interleaved; each measurement is a process of its own. Efficiency is t(1) / (2 t(2)), of
 medians over the epochs of all rounds but the first epoch of each. The bytes exchanged in an epoch are set
 against the count that the halo gives. Writes benchmarks/results/cluster.json,
-docs/figures/cluster.png and the table of docs/performance.md.
+docs/figures/cluster.png and the table of docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def main() -> None:
     print(table(results))
     if options.output.parent == RESULTS:
         plot(results, ROOT / "docs" / "figures" / "cluster.png")
-        replace_section(ROOT / "docs" / "performance.md", "cluster", table(results))
+        replace_section(ROOT / "docs" / "scaling.md", "cluster", table(results))
 
 
 if __name__ == "__main__":
