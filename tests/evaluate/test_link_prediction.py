@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+import softvec
 from softvec.core.errors import InputError
 from softvec.evaluate import link_prediction, score_links, split_edges
 from softvec.generators import dcsbm
@@ -96,3 +97,26 @@ def test_errors(graph):
         score_links(np.ones((600, 2)), split, scorer="other")
     with pytest.raises(InputError, match="600 nodes"):
         score_links(np.ones((5, 2)), split)
+
+
+def test_softmax_scorer_is_the_calibrated_logit_of_both_ends():
+    A = dcsbm(300, c=12, q=2, alpha=3.0, random_state=0).adjacency
+    split = split_edges(A, 0.2, random_state=0)
+    emb = softvec.embed(split.graph, 8, kind="graph", view="walk", random_state=0)
+    softmax = emb.provenance["softmax"]
+    size = np.maximum(split.graph.sum(axis=1), np.finfo(float).tiny)
+
+    def logit(i, j):
+        product = sum(w * a * b for w, a, b in zip(softmax["weights"], emb.vectors[i], emb.vectors[j]))
+        return product + softmax["popularity"] * (np.log(size[i]) + np.log(size[j])) / 2
+
+    def auc(negatives):
+        scores = [[logit(i, j) for i, j in pairs] for pairs in (split.positives, negatives)]
+        above = np.subtract.outer(*map(np.array, scores))
+        return float((above > 0).mean() + (above == 0).mean() / 2)
+
+    result = score_links(emb, split, scorer="softmax")
+    for kind in ("random", "degree"):
+        assert result[f"auc_{kind}"] == pytest.approx(auc(split.negatives[kind]), abs=1e-6)
+    with pytest.raises(InputError, match="needs the Embedding of an undirected graph"):
+        score_links(emb.vectors, split, scorer="softmax")

@@ -18,7 +18,7 @@ from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.operators import checked_csr
 
-SCORERS = ("dot", "cosine", "hadamard")
+SCORERS = ("dot", "cosine", "hadamard", "softmax")
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,10 @@ def score_links(
         Vectors of ``split.graph``.
     split : LinkSplit
         From :func:`split_edges`.
-    scorer : {"cosine", "dot", "hadamard"}
+    scorer : {"cosine", "dot", "hadamard", "softmax"}
         How a pair is scored; "hadamard" is a logistic regression on the products x_i * x_j, trained on the
-        remaining edges and as many random pairs that are none.
+        remaining edges and as many random pairs that are none; "softmax" the calibrated softmax that an
+        Embedding of a graph holds, with popularity: best with ``view="walk"``.
     Y : ndarray of shape (n, d), optional
         Context vectors of a two-sided embedding; a pair is then scored both ways and the scores are averaged.
     random_state : int, Generator or None
@@ -137,6 +138,7 @@ def score_links(
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
     choice("scorer", scorer, SCORERS)
+    softmax = _softmax_of(X) if scorer == "softmax" else None
     X = as_vectors(X)
     Y = X if Y is None else as_vectors(Y, "Y")
     n = split.graph.shape[0]
@@ -144,7 +146,10 @@ def score_links(
         raise InputError(f"X has shape {X.shape} and Y {Y.shape}; the graph has {n} nodes")
     if scorer == "cosine":
         X, Y = unit_rows(X), unit_rows(Y)
-    score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
+    if softmax is not None:
+        score = _calibrated(X, split, *softmax)
+    else:
+        score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
     hidden = score(split.positives)
     scores = {}
     for kind, pairs in split.negatives.items():
@@ -208,6 +213,32 @@ def link_prediction(
     return collect(
         "link prediction", rows, fraction=fraction, scorer=scorer, repeats=repeats, n_hidden=n_hidden
     )
+
+
+def _softmax_of(emb: Any) -> tuple[np.ndarray, float]:
+    """Return the calibrated weights of the coordinates and the power of popularity of an embedding."""
+    softmax = (getattr(emb, "provenance", None) or {}).get("softmax")
+    if not softmax:
+        raise InputError(
+            "scorer 'softmax' needs the Embedding of an undirected graph, which holds a calibrated softmax; "
+            "pass what softvec.embed returns, or use 'hadamard'"
+        )
+    return np.asarray(softmax["weights"], dtype=np.float64), float(softmax["popularity"])
+
+
+def _calibrated(
+    X: np.ndarray, split: LinkSplit, weights: np.ndarray, popularity: float
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Score a pair by its logit in the softmax, with the popularity of both ends, half each."""
+    size = np.asarray(split.graph.sum(axis=1), dtype=np.float64).reshape(-1)
+    popular = 0.5 * popularity * np.log(np.maximum(size, np.finfo(np.float64).tiny))
+
+    def score(pairs: np.ndarray) -> np.ndarray:
+        i, j = pairs.T
+        scores: np.ndarray = np.einsum("ij,ij,j->i", X[i], X[j], weights) + popular[i] + popular[j]
+        return scores
+
+    return score
 
 
 def _inner(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
