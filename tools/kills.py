@@ -4,8 +4,7 @@
 
 A killed ``embed --checkpoint`` is run again: it must end with the bits of an uninterrupted run. A killed
 command must leave the old file, the new one, or (formats of two files) a refusal in one line; the next one
-must clean up. SIGINT and SIGTERM must end a command with code 130 and 143 within two seconds
-of processor time.
+must clean up. SIGINT and SIGTERM must end a command with code 130 and 143 within two seconds.
 
 ``--record`` writes ``benchmarks/results/kills.json`` after every case, and at the end the table in
 ``docs/reliability.md``; ``--resume`` goes on from that file.
@@ -40,8 +39,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "safetensors", "txt", "bin")
 COMMANDS = ("embed", "convert", "add")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-PATIENCE = 2.0  # seconds of processor time to stop in: a busy machine may take longer by the clock
-HANG = 30.0  # seconds by the clock
+PATIENCE = 2.0  # seconds by the clock to stop in; a busy machine may need more
 # a byte through a pipe tells whether softvec's first line was reached
 START = "import os, sys; from softvec.cli import main; os.write(int(sys.argv[1]), b'.'); main(sys.argv[2:])"
 
@@ -198,8 +196,7 @@ def stop(
     # Python dies of the signal, which a shell shows as 128 + number; while it loads, it ends with code 1
     if code in (-number, 1) and not child.reached_softvec:
         return None, "before_softvec", seconds, child.work
-    slow = child.work > PATIENCE or seconds > HANG
-    if slow or code not in (0, 128 + number) or "Traceback" in text or not (code or saved):
+    if seconds > PATIENCE or code not in (0, 128 + number) or "Traceback" in text or not (code or saved):
         wrong = f"{command}, {number.name}: code {code} after {seconds:.1f} s: {text[-500:]}"
         return wrong, "wrong", seconds, child.work
     return left_behind(folder, "z.svec"), "stopped" if code else "done", seconds, child.work
@@ -274,7 +271,7 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"| `softvec {name}` | {' | '.join(map(str, cells))} |")
     lines += [
         "", f"{struck(result['signals'])} signals, sent to the same commands; the slowest took "
-        f"{result['slowest_stop_seconds']} s to stop on a machine busy with other work, and none more than "
+        f"{result['slowest_stop_seconds']} s to stop, and none more than "
         f"{result['most_processor_seconds']} s of processor time.", "",
         "| signal | runs | code 130 or 143 | before softvec's first line | work was done: code 0 | "
         "had ended before | wrong |",

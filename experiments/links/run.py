@@ -146,9 +146,9 @@ _TEXT = """Area under the curve in percent of hidden edges ({fraction:.0%} of al
 none, random ones / of like degrees; d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse
 several views of dense graphs, and one walk (`view="walk"`); mean ± standard deviation of {samples} starts
 (one walk and for links: 3); the means are compared. Vectors are scored by a logistic regression on their
-products, which is trained against random pairs; "softvec for links" is one walk scored by its calibrated softmax
-(`score_links(emb, split, scorer="softmax")`). Slanted: counts in the remaining graph, no vectors. Degree product and
-preferential attachment are one and the same."""
+products, which is trained against random pairs; "softvec for links" is one walk scored by its calibrated
+softmax (`score_links(emb, split, scorer="softmax")`). Slanted: counts in the remaining graph, no vectors.
+Degree product and preferential attachment are one and the same."""
 
 
 def report(content: dict[str, Any]) -> str:
