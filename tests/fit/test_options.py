@@ -31,7 +31,7 @@ def test_every_option_of_a_builder_or_reader_is_typed():
 
 def test_every_option_of_a_fit_is_typed():
     own = set(inspect.signature(embed).parameters) | {"normalize"}
-    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage", "view"}
+    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage", "view", "effort"}
     assert set(FitOptions.__annotations__) == fields - own
     assert set(EmbedOptions.__annotations__) == set(FitOptions.__annotations__) | set(
         DataOptions.__annotations__

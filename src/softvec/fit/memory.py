@@ -68,7 +68,7 @@ def estimate_memory(
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
     12.6
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
-    1.2
+    1.0
     """
     d, k = n_components, n_clusters
     rows = n + (m or 0)
