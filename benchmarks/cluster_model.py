@@ -6,7 +6,7 @@ An epoch of a worker computes on its rows and entries, then waits for its halo: 
 code. The rates come from benchmarks/results/scaling.json (gather by entry and the rest by row, at the largest
 size measured) and benchmarks/results/cluster.json (what two ranks of MPI lose to the exchange on one machine,
 which also checks the model). Halos are those of rows dealt out at random: a worker needs row j unless none of
-its deg(j) neighbours is its own. Degrees are those of an R-MAT graph with ten edges a node, whatever the size.
+its deg(j) neighbours is its own. Degrees are those of an R-MAT graph with ten edges a node.
 Writes benchmarks/results/cluster_model.json and the tables of docs/scaling.md.
 """
 
@@ -68,8 +68,8 @@ def table(result: dict[str, Any]) -> str:
     """Return the section of docs/scaling.md."""
     lines = [
         f"Assumed: {CORES} cores a machine, each as fast as one of ours; d = {D}, {EDGES} edges a node, "
-        "walks of one step, rows dealt out at random, no overlap of compute and exchange. Not measured beyond "
-        "two workers on one machine.",
+        "walks of one step, rows dealt out at random, no overlap of compute and exchange. Not measured "
+        "beyond two workers on one machine.",
         "",
         "| nodes | machines | halo / own rows | memory a machine | compute | exchange at "
         + " / ".join(map(str, NETWORKS)) + " Gbit/s | with d split: exchange, memory |",
