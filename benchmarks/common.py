@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.metadata
 import json
@@ -192,3 +193,19 @@ def replace_section(path: Path, name: str, text: str) -> None:
         page = page.rstrip() + ("\n\n" if page.strip() else "") + block + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page)
+
+
+def measure_and_write(
+    description: str | None,
+    result: Path,
+    measure: Callable[[], Any],
+    page: Path,
+    section: str,
+    render: Callable[[Any], str],
+) -> None:
+    """Measure, unless ``--page-only`` is given, keep the JSON, and write a section of a page from it."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--page-only", action="store_true", help="write the page from the JSON")
+    if not parser.parse_args().page_only:
+        write_json(result, measure())
+    replace_section(page, section, render(read_json(result)))

@@ -5,12 +5,16 @@ python -m benchmarks.epidemics [--page-only]
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
+from benchmarks.common import (
+    RESULTS,
+    ROOT,
+    measure_and_write,
+    provenance,
+)
 
 RESULT = RESULTS / "epidemics.json"
 PAGE = ROOT / "docs" / "howto" / "epidemics.md"
@@ -135,11 +139,7 @@ def page(result: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure unless told only to write the page again."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page-only", action="store_true", help="write the page from the JSON")
-    if not parser.parse_args().page_only:
-        write_json(RESULT, measure())
-    replace_section(PAGE, "epidemics", page(read_json(RESULT)))
+    measure_and_write(__doc__, RESULT, measure, PAGE, "epidemics", page)
 
 
 if __name__ == "__main__":

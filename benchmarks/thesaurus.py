@@ -5,7 +5,6 @@ SOFTVEC_DATA=... python -m benchmarks.thesaurus [--page-only]
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -13,7 +12,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
+from benchmarks.common import (
+    RESULTS,
+    ROOT,
+    measure_and_write,
+    provenance,
+)
 
 WORDS = ["angry", "brilliant", "castle", "doctor", "happy", "journey", "music", "ocean", "secret", "winter"]
 RESULT = RESULTS / "thesaurus.json"
@@ -58,11 +62,7 @@ def page(result: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure unless told only to write the page again."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page-only", action="store_true", help="write the page from the JSON")
-    if not parser.parse_args().page_only:
-        write_json(RESULT, measure())
-    replace_section(PAGE, "thesaurus", page(read_json(RESULT)))
+    measure_and_write(__doc__, RESULT, measure, PAGE, "thesaurus", page)
 
 
 if __name__ == "__main__":

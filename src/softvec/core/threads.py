@@ -16,8 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softvec.core.container import processors
 from softvec.core.errors import InputError
@@ -51,6 +54,20 @@ def _cores() -> int:
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
     """Cut ``range(n)`` into consecutive (start, stop) blocks of ``size`` rows, the last one shorter."""
     return [(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+class Buffers(local):
+    """Scratch of one thread, by name; contiguous for any number of rows."""
+
+    def __init__(self) -> None:
+        self._flat: dict[str, NDArray[Any]] = {}
+
+    def get(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        size = math.prod(shape)
+        flat = self._flat.get(name)
+        if flat is None or flat.size < size or flat.dtype != dtype:
+            flat = self._flat[name] = np.empty(size, dtype)
+        return flat[:size].reshape(shape)
 
 
 class Workers:

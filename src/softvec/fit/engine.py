@@ -7,8 +7,6 @@ next epoch.
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.threads import Buffers, Workers, row_blocks
 from softvec.fit.problem import Problem
 from softvec.fit.terms import Context, context
 from softvec.normalizers.exact import exact_gradient
@@ -55,20 +53,6 @@ class Side:
 
     def swap(self) -> None:
         self.source, self.spare = self.spare, self.source
-
-
-class Buffers(threading.local):
-    """Scratch of one thread, by name; contiguous for any number of rows."""
-
-    def __init__(self) -> None:
-        self._flat: dict[str, Array] = {}
-
-    def get(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        size = math.prod(shape)
-        flat = self._flat.get(name)
-        if flat is None or flat.size < size or flat.dtype != dtype:
-            flat = self._flat[name] = np.empty(size, dtype)
-        return flat[:size].reshape(shape)
 
 
 class Engine:

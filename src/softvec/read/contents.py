@@ -59,7 +59,7 @@ def read_anndata(opened: Opened) -> Any:
     if opened.source.path is None or opened.source.compression is not None:
         raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
     try:
-        import anndata  # type: ignore[import-not-found, unused-ignore]
+        import anndata
     except ImportError:
         raise InputError(
             f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"

@@ -7,6 +7,7 @@ integers by value and text by the position where it first stands, which gives ea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -40,7 +41,7 @@ def cut(rows: Array, bounds: Array) -> list[Array]:
     return [rows[lo:hi] for lo, hi in pairwise(bounds)]
 
 
-class Space:
+class Space(ABC):
     """The names of one type: those this worker keeps, and the codes of those it asked for lately."""
 
     none: Any  # a block without names
@@ -122,20 +123,20 @@ class Space:
         return rows.reshape(codes.shape)
 
     # what differs between integers and text
-    def _table(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _table(self) -> Any: ...
 
-    def _owner(self, names: Any, chosen: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def _owner(self, names: Any, chosen: Array) -> Array: ...
 
-    def _messages(self, names: Any, chosen: Array, positions: Array, bounds: Array) -> list[Array]:
-        raise NotImplementedError
+    @abstractmethod
+    def _messages(self, names: Any, chosen: Array, positions: Array, bounds: Array) -> list[Array]: ...
 
-    def _unpack(self, message: Array) -> tuple[Any, Array]:
-        raise NotImplementedError
+    @abstractmethod
+    def _unpack(self, message: Array) -> tuple[Any, Array]: ...
 
-    def _joined(self, blocks: Sequence[Any]) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _joined(self, blocks: Sequence[Any]) -> Any: ...
 
 
 class IntegerSpace(Space):
