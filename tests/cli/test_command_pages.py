@@ -38,9 +38,10 @@ def test_tables_in_the_documentation_come_from_the_results(name):
     sys.path.insert(0, root)
     try:
         module = importlib.import_module(f"benchmarks.{name}")
+        common = importlib.import_module("benchmarks.common")
     finally:
         sys.path.remove(root)
     if not module.RESULT.exists():
         pytest.skip(f"{module.RESULT.name} is not here; python -m benchmarks.{name} writes it")
-    result = module.read_json(module.RESULT)
+    result = common.read_json(module.RESULT)
     assert module.page(result).strip() in module.PAGE.read_text()
