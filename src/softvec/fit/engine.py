@@ -42,14 +42,10 @@ class Loss:
 class Side:
     """One set of vectors: the exact ones, and the copy that other rows read while these move."""
 
-    def __init__(self, X: Array, gather_dtype: np.dtype, runtime: Runtime):
+    def __init__(self, X: Array, half: bool, runtime: Runtime):
         self.X = X
-        self.source = empty(X.shape, gather_dtype, random=True)
-        self.spare = empty(X.shape, gather_dtype, random=True)
-        runtime.workers.map(
-            lambda lo, hi: runtime.kernels.to_half(X[lo:hi], self.source[lo:hi]),
-            row_blocks(len(X), runtime.block),
-        )
+        self.source = runtime.copied(X, half)
+        self.spare = empty(X.shape, self.source.dtype, random=True)
 
     def swap(self) -> None:
         self.source, self.spare = self.spare, self.source
@@ -96,9 +92,8 @@ class Engine:
         self.rho_n = None if problem.N is None else problem.N.row_sums()
         plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
         self.plain = all(pool.gather(plain))
-        copy = np.dtype(np.uint16) if half and X.dtype == np.float32 else X.dtype
-        self.rows = Side(X, copy, self.runtime)
-        self.columns = self.rows if Y is None else Side(Y, copy, self.runtime)
+        self.rows = Side(X, half, self.runtime)
+        self.columns = self.rows if Y is None else Side(Y, half, self.runtime)
         self.buffers = Buffers()
         self.set_labels(None)
         self.weighted = self._weighted_total() if problem.regularization > 0 else None

@@ -46,7 +46,7 @@ def fold_in(
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
-    rows, rho = A.plan(_half(np.ascontiguousarray(Y), runtime), runtime), P.row_sums()
+    rows, rho = A.plan(runtime.copied(np.ascontiguousarray(Y)), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = empty((n, d), Y.dtype)
@@ -81,17 +81,6 @@ def fold_in(
 
     pool.map(settle, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X
-
-
-def _half(Y: Array, runtime: Runtime) -> Array:
-    """Return Y as the fit reads it: half precision for float32."""
-    if Y.dtype != np.float32:
-        return Y
-    out = empty(Y.shape, np.uint16, random=True)
-    runtime.workers.map(
-        lambda lo, hi: runtime.kernels.to_half(Y[lo:hi], out[lo:hi]), row_blocks(len(Y), _BLOCK * 8)
-    )
-    return out
 
 
 def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Array, Array], Array]:
