@@ -57,7 +57,7 @@ def log_z(X, weight, mu, omega, beta):
 
 
 def loss(X, Y, P, mom, beta, lam, Nm=None):
-    """L of DESIGN section 1, from the formula."""
+    """The loss, from the formula."""
     value = -beta * np.sum(P * (X @ Y.T)) + P.sum(1) @ log_z(X, *mom, beta)
     if Nm is not None:
         value += beta * np.sum(Nm * (X @ Y.T)) + Nm.sum(1) @ log_z(X, mom[0], -mom[1], mom[2], beta)
