@@ -88,7 +88,7 @@ def step_direction(problem, X, Y=None, labels=None, eta=1e-7):
         engine = Engine(problem, X, Y, pool, half=False)
         engine.block = 5  # several blocks, the last one shorter
         if labels is not None:
-            engine.set_labels(labels)
+            engine.set_classes(labels)
         value = engine.epoch(eta)
     return (X - X0) / eta, None if Y is None else (Y - Y0) / eta, value
 
