@@ -186,16 +186,9 @@ def to_affinity(
         )
     if affinity.parameters.get("length", 1) != 1:
         raise InputError("walk_length is given for an affinity that has one already")
-    operator = Powers(affinity.operator, check_length(walk_length))
+    operator = Powers(affinity.operator, integer("walk_length", walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
-
-
-def check_length(length: Any) -> int:
-    """Return the walk length as an integer of at least 1."""
-    if isinstance(length, bool) or not hasattr(length, "__index__") or int(length) < 1:
-        raise InputError(f"walk_length is {length!r}; expected an integer of at least 1")
-    return int(length)
 
 
 def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:

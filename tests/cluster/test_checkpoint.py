@@ -10,8 +10,8 @@ from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
-from tests.cluster.threads_group import on_ranks
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 

@@ -23,6 +23,7 @@ from softvec.cli.options import (
 )
 from softvec.cli.report import report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
+from softvec.core.errors import InputError, Option
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -189,8 +190,6 @@ def embed(
 
 def _check_targets(source: str, target: str, map_file: str | None, checkpoint: str | None) -> None:
     """Refuse before the work what could not be written after it."""
-    from softvec.core.errors import InputError
-
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     check_target(target)
@@ -204,8 +203,6 @@ def _check_targets(source: str, target: str, map_file: str | None, checkpoint: s
 
 def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse in ``--set`` what has a flag and is no plain option of the reader or of the fit."""
-    from softvec.core.errors import InputError, Option
-
     for name in ("kind", "walk_length", "n_components"):
         if name in options:
             raise InputError(f"--set {name}=... has an option of its own: ", Option(name))
@@ -223,7 +220,6 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError, Option
     from softvec.core.scratch import on_disk
     from softvec.fit.memory import available_memory
 

@@ -8,6 +8,7 @@ import typer
 
 from softvec.cli.options import Json, Quiet, VectorFormat, load
 from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -70,7 +71,6 @@ def info(
 
       softvec info edges.txt.gz
     """
-    from softvec.core.errors import InputError
     from softvec.embedding.files.formats import is_folder
 
     if file != "-" and is_folder(file):
@@ -135,7 +135,6 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError
     from softvec.fit.memory import available_memory, needed_memory
 
     try:

@@ -32,7 +32,7 @@ class Diagnosis:
 
 
 def diagnose(
-    problem: Problem, X: Array, Y: Array, labels: Array | None, n_rows: int, seed: int, pool: Workers
+    problem: Problem, X: Array, Y: Array, classes: Array | None, n_rows: int, seed: int, pool: Workers
 ) -> Diagnosis:
     """Compare exact and approximated loss on ``n_rows`` rows of P."""
     n = len(X)
@@ -52,7 +52,7 @@ def diagnose(
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
-    approximate = mixture_log_z(x, class_moments(Y, labels, problem.item_weight, pool), beta, pool)
+    approximate = mixture_log_z(x, class_moments(Y, classes, problem.item_weight, pool), beta, pool)
     error = np.abs(exact - approximate)
     return Diagnosis(
         len(chosen),

@@ -23,7 +23,7 @@ _CLOSE = 1e-3  # to the length 1: what is left turns the vector by its square
 def fold_in(
     P: Operator,
     Y: Array,
-    labels: Array | None,
+    classes: Array | None,
     beta: float,
     constraint: str,
     pool: Workers,
@@ -41,8 +41,8 @@ def fold_in(
     else by ``n_epochs`` steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
-    k = 1 if labels is None else int(labels.max()) + 1
-    mom = class_moments(Y[:n_context], labels, item_weight, pool)
+    k = 1 if classes is None else int(classes.max()) + 1
+    mom = class_moments(Y[:n_context], classes, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])

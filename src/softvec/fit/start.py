@@ -118,7 +118,7 @@ def given_start(
 
 
 def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
-    """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
+    """Return k-means classes 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
     rng = np.random.default_rng([seed, pool.whole(len(X))[1], k])
     block = pool.block_rows(X.shape[1])
     return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30, block=block), pool)
