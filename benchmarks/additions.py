@@ -159,9 +159,9 @@ def text(data: dict[str, Any]) -> str:
     return "\n".join(
         [
             "A tenth of Cora's nodes is hidden and then added by their edges: `emb.predict` is right for",
-            f"{added} of them, for {transformed} with vectors of `EDRep.transform`, and for {there} if",
-            f"they were never hidden ({SPLITS} splits). Adding {bulk['items']:,} items with {bulk['edges']:,} edges",
-            f"takes {bulk['add']:.1f} s, the bare product of the edges with the vectors {product:.1f} s",
+            f"{added} of them, for {transformed} with vectors of `EDRep.transform`, and for {there} if they",
+            f"were never hidden ({SPLITS} splits). Adding {bulk['items']:,} items with {bulk['edges']:,}",
+            f"edges takes {bulk['add']:.1f} s, the bare product of the edges with the vectors {product:.1f} s",
             f"({bulk['scipy product']:.1f} s with SciPy); `python -m benchmarks.additions`.",
         ]
     )
