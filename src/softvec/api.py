@@ -155,7 +155,7 @@ def one_view_for_own_walk(fit: dict[str, Any]) -> None:
     """Ask for one fit where the walk is given: several views have walks of their own."""
     view = fit.get("view", "auto")
     if view == "fused":
-        raise InputError(Option("view", "fused"), " has walks of its own; leave out ", Option("walk_length"))
+        raise InputError(Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length"))
     fit["view"] = "walk" if view == "auto" else view
 
 
@@ -181,11 +181,9 @@ def to_affinity(
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
     if not affinity.symmetric:
-        raise InputError(
-            "walk_length is for one kind of items, but the rows and columns here are of two kinds"
-        )
+        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
     if affinity.parameters.get("length", 1) != 1:
-        raise InputError("walk_length is given for an affinity that has one already")
+        raise InputError("this affinity already has a walk length; leave out walk_length")
     operator = Powers(affinity.operator, check_length(walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
@@ -222,7 +220,7 @@ def embed_affinity(
     repeats = integer("repeats", repeats)
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
     if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
-        raise InputError("repeats are fits from different seeds; leave out init and checkpoint")
+        raise InputError("repeats use different seeds; leave out init and checkpoint")
     with large_arrays_in(fit.get("scratch")):
         job = Job(affinity, n_components, old, check_memory, fit)
         first = job.run(random_state)

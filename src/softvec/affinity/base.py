@@ -101,7 +101,7 @@ class Affinity:
     def matrix(self) -> sparse.csr_array:
         """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
-            raise InputError(f"this {self.kind} affinity is known by its products only; it has no matrix")
+            raise InputError(f"this {self.kind} affinity is a linear operator; it has no matrix")
         kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
         values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
@@ -134,7 +134,7 @@ def name_rows(rows: Names, names: Any) -> Names:
         return named
     ids = rows.to_numpy()
     if ids.dtype.kind not in "iu":
-        raise InputError(f"the items have names already (first: {rows[0]!r}); leave out names")
+        raise InputError(f"the items already have names (first: {rows[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
         raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")

@@ -81,7 +81,7 @@ def from_dense(
     dense = _check(P)
     n, m = dense.shape
     if rank is None and entries_per_row is not None:
-        raise InputError("entries_per_row is an option of the factors; give rank as well")
+        raise InputError("entries_per_row is an option of the factors; pass rank too")
     if normalize:
         dense = _finite_sums(dense)
         sums = dense.sum(axis=1, keepdims=True)

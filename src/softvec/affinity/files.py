@@ -116,7 +116,7 @@ def _kind_of_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> str:
         return opened.kind
     for key in ("directed", "self_loops", "length"):
         if rest.pop(key, None) not in (None, "drop", 1):
-            raise InputError(f"{opened.name} is a matrix of shape {shape}; it takes no {key}")
+            raise InputError(f"{opened.name} is a matrix of shape {shape}; {key} does not apply")
     return "bipartite"
 
 

@@ -55,7 +55,7 @@ KINDS: Mapping[str, Kind] = {
     "graph": Kind(random_walk, "nodes and edges"),
     "pairs": Kind(pairs, "pairs that may repeat"),
     "bipartite": Kind(bipartite, "two kinds of items"),
-    "temporal": Kind(supra_adjacency, "contacts in time", "read_temporal_edges"),
+    "temporal": Kind(supra_adjacency, "temporal contacts", "read_temporal_edges"),
     "corpus": Kind(cooccurrence, "text", ""),
     "features": Kind(neighbors, "feature vectors", "read_features"),
     "dense": Kind(from_dense, "a dense matrix of affinities", "read_dense"),

@@ -223,7 +223,7 @@ def _graph_source(
         return data
     if isinstance(data, Affinity):
         if data.counts is None:
-            raise InputError(f"this {data.kind} affinity has no matrix of its own to walk on")
+            raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
         return objects.Graph(data.counts, data.rows, column_names=own)
     if objects.is_networkx(data):

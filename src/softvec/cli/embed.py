@@ -208,7 +208,7 @@ def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
 
     for name in ("kind", "walk_length", "n_components"):
         if name in options:
-            raise InputError(f"--set {name}=... has an option of its own: ", Option(name))
+            raise InputError(f"--set {name}=... has its own option: ", Option(name))
     return options
 
 
@@ -228,15 +228,15 @@ def _read(
     from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
-        raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
+        raise InputError(f"{source} already holds vectors; see softvec neighbors, plot and convert")
     free = available_memory()
     size = os.path.getsize(source) if os.path.isfile(source) else 0
     if not (force or on_disk()) and free is not None and size > free:
         raise InputError(
             f"{source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a folder on a "
-            "disk with room by ",
+            "large disk with ",
             Option("scratch", ...),
-            " (--force tries all the same)",
+            " (--force tries anyway)",
         )
     started = time.perf_counter()
     with working(settings, f"reading {source}"):

@@ -165,7 +165,7 @@ def _read_table(path: str) -> Any:
         raise InputError(f"{path} cannot be read as a table: {' '.join(str(error).split())}") from error
     if "name" not in table.column_names:
         shown = ", ".join(table.column_names[:6])
-        raise InputError(f"{path} has no column 'name' that says whose line it is; it has {shown}")
+        raise InputError(f"{path} has no column 'name' with the names of items; its columns are {shown}")
     return table
 
 
@@ -176,6 +176,6 @@ def _open(path: str) -> None:
     from softvec.cli.terminal import note
 
     if path == "-" or not path.lower().endswith((".html", ".htm")):
-        note(f"--open is for a page; {path} is none")
+        note(f"--open is for a page; {path} is not an .html file")
     elif not webbrowser.open(Path(path).resolve().as_uri()):
         note(f"no browser found; open {path} yourself")

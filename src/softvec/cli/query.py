@@ -134,7 +134,7 @@ def similarity(
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
     if len(names or []) % 2:
-        raise InputError(f"{len(names or [])} names given; similarity takes them two by two")
+        raise InputError(f"{len(names or [])} names given; similarity takes pairs of names")
     emb = load(vectors, format, settings)
     result: dict[str, Any] = {}
     if names:

@@ -59,7 +59,7 @@ def normalizer(
     shortened = bool(fitted.get("shrinkage"))
     if shortened:
         V /= np.linalg.norm(V, axis=1, keepdims=True)  # none is 0: see softvec.api
-        say(settings, f"vectors back to length 1: they were shortened after the fit ({vectors})")
+        say(settings, f"vectors are scaled back to length 1: they were shortened after the fit ({vectors})")
     Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
     X = V[np.sort(np.random.default_rng(random_state).choice(len(V), min(rows, len(V)), replace=False))]
     with working(settings, "comparing normalisers"):

@@ -133,7 +133,7 @@ def predict_epidemic(
     Parameters
     ----------
     emb : Embedding
-        Of contacts in time: its names are (person, time).
+        Of temporal contacts: its names are (person, time).
     observations : mapping, frame, Series, array or path
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one

@@ -90,7 +90,7 @@ def split_edges(
     forest = minimum_spanning_tree(weights).tocoo()
     removable = np.flatnonzero(~np.isin(rows * n + columns, forest.row.astype(np.int64) * n + forest.col))
     if not len(removable):
-        raise InputError(f"A is a forest: each of its {m} edges holds two parts together, none can be hidden")
+        raise InputError(f"A is a forest: hiding any of its {m} edges would disconnect it")
     hidden = rng.permutation(removable)[: max(1, round(fraction * m))]
     kept = np.ones(m, dtype=bool)
     kept[hidden] = False

@@ -236,7 +236,7 @@ def annotate(
         first = repr(nodes[0]) if nodes else "none"
         raise InputError(
             f"no node of the graph is an item of the embedding (first node: {first}; "
-            f"items are named as {embedding.names[0]!r})"
+            f"items have names such as {embedding.names[0]!r})"
         )
     known = [(i, row) for i, row in enumerate(rows) if row is not None]
     for i, row in known:

@@ -59,7 +59,7 @@ def check_range(P: Operator, name: str = "P") -> None:
         row = int(np.argmax(far))
         raise InputError(
             f"{name} has {far.sum():,} rows whose sums are beyond the range of single precision (first: "
-            f"row {row} with {sums[row]:.3g}); multiply them to between {SAFE[0]:g} and {SAFE[1]:g}"
+            f"row {row} with {sums[row]:.3g}); rescale them to between {SAFE[0]:g} and {SAFE[1]:g}"
         )
 
 
