@@ -36,17 +36,19 @@ def communities(
     ] = None,
     graph: Annotated[
         str | None,
-        typer.Option("--graph", help="Graph file, for the modularity of the communities (default: none)."),
+        typer.Option(
+            "--graph", help="Graph file, to report the modularity of the communities (default: none)."
+        ),
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Lines of a name and its community; - is standard output.")
+        str, typer.Option("-o", "--output", help="Lines of name and community; - is standard output.")
     ] = "-",
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Group the vectors and list the group of each item.
+    """Detect communities and list the community of each item.
 
     [dim]Examples:[/dim]
 
@@ -113,21 +115,21 @@ def _read_groups(path: str, emb: Embedding) -> Groups:
 
 def evaluate(
     vectors: Vectors,
-    labels: Annotated[str, typer.Argument(help="Labels: text lines of name and label, .npy or .npz.")],
+    labels: Annotated[
+        str, typer.Argument(metavar="LABELS", help="Labels: lines of name and label, .npy or .npz.")
+    ],
     ratio: Annotated[
         list[float] | None,
-        typer.Option("--ratio", help="Share of labelled items to train on (default: 0.5)."),
+        typer.Option("--ratio", help="Share of labelled items to train on; repeatable (default: 0.5)."),
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
-    c: Annotated[
-        str, typer.Option("--C", help="Inverse regularisation; cv chooses it by cross-validation.")
-    ] = "cv",
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of random splits.", min=1)] = 5,
+    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv for cross-validation.")] = "cv",
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Score the vectors against known labels: logistic regression, and communities.
+    """Score the vectors against known labels, by logistic regression and k-means.
 
     [dim]Examples:[/dim]
 
@@ -179,31 +181,33 @@ def plot(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
     ] = None,
-    kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
+    kind: Annotated[str, typer.Option("--kind", help="Picture: map, loss or similarities.")] = "map",
     method: Annotated[
         str, typer.Option("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
     labels: Annotated[
         str | None,
-        typer.Option("--labels", help="File of labels or values for colours, or: clusters (default: none)."),
+        typer.Option("--labels", help="File of labels or values for colours, or clusters (default: none)."),
     ] = None,
     values: Annotated[
         bool | None,
         typer.Option(
-            "--values/--groups", help="Labels are values with a colour bar, or groups (default: detected)."
+            "--values/--groups",
+            help="Treat labels as values with a colour bar, or as groups (default: detected).",
         ),
     ] = None,
     edges: Annotated[
         str | None,
         typer.Option(
-            "--edges", metavar="FILE", help="Graph whose edges to draw as thin lines (default: none)."
+            "--edges", metavar="FILE", help="Graph file; its edges are drawn as thin lines (default: none)."
         ),
     ] = None,
     names: Annotated[
-        int | None, typer.Option("--names", help="Names to write, at most (default: as many as fit).", min=0)
+        int | None, typer.Option("--names", help="Maximum number of names (default: as many as fit).", min=0)
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Items to draw, the largest or first (default: all).", min=1)
+        int | None,
+        typer.Option("--limit", help="Maximum number of items, largest first (default: all).", min=1),
     ] = None,
     title: Annotated[
         str | None, typer.Option("--title", help="Title of the picture (default: none).")
@@ -211,7 +215,7 @@ def plot(
     size: Annotated[
         str | None,
         typer.Option(
-            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: by the picture)."
+            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."
         ),
     ] = None,
     dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors, or -.")],
-    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
+    source: Annotated[str, typer.Argument(metavar="VECTORS", help="Vector file, or -.")],
+    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="Output file, or -.")],
     format: VectorFormat = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output (default: by its extension).")
+        str | None, typer.Option("--to", help="Output format (default: from the extension).")
     ] = None,
     side: Annotated[
         str | None,
         typer.Option(
             "--side",
-            help="Of a two-sided embedding: rows or context (default: both, where the format holds both).",
+            help="Side of a two-sided embedding: rows or context (default: both if the format allows it).",
         ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write a file of vectors in another format.
+    """Convert vectors to another format.
 
     .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather,
     .safetensors, .csv, .tsv (TensorBoard projector), .npy.
@@ -54,7 +54,7 @@ def convert(
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File of vectors or of data, or -.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Vector or data file, or -.")],
     format: VectorFormat = None,
     dim: Annotated[
         int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
@@ -62,7 +62,7 @@ def info(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Describe a file of vectors, or how softvec would read a file of data.
+    """Summarise a vector file, or show how softvec would read a data file.
 
     [dim]Examples:[/dim]
 

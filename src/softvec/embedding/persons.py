@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Person(NamedTuple):
     """The vectors of one person, in order of time: ``times, vectors = emb.person("P1467")``.
 
-    Times are those of the contacts: numbers, or datetime64 where they are dates.
+    Times are those of the contacts: numbers, or datetime64 for dates.
     """
 
     times: NDArray[Any]

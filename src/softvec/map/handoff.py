@@ -212,12 +212,12 @@ def annotate(
     coordinates: Any = None,
     random_state: int | None = 0,
 ) -> Any:
-    """Return a copy of a networkx or igraph graph whose nodes carry x, y and community.
+    """Return a copy of a networkx or igraph graph with x, y and community on its nodes.
 
     Parameters
     ----------
     graph : networkx or igraph graph
-        Nodes are looked up by name (igraph: by ``name``, else by number); others stay as they are.
+        Nodes are matched by name (igraph: by ``name``, else by number); others are unchanged.
     method, coordinates
         As in :func:`make_map`.
     """

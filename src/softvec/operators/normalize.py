@@ -70,8 +70,8 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     ----------
     P : anything :func:`as_operator` takes
     dangling : {"zero", "self", "error"}
-        What becomes of a row that sums to 0: it stays zero and has no weight in the loss, it points to
-        itself (square P only), or it is an error.
+        A row that sums to 0 stays zero and is ignored by the loss, points to itself (square P only), or
+        raises an error.
 
     Examples
     --------
