@@ -161,7 +161,7 @@ def text(data: dict[str, Any]) -> str:
             "A tenth of Cora's nodes is hidden and then added by their edges: `emb.predict` is right for",
             f"{added} of them, for {transformed} with vectors of `EDRep.transform`, and for {there} if they",
             f"were never hidden ({SPLITS} splits). Adding {bulk['items']:,} items with {bulk['edges']:,}",
-            f"edges takes {bulk['add']:.1f} s, the bare product of the edges with the vectors {product:.1f} s",
+            f"edges takes {bulk['add']:.1f} s, the bare product of edges and vectors {product:.1f} s",
             f"({bulk['scipy product']:.1f} s with SciPy); `python -m benchmarks.additions`.",
         ]
     )

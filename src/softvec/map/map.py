@@ -150,9 +150,9 @@ def make_map(
     Z, how = gather.lay_out(embedding, coordinates, method, random_state, options)
     k, notes = _number_of_neighbours(n_neighbors, len(names))
     if cut:
-        notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters cut.")
+        notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
     if graph is not None and len(graph.source) > max_edges:
-        notes.append(f"{max_edges:,} of {len(graph.source):,} edges drawn, the strongest.")
+        notes.append(f"Only the strongest {max_edges:,} of {len(graph.source):,} edges are drawn.")
     content = Content(
         names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, how), how,
         sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
