@@ -170,9 +170,9 @@ def evaluate(
         print_json(result)
         return
     labelled = int((groups.codes >= 0).sum())
-    kind = "several" if groups.multiple else "one"
+    kind = "several labels" if groups.multiple else "one label"
     classes = counted(len(groups.classes), "class", "classes")
-    say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
+    say(settings, f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
 
 

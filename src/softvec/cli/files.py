@@ -43,14 +43,16 @@ def convert(
 
       softvec convert words.svec - --to word2vec | head -1
     """
+    from softvec.core.checks import counted
     from softvec.embedding.files.formats import format_of
 
     chosen = format_of(target, to)
     emb = load(source, format, Settings(quiet or json))
     emb.save(target, chosen, side=side)
+    n = len(emb.context if side == "context" else emb)
     if json and target != "-":
-        print_json({"output": target, "format": chosen, "vectors": len(emb), "dimensions": emb.n_components})
-    say(Settings(quiet, json), f"{len(emb):,} vectors -> {target} ({chosen})")
+        print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
+    say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
 
 
 def info(
@@ -149,7 +151,7 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
         "summary": affinity.summary,
         "rows": affinity.shape[0],
         "columns": affinity.shape[1],
-        "entries": affinity.operator.nnz,
+        "entries": (affinity.operator if affinity.counts is None else affinity.counts).nnz,
         "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
         "memory_to_embed": gibibytes(needed_memory(affinity, dim, {})),
         "memory_free": None if free is None else gibibytes(free),

@@ -58,6 +58,7 @@ def add(
 
       softvec add shop.svec new_orders.csv --columns customer,article -o shop2.svec
     """
+    from softvec.core.checks import counted
     from softvec.core.errors import InputError
     from softvec.embedding.files.formats import format_of
 
@@ -79,7 +80,8 @@ def add(
         print_json({"output": target, "vectors": len(grown), "added": new["items"], "edges": new["edges"]})
     say(
         settings,
-        f"{new['items']:,} items added by {new['edges']:,} edges: {len(grown):,} vectors -> {target}",
+        f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: {len(grown):,} vectors "
+        f"-> {target}",
     )
 
 
@@ -171,6 +173,6 @@ def predict(
     classes = counted(len(predicted.classes), "class", "classes")
     say(
         settings,
-        f"{len(rows):,} labels of {classes} from {predicted.n_labelled:,} known ones; cross-validated "
-        f"accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
+        f"{counted(len(rows), 'label')} of {classes}, predicted from {predicted.n_labelled:,} known labels; "
+        f"cross-validated accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
     )

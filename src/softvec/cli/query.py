@@ -138,7 +138,9 @@ def similarity(
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
     if len(names or []) % 2:
-        raise InputError(f"{len(names or [])} names given; similarity takes pairs of names")
+        from softvec.core.checks import counted
+
+        raise InputError(f"{counted(len(names or []), 'name')} given; similarity takes pairs of names")
     emb = load(vectors, format, settings)
     result: dict[str, Any] = {}
     if names:
