@@ -281,7 +281,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:
         raise InputError(
-            "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
+            "shrinkage needs one set of unit vectors and the neighbours of each item; leave it out"
         )
     return float(shrinkage)
 

@@ -115,7 +115,7 @@ def mistake(folder, capsys):
         (["embed", "loops.txt"], "nothing to embed: the data has no edges (1 node, 0 edges"),
         (["embed", "e.txt", "--checkpoint", "no/x"], "does not exist"),
         (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is not a softvec checkpoint"),
-        (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
+        (["neighbors", "e.txt", "a"], "e.txt, line 1: expected a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
         (["plot", "v.svec", "--size", "7by5"], "--size is '7by5'; expected width x height in inches"),

@@ -99,7 +99,7 @@ def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> f
         raise InputError(f"no node of {path} has a vector (first node: {affinity.rows[0]!r})")
     if len(members) < len(affinity.rows):
         missing = counted(len(affinity.rows) - len(members), "node")
-        warnings.warn(f"{missing} of {path} without a vector, each a group of its own", stacklevel=2)
+        warnings.warn(f"{missing} of {path} without a vector, each its own group", stacklevel=2)
     return modularity(affinity, members)
 
 

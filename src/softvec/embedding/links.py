@@ -86,7 +86,7 @@ def links(
     among = "context" if emb.two_sided else "rows"
     model = calibrated_model(emb)
     if exclude is None:
-        text = "pairs that are known already are not left out; pass "
+        text = "known pairs are not left out; pass "
         warnings.warn(AdviceWarning(text, Option("exclude", ...)), stacklevel=3)
         known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)
     else:

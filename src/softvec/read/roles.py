@@ -334,7 +334,7 @@ def _judge_weight(layout: Layout, at: int) -> None:
     word, shown = word_of(layout.columns[at].name), layout.show(at)
     if word in _SMALL_IS_CLOSE:
         layout.guess(
-            f"column {shown} is used as the weight as it is, so that large values mean close items; "
+            f"column {shown} is used as the weight, so that large values mean close items; "
             "convert it if small ones do, or pass ",
             Option("weighted", False),
         )

@@ -232,4 +232,4 @@ def _parse_lines(body: bytes, d: int, line: int, name: str) -> tuple[list[str], 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "the name is not UTF-8"
-    return "not a line of a name and numbers, as files of vectors have (vectors of data: softvec embed)"
+    return "expected a name and numbers (to embed data: softvec embed)"
