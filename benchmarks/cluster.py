@@ -95,7 +95,7 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 def table(results: dict[str, Any]) -> str:
     """Return the Markdown table."""
     lines = [
-        "| walk | engine | seconds an epoch | efficiency | MiB exchanged | MiB by the halo | same bits |",
+        "| walk | engine | seconds per epoch | efficiency | MiB exchanged | MiB expected | same bits |",
         "|---|---|---|---|---|---|---|",
     ]
     for walk, rows in results["walks"].items():

@@ -338,9 +338,7 @@ def tables(data: dict[str, Any]) -> str:
                 f"| authors' EDRep 0.1.2, same P, form and epochs: {name} | {text} | at least {least}x |"
             )
     if data.get("loss", {}).get("ratio"):
-        lines.append(
-            f"| the exact loss at which it ends, reached sooner by | {data['loss']['ratio']:.0f}x | 40x |"
-        )
+        lines.append(f"| its final exact loss, reached faster by | {data['loss']['ratio']:.0f}x | 40x |")
     if "limit" in data:
         text = f"an epoch against its bare gather and products, n = {data['limit']['n']:,}"
         lines.append(f"| {text} | {data['limit']['ratio']:.2f}x | at most 1.5x |")

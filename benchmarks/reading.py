@@ -269,10 +269,10 @@ def table(record: dict[str, Any]) -> str:
     lines = [
         f"{machine['processor']}, {machine['cores']} cores, {record['threads']} threads, commit "
         f"{record['commit']}; medians of interleaved runs in fresh processes, after imports, with compiled "
-        f"kernels cached. Load average {record.get('load', 0):.0f}: on a busy machine ratios count, and "
-        "processor seconds more than the clock.",
+        f"kernels cached. Load average {record.get('load', 0):.0f}: on a busy machine, trust ratios and "
+        "processor time more than wall time.",
         "",
-        "| file | | seconds | processor seconds | peak memory, times the file |",
+        "| file | | seconds | processor seconds | peak memory / file size |",
         "|---|---|---|---|---|",
     ]
     for name, result in record["results"].items():

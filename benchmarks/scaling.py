@@ -184,7 +184,7 @@ def table(data: dict[str, Any]) -> str:
     lines = [
         "## Size",
         "",
-        "R-MAT graphs with ten edges a node, d = 128, walks of one step, two threads; "
+        "R-MAT graphs with ten edges per node, d = 128, walks of one step, two threads; "
         "`python -m benchmarks.scaling`.",
         "",
         "| nodes | stored entries | epoch | bare gather + products | ratio | peak memory |",

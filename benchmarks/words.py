@@ -145,7 +145,7 @@ def page(result: dict[str, Any]) -> str:
     machine = result["machine"]
     note = (
         f"Spearman correlation in percent; processor time of all threads, from text to vectors; "
-        f"medians of runs in turn. "
+        f"medians of interleaved runs. "
         f"{settings['dimensions']} dimensions, window {settings['window']}, words that occur at least "
         f"{settings['min_count']} times, "
         f"{result['threads']} threads of {machine['processor']}, gensim {result['gensim']['gensim']}."

@@ -43,7 +43,7 @@ KINDS: Mapping[str, Kind] = {
     "graph": Kind(random_walk, "nodes and edges"),
     "pairs": Kind(pairs, "pairs that may repeat"),
     "bipartite": Kind(bipartite, "two kinds of items"),
-    "temporal": Kind(supra_adjacency, "contacts in time"),
+    "temporal": Kind(supra_adjacency, "temporal contacts"),
     "corpus": Kind(cooccurrence, "text"),
     "features": Kind(neighbors, "feature vectors"),
     "dense": Kind(from_dense, "a dense matrix of affinities"),

@@ -39,20 +39,20 @@ def random_walk(
     ----------
     graph : SciPy sparse, ndarray, networkx, igraph, PyTorch Geometric, frame or iterable of edges, Affinity
     length : int
-        Steps of the walk; more of them relate nodes further apart. Nothing is materialised.
+        Steps of the walk; more steps relate nodes further apart. Powers are never formed.
     directed : bool, optional
-        By default what the graph says: a matrix is undirected if it is symmetric, a list of edges is
+        By default that of the graph; a matrix is undirected if it is symmetric, a list of edges is
         undirected. False makes a matrix symmetric by adding its transpose.
     weighted : bool, optional
-        By default weights are used where there are any; False ignores them.
+        By default weights are used if present; False ignores them.
     self_loops : {"drop", "keep"}
-        Edges from a node to itself, counted in the summary.
+        Edges from a node to itself; the summary counts them.
     duplicates : {None, "sum", "merge", "error"}
-        Repeated edges: by default added up if weighted, merged into one if not.
+        Repeated edges: by default summed if weighted, merged into one if not.
     isolated : {"keep", "drop"}
         Nodes without edges.
     dangling : {"zero", "self", "error"}
-        Rows of P without entries: no weight in the loss, a step to itself, or an error.
+        Empty rows of P: ignored by the loss, a step to itself, or an error.
     names : sequence, optional
         Names of the nodes of a matrix, or of the integer ids 0, 1, ... of a list of edges.
     columns : sequence or mapping, optional
@@ -125,7 +125,7 @@ def pairs(
     ----------
     pairs : iterable of (a, b) or (a, b, weight), array of shape (m, 2) or (m, 3), frame
     weights : array_like, optional
-        One weight, or count, for each pair.
+        Weight or count of each pair.
     directed : bool
         Whether (a, b) says nothing about (b, a).
     weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
@@ -223,7 +223,7 @@ def _graph_source(
     data = frames.in_memory(data)
     if isinstance(data, Affinity):
         if data.counts is None:
-            raise InputError(f"this {data.kind} affinity has no matrix of its own to walk on")
+            raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
         return objects.Graph(data.counts, data.rows, column_names=own)
     if objects.is_networkx(data):

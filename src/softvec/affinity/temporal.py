@@ -79,7 +79,7 @@ def aggregate(
         raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
     if times.dtype.kind == "f" and not np.isfinite(times).all():
-        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has a time that is not finite")
+        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has no finite time")
     index, starts = _windows(times, window, n_windows, choice("equal", equal, ("time", "stamps")))
     pairs = edges.pairs().astype(np.int64)
     weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))

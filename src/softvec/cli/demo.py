@@ -31,9 +31,9 @@ class Example:
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where vectors and pictures go.")
-    ] = Path("softvec-demo"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
+        "softvec-demo"
+    ),
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Quiet = False,

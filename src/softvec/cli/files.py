@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors, or -.")],
-    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
+    source: Annotated[str, typer.Argument(metavar="VECTORS", help="Vector file, or -.")],
+    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="Output file, or -.")],
     format: VectorFormat = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output (default: by its extension).")
+        str | None, typer.Option("--to", help="Output format (default: from the extension).")
     ] = None,
     side: Annotated[
         str | None,
         typer.Option(
             "--side",
-            help="Of a two-sided embedding: rows or context (default: both, where the format holds both).",
+            help="Side of a two-sided embedding: rows or context (default: both if the format allows it).",
         ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write a file of vectors in another format.
+    """Convert vectors to another format.
 
     .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather,
     .safetensors, .csv, .tsv (TensorBoard projector), .npy.
@@ -44,18 +44,20 @@ def convert(
 
       softvec convert words.svec - --to word2vec | head -1
     """
+    from softvec.core.checks import counted
     from softvec.embedding.files.formats import format_of
 
     chosen = format_of(target, to)
     emb = load(source, format, Settings(quiet or json))
     emb.save(target, chosen, side=side)
+    n = len(emb.context if side == "context" else emb)
     if json and target != "-":
-        print_json({"output": target, "format": chosen, "vectors": len(emb), "dimensions": emb.n_components})
-    say(Settings(quiet, json), f"{len(emb):,} vectors -> {target} ({chosen})")
+        print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
+    say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File of vectors or of data, or -.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Vector or data file, or -.")],
     format: VectorFormat = None,
     dim: Annotated[
         int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
@@ -63,7 +65,7 @@ def info(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Describe a file of vectors, or how softvec would read a file of data.
+    """Summarise a vector file, or show how softvec would read a data file.
 
     [dim]Examples:[/dim]
 
@@ -148,7 +150,7 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
         "summary": affinity.summary,
         "rows": affinity.shape[0],
         "columns": affinity.shape[1],
-        "entries": affinity.operator.nnz,
+        "entries": (affinity.operator if affinity.counts is None else affinity.counts).nnz,
         "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
         "memory_to_embed": gibibytes(needed_memory(affinity, dim, {})),
         "memory_free": None if free is None else gibibytes(free),

@@ -35,13 +35,13 @@ Seed = Annotated[
 ]
 FreshSeed = Annotated[
     int | None,
-    typer.Option(
-        "--seed", help="Random seed: same seed, same result (default: a new one).", min=0, max=_MOST
-    ),
+    typer.Option("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads (default: all cores).", min=1)]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-t", help="Number of threads (default: all cores).", min=1)
+]
 Vectors = Annotated[
-    str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")
+    str, typer.Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
 VectorFormat = Annotated[
     str | None,

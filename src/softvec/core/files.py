@@ -91,7 +91,7 @@ def _temporary(path: str | os.PathLike[str], target: Path) -> tuple[int, str]:
             handle, temporary = tempfile.mkstemp(prefix=_prefix(target), suffix=_SUFFIX, dir=target.parent)
         except FileNotFoundError as error:
             if target.parent.is_dir():  # such as /proc
-                raise InputError(f"cannot write {path}: no file can be made in {target.parent}") from error
+                raise InputError(f"cannot write {path}: cannot create a file in {target.parent}") from error
             raise InputError(f"cannot write {path}: the directory {target.parent} does not exist") from None
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror or error}") from error
@@ -114,7 +114,7 @@ def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> It
         reason = error.strerror or f"the disk or a limit is full ({error})"
         if renaming and not Path(os.path.realpath(path)).parent.is_dir():
             reason = "its directory was deleted meanwhile"
-        raise InputError(f"cannot write {path}: {reason}; a file of this name is as it was") from error
+        raise InputError(f"cannot write {path}: {reason}; an existing file is unchanged") from error
 
 
 def _prefix(target: Path) -> str:

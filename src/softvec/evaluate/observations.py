@@ -173,7 +173,7 @@ class _Windows:
             wrong = next((t for t in times if to_dates([str(t)]) is None), times[0])
             raise InputError(
                 f"the observations have the time {str(wrong)!r}; the contacts have dates, such as "
-                "2024-03-01T09:00, and the same form is expected of all"
+                "2024-03-01T09:00; use the same form"
             )
         try:
             values = np.array([float(t) for t in times])

@@ -118,7 +118,7 @@ def _read_tsv(source: Path | io.BytesIO) -> Embedding:
         )
     if not all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in table.schema):
         raise InputError(
-            f"{title(source)} holds text; the vectors of a projector pair are numbers alone "
+            f"{title(source)} holds text; the vectors of a projector pair are numbers only "
             "(the names are in the *_metadata.tsv file beside it)"
         )
     V = np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)]).astype(np.float32)
