@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, load
+from softvec.cli.options import Json, Quiet, VectorFormat, load, open_vectors
 from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def convert(
 
       softvec convert words.svec - --to word2vec | head -1
     """
-    from softvec.embedding.files.formats import format_of
+    from softvec.embedding.files.formats import WHOLE, format_of, write_vectors
 
     chosen = format_of(target, to)
-    emb = load(source, format, Settings(quiet or json))
-    emb.save(target, chosen, side=side)
+    emb = (load if chosen in WHOLE else open_vectors)(source, format, Settings(quiet or json))
+    write_vectors(emb, target, chosen, side=side)
     if json and target != "-":
         print_json({"output": target, "format": chosen, "vectors": len(emb), "dimensions": emb.n_components})
     say(Settings(quiet, json), f"{len(emb):,} vectors -> {target} ({chosen})")
@@ -90,7 +90,7 @@ def info(
 
 def _folder(file: str) -> dict[str, Any]:
     """Describe a folder of vectors by its manifest and its first names; the vectors are not read."""
-    from softvec.embedding.files.folder import peek
+    from softvec.embedding.files.parts import peek
 
     folder, first = peek(file)
     context = folder.rows("context") or None

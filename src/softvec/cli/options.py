@@ -15,6 +15,7 @@ from softvec.cli.terminal import Settings
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.embedding.files.parts import Stored
 
 
 def _silence_warnings(quiet: bool) -> bool:
@@ -55,6 +56,18 @@ def load(path: str, format: str | None = None, settings: Settings | None = None)
 
     with working(settings or Settings(quiet=True), f"reading {path}"):
         return Embedding.load(path, format, mmap=path != "-")
+
+
+def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | Stored:
+    """Read a file of vectors; those of a folder stay on disk."""
+    from softvec.cli.terminal import working
+
+    if path == "-" or not os.path.isdir(path):
+        return load(path, format, settings)
+    from softvec.embedding.files.parts import open_stored
+
+    with working(settings, f"reading {path}"):
+        return open_stored(path)
 
 
 def resolve(names: Any, text: str) -> Hashable:
