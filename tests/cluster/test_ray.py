@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 
 import numpy as np
@@ -91,3 +92,18 @@ def test_a_killed_driver_continues_with_other_workers(edges, tmp_path):
     finished("embed", edges, "-o", other, *there, "local:3")
     assert one.read_bytes() == other.read_bytes()
     assert not saved.exists()
+
+
+def test_a_local_cluster_listens_at_loopback_alone(ray_here):
+    assert [node["NodeManagerAddress"] for node in ray_here.nodes()] == ["127.0.0.1"]
+    host, port = ray_here.get_runtime_context().gcs_address.rsplit(":", 1)
+    assert host == "127.0.0.1"
+    socket.create_connection((host, int(port)), 5).close()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        try:
+            udp.connect(("192.0.2.1", 9))  # sends nothing, but tells the address that others see
+        except OSError:
+            pytest.skip("this machine has no other address")
+        outside = udp.getsockname()[0]
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((outside, int(port)), 5).close()
