@@ -107,3 +107,21 @@ def test_a_local_cluster_listens_at_loopback_alone(ray_here):
         outside = udp.getsockname()[0]
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((outside, int(port)), 5).close()
+
+
+def test_the_command_prints_the_gain_of_a_partition(tmp_path):
+    n = 1024
+    ring = np.arange(n)[:, None] + np.arange(1, 5)  # a ring whose items are shuffled
+    shuffled = np.random.default_rng(0).permutation(n)
+    pairs = np.stack([np.repeat(np.arange(n), 4), ring.reshape(-1) % n], axis=1)
+    np.savetxt(tmp_path / "edges.txt", shuffled[pairs], fmt="%d")
+    options = ("-d", 8, "--seed", 0, "-t", 1, "--partition", "stream", "--cluster")
+    for workers in (2, 3):
+        said = finished(
+            "embed", tmp_path / "edges.txt", "-o", tmp_path / f"{workers}.svec", *options, f"local:{workers}"
+        )
+        assert "partition: a worker reads" in said
+        assert "no gain" not in said
+    one, other = (softvec.Embedding.load(tmp_path / f"{workers}.svec") for workers in (2, 3))
+    assert one.names == other.names
+    np.testing.assert_array_equal(one.vectors, other.vectors)
