@@ -26,7 +26,7 @@ from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 Array = NDArray[Any]
 PARTITIONS = ("none", "stream")
-PARTS = 256  # enough for 64 workers: halos with 64 parts were a third larger there (benchmarks.partition)
+PARTS = 256  # four for each of 64 workers, so that a range which ends inside a part loses little
 _PASSES = 10
 _SLACK = 1.1  # rows of a part, over the mean
 _SMALLEST = 32  # rows of a part, on average
