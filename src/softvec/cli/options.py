@@ -16,6 +16,7 @@ from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.embedding.files.parts import Stored
 
 
 def _silence_warnings(quiet: bool) -> bool:
@@ -56,6 +57,18 @@ def load(path: str, format: str | None = None, settings: Settings | None = None)
 
     with working(settings or Settings(quiet=True), f"reading {path}"):
         return Embedding.load(path, format, mmap=path != "-")
+
+
+def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | Stored:
+    """Read a file of vectors; those of a folder stay on disk."""
+    from softvec.cli.terminal import working
+
+    if path == "-" or not os.path.isdir(path):
+        return load(path, format, settings)
+    from softvec.embedding.files.parts import open_stored
+
+    with working(settings, f"reading {path}"):
+        return open_stored(path)
 
 
 def resolve(names: Any, text: str) -> Hashable:
