@@ -50,7 +50,8 @@ def convert(
     chosen = format_of(target, to)
     emb = (load if chosen in WHOLE else open_vectors)(source, format, Settings(quiet or json))
     write_vectors(emb, target, chosen, side=side)
-    n = len(emb.context_vectors if side == "context" else emb.vectors)
+    vectors = emb.context_vectors if side == "context" else emb.vectors
+    n = 0 if vectors is None else len(vectors)
     if json and target != "-":
         print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
     say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
