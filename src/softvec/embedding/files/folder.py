@@ -28,6 +28,7 @@ from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import name_array, name_encoding, unplain
 from softvec.embedding.files.formats import MANIFEST, require_finite
+from softvec.embedding.files.record import check_record
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 from softvec.read.tables import check_rows
@@ -314,6 +315,7 @@ def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
 def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
     """Return what the manifest says, and the first vectors; the rest is left unread, its digest unchecked."""
     folder = open_folder(path)
+    check_record(folder.provenance, folder.dimensions, str(path))
     first = next(folder.batches("rows", check=False), None)
     if first is None:
         raise InputError(f"{path} holds no vectors")

@@ -169,14 +169,24 @@ def read_vectors(
     index : bool
         Read the search index too, where the file has one (own format).
     """
-    from softvec.embedding.files import svec, tables, tensors, word2vec
+    from softvec.embedding.files.record import check_record
 
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
     if os.fspath(path) != "-" and Path(path).is_dir():
         from softvec.embedding.files import folder
 
-        return folder.read(path, mmap=mmap)
+        emb = folder.read(path, mmap=mmap)
+    else:
+        emb = _read_file(path, format, mmap=mmap, index=index)
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    check_record(emb.provenance, emb.n_components, name)
+    return emb
+
+
+def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, index: bool) -> Embedding:
+    from softvec.embedding.files import svec, tables, tensors, word2vec
+
     source = _source(path)
     try:
         chosen = format or _sniff(source, os.fspath(path))
