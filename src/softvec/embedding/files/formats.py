@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.core.files import locked
 from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
@@ -132,7 +133,8 @@ def write_vectors(
     if chosen == "folder":
         from softvec.embedding.files import folder
 
-        return folder.write(emb, path)
+        with locked(folder.made(path), wait=False):
+            return folder.write(emb, path)
     if chosen == "softvec":
         return svec.write(emb, path, index=index)
     if chosen == "safetensors":
