@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted, integer, number
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import workers
 from softvec.embedding.logistic import fit_one_vs_rest
 from softvec.evaluate.observations import Observations, match_observations
@@ -86,10 +86,7 @@ class EpidemicPrediction:
 
     def to_dataframe(self) -> Any:
         """Return a pandas frame of person, time, probability, observed, active; dates as dates."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        pd = optional_package("pandas", "to_dataframe needs pandas: pip install 'softvec[frames]'")
         from softvec.core.dates import to_dates
 
         dates = to_dates(self.times)

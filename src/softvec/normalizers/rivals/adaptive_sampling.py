@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import number
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_positive
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
 
 _ROWS = 16
 
@@ -39,7 +40,7 @@ class AdaptiveSampling(Normalizer):
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
         check_count("n_samples", self.n_samples)
-        check_positive("alpha", self.alpha)
+        number("alpha", self.alpha, above=0)
         m, d = Y.shape
         leaves = max(1, -(-m // max(d, 16)))
         nodes = 2 * leaves - 1
