@@ -240,7 +240,7 @@ def test_bad_beta(model, beta, data):
     ("model", "message"),
     [
         (GaussianMixture(8), "n_clusters is 8, but there are only 7 items"),
-        (GaussianMixture(0), "n_clusters is 0; expected an integer of at least 1"),
+        (GaussianMixture(0), "n_clusters is 0; pass a whole number"),
         (Sampling(8), "n_samples is 8, but"),
         (Nystrom(8), "n_landmarks is 8, but"),
         (Nystrom(2, landmarks="best"), "pass 'uniform' or 'kmeans'"),

@@ -255,7 +255,9 @@ def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
 
 
 def _score(y: Array, p: Array) -> dict[str, float]:
-    return {"auc": _auc(y, p), "log_loss": _log_loss(y, p)}
+    from sklearn.metrics import roc_auc_score
+
+    return {"auc": float(roc_auc_score(y, p)), "log_loss": _log_loss(y, p)}
 
 
 def _folds(y: Array, rng: np.random.Generator) -> Array:
@@ -308,12 +310,6 @@ def _sigmoid(scores: Array) -> Array:
 def _log_loss(y: Array, p: Array) -> float:
     p = np.clip(p, 1e-12, 1 - 1e-12)
     return float(-np.mean(np.where(y, np.log(p), np.log(1 - p))))
-
-
-def _auc(y: Array, p: Array) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(y, p))
 
 
 def _draw(

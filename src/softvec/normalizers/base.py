@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks, workers
 
@@ -39,12 +38,24 @@ class Estimate(NamedTuple):
     std_error: Array | None = None
 
 
+def check_positive(name: str, value: float) -> float:
+    """Return ``value`` as a float if it is a finite number above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and number > 0):
+        raise InputError(f"{name} is {value!r}; pass a finite number above 0")
+    return number
+
+
 def check_count(name: str, value: int, most: int | None = None, of: str = "items") -> int:
     """Return ``value`` if it is a whole number from 1 to ``most``."""
-    count = integer(name, value)
-    if most is not None and count > most:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}; pass a whole number, 1 or more")
+    if most is not None and value > most:
         raise InputError(f"{name} is {value}, but there are only {most} {of}; pass {most} or less")
-    return count
+    return int(value)
 
 
 def check_vectors(name: str, vectors: ArrayLike, dimension: int | None = None) -> Array:
@@ -164,7 +175,7 @@ class Normalizer(ABC):
         """Estimate Z for checked queries."""
 
     def _begin(self, Y: ArrayLike) -> Array:
-        number("beta", self.beta, above=0)
+        check_positive("beta", self.beta)
         items = check_vectors("Y", Y)
         self._items = items
         self.n_items_, self.n_features_ = items.shape

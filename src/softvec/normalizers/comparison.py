@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec.core.checks import number
 from softvec.core.errors import InputError, Option
-from softvec.normalizers.base import Array, Normalizer, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_positive, check_vectors
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
@@ -106,7 +105,7 @@ def compare(
     >>> [row.method for row in mixtures], mixtures[1].error.median < 0.01
     (['GaussianMixture(n_clusters=1)', 'GaussianMixture(n_clusters=5)'], True)
     """
-    number("beta", beta, above=0)
+    check_positive("beta", beta)
     items = check_vectors("Y", Y)
     queries = check_vectors("X", X, items.shape[1])
     common = {"beta": beta, "random_state": random_state, "n_jobs": n_jobs}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec.core.checks import number
 from softvec.core.errors import InputError
-from softvec.normalizers.base import Array, Normalizer, check_count, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
 from softvec.normalizers.comparison import METHODS, ErrorQuantiles
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.selection import describe, select
@@ -69,7 +68,7 @@ def report(
     >>> result["method"], result["items"], result["error"]["relative_median"] < 0.01
     ('GaussianMixture(5)', 500, True)
     """
-    number("beta", beta, above=0)
+    check_positive("beta", beta)
     Y = rescale(vectors, norms)
     count = min(check_count("rows", rows), len(Y))
     X = Y[np.sort(np.random.default_rng(seed).choice(len(Y), count, replace=False))]

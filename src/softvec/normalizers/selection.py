@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec.core.checks import number
 from softvec.core.errors import InputError
-from softvec.normalizers.base import Array, Normalizer, check_count, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
 from softvec.normalizers.comparison import ErrorQuantiles
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
@@ -106,10 +105,10 @@ def select(
     >>> selection.meets_error
     True
     """
-    number("beta", beta, above=0)
+    check_positive("beta", beta)
     for name, budget in (("error", error), ("seconds", seconds)):
         if budget is not None:
-            number(name, budget, above=0)
+            check_positive(name, budget)
     items = check_vectors("Y", Y)
     queries = items if X is None else check_vectors("X", X, items.shape[1])
     count = min(check_count("rows", rows), len(queries))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec.core.checks import number
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_positive
 
 _ROWS = 16
 
@@ -40,7 +39,7 @@ class AdaptiveSampling(Normalizer):
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
         check_count("n_samples", self.n_samples)
-        number("alpha", self.alpha, above=0)
+        check_positive("alpha", self.alpha)
         m, d = Y.shape
         leaves = max(1, -(-m // max(d, 16)))
         nodes = 2 * leaves - 1
