@@ -89,19 +89,19 @@ def commit() -> str:
 
 
 def _git(*words: str) -> str:
-    found = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of the named packages; absent ones are left out."""
-    found = {}
+    installed = {}
     for package in packages:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def provenance(threads: int) -> dict[str, Any]:

@@ -66,10 +66,10 @@ def from_object(
 
 def _from_operator(operator: Operator, names: Any = None, column_names: Any = None) -> Affinity:
     n, m = operator.shape
-    rows = objects.names_or_none(names) or Names.range(n)
-    columns = (
-        rows if n == m and column_names is None else objects.names_or_none(column_names) or Names.range(m)
-    )
+    rows = Names.range(n) if names is None else Names(names)
+    columns = rows
+    if n != m or column_names is not None:
+        columns = Names.range(m) if column_names is None else Names(column_names)
     return Affinity(operator, rows, columns, "operator", f"operator of {n:,} x {m:,}")
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from softvec.affinity import Affinity
 from softvec.affinity.graphs import canonical, is_symmetric, isolated_nodes
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.files import atomic_write
 from softvec.names import Names
 from softvec.read.lines import COMMENTS
@@ -279,10 +279,7 @@ def _write_mat(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns
 def _write_network(
     stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool, kind: str
 ) -> None:
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InputError(f"writing {kind} needs networkx: pip install 'softvec[graphs]'") from None
+    nx = optional_package("networkx", f"writing {kind} needs networkx: pip install 'softvec[graphs]'")
     if rows is not columns:
         raise InputError(f"a two-sided matrix cannot be written as {kind}; write .csv, .parquet or .npz")
     names = [name if isinstance(name, str | int) else str(name) for name in rows]

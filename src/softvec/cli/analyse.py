@@ -19,6 +19,7 @@ from softvec.cli.options import (
     load,
     number_of,
     output_beside,
+    pictures,
     plain_name,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
@@ -245,7 +246,7 @@ def plot(
     if kind == "map":
         options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
     axes = _drawn(emb, kind, labels, limit, seed, options, settings)
-    _pictures().save(axes, path, dpi=dpi)
+    pictures().save(axes, path, dpi=dpi)
     if json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
     say(settings, f"picture -> {'standard output' if path == '-' else path}")
@@ -262,18 +263,6 @@ def _size(text: str | None) -> tuple[float, float] | None:
     return width, height
 
 
-def _pictures() -> Any:
-    """Return the module of pictures, which are drawn without a screen."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
-    matplotlib.use("Agg")
-    from softvec import plotting
-
-    return plotting
-
-
 def _drawn(
     emb: Embedding,
     kind: str,
@@ -283,7 +272,7 @@ def _drawn(
     options: dict[str, Any],
     settings: Settings,
 ) -> Any:
-    plotting = _pictures()
+    plotting = pictures()
     colours: Any = labels
     if labels is not None and labels != "clusters":
         colours = dict(zip(emb, _read_colours(labels, emb)))

@@ -15,6 +15,7 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     load,
+    pictures,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -89,7 +90,7 @@ def epidemic(
     if curve is not None:
         write_csv(curve, ("time", "expected", "low", "high"), shown)
     if plot is not None:
-        _draw(result, plot)
+        pictures().save(result.plot(), plot)
     if json:
         print_json(_summary(result, output, plot))
         return
@@ -123,11 +124,3 @@ def _say_scores(result: EpidemicPrediction, output: str, plot: str | None, setti
     say(settings, repr(result).strip("<>") + (f" -> {', '.join(written)}" if written else ""))
     losses = ", ".join(f"{values['log_loss']:.3f} {_MEANING[name]}" for name, values in result.scores.items())
     say(settings, f"cross-validated log loss: {losses}")
-
-
-def _draw(result: EpidemicPrediction, path: str) -> None:
-    from softvec import plotting
-    from softvec.plotting.style import pyplot
-
-    pyplot().switch_backend("Agg")
-    plotting.save(result.plot(), path)

@@ -183,3 +183,12 @@ def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def pictures() -> Any:
+    """Return the module of pictures, which are drawn without a screen."""
+    from softvec import plotting
+    from softvec.plotting.style import pyplot
+
+    pyplot().switch_backend("Agg")
+    return plotting

@@ -53,12 +53,12 @@ def normalizer(
     """
     import numpy as np
 
+    from softvec.embedding.relations import recorded
     from softvec.normalizers import compare
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
-    recorded = emb.provenance.get("parameters")
-    fitted = recorded if isinstance(recorded, dict) else {}
+    fitted = recorded(emb, "parameters")
     beta = float(fitted.get("beta", 1.0)) if beta is None else beta
     V = np.array(emb.vectors)
     shortened = bool(fitted.get("shrinkage"))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted, integer, number
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import workers
 from softvec.embedding.logistic import fit_one_vs_rest
 from softvec.evaluate.observations import Observations, match_observations
@@ -86,10 +86,7 @@ class EpidemicPrediction:
 
     def to_dataframe(self) -> Any:
         """Return a pandas frame of person, time, probability, observed, active; dates as dates."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        pd = optional_package("pandas", "to_dataframe needs pandas: pip install 'softvec[frames]'")
         from softvec.core.dates import to_dates
 
         dates = to_dates(self.times)
@@ -258,7 +255,9 @@ def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
 
 
 def _score(y: Array, p: Array) -> dict[str, float]:
-    return {"auc": _auc(y, p), "log_loss": _log_loss(y, p)}
+    from sklearn.metrics import roc_auc_score
+
+    return {"auc": float(roc_auc_score(y, p)), "log_loss": _log_loss(y, p)}
 
 
 def _folds(y: Array, rng: np.random.Generator) -> Array:
@@ -311,12 +310,6 @@ def _sigmoid(scores: Array) -> Array:
 def _log_loss(y: Array, p: Array) -> float:
     p = np.clip(p, 1e-12, 1 - 1e-12)
     return float(-np.mean(np.where(y, np.log(p), np.log(1 - p))))
-
-
-def _auc(y: Array, p: Array) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(y, p))
 
 
 def _draw(

@@ -17,6 +17,7 @@ from softvec.core.errors import InputError, Option, guess
 from softvec.embedding.relations import recorded
 from softvec.evaluate.epidemics import known_states
 from softvec.names import Names
+from softvec.read.frames import as_list
 from softvec.read.labels import row_of, text_lines
 
 if TYPE_CHECKING:
@@ -230,10 +231,7 @@ def _triples(observations: Any) -> tuple[list[Any], list[Any], list[Any]]:
     if hasattr(observations, "columns"):
         titles = [str(title) for title in observations.columns]
         places = _places(titles, "the frame of observations")
-        columns = [observations[observations.columns[at]] for at in places]
-        persons, times, states = (
-            column.to_list() if hasattr(column, "to_list") else column.to_pylist() for column in columns
-        )
+        persons, times, states = (as_list(observations[observations.columns[at]]) for at in places)
         return persons, times, states
     entries = observations if isinstance(observations, Mapping) else observations.to_dict()
     wrong = next((key for key in entries if not isinstance(key, tuple) or len(key) != 2), None)

@@ -212,16 +212,12 @@ EMBED_OPTIONS = tuple(
 
 def documented(cls: type) -> type:
     """Fill ``%(settings)s`` in a docstring with the parameters of a fit."""
+    import textwrap
+
     lines = []
     for setting in SETTINGS:
         lines.append(f"    {setting.name} : {setting.metadata['kind']}")
-        lines.extend(f"        {line}" for line in _wrapped(setting.metadata["doc"]))
+        lines.extend(f"        {line}" for line in textwrap.wrap(setting.metadata["doc"], 100))
     if cls.__doc__:
         cls.__doc__ = cls.__doc__.replace("    %(settings)s", "\n".join(lines))
     return cls
-
-
-def _wrapped(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 100)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
+from softvec.embedding.relations import recorded
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 from softvec.names import Names
 
@@ -157,8 +158,7 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     if times is not None:
         n = len(embedding) + len(embedding.context_names or ())
         return _given_times(times, n), None
-    data = embedding.provenance.get("data")
-    if not isinstance(data, dict) or data.get("kind") != "temporal":
+    if recorded(embedding, "data").get("kind") != "temporal":
         return None, None
     names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):

@@ -14,6 +14,7 @@ import numpy as np
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
+from softvec.embedding.relations import recorded
 from softvec.map import content as gather
 from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
 from softvec.map.content import Content
@@ -231,8 +232,7 @@ def _sizes(embedding: Embedding, n: int) -> Any:
 def _title(embedding: Embedding, title: str | None) -> str:
     if title is not None:
         return shorten(str(title))
-    data = embedding.provenance.get("data")
-    source = data.get("source") if isinstance(data, dict) else None
+    source = recorded(embedding, "data").get("source")
     return shorten(str(source)) if source else "Map of vectors"
 
 

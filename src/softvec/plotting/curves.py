@@ -86,8 +86,9 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
         axes.set(ylabel="infected people", ylim=(0, None))
         if times.dtype.kind == "M":
-            locator = axes.xaxis.get_major_locator()
-            axes.xaxis.set_major_formatter(_dates_module().ConciseDateFormatter(locator))
+            from matplotlib.dates import ConciseDateFormatter
+
+            axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
         else:
             axes.set_xlabel("time")
         axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
@@ -96,12 +97,6 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         if title:
             axes.set_title(title)
     return axes
-
-
-def _dates_module() -> Any:
-    import matplotlib.dates
-
-    return matplotlib.dates
 
 
 def plot_similarities(

@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, optional_package, printable
 
 Axes = Any  # matplotlib.axes.Axes, loaded on use only
 
@@ -45,11 +45,7 @@ def plain_text(text: str) -> str:
 
 
 def pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
-    return plt
+    return optional_package("matplotlib.pyplot", "pictures need matplotlib: pip install 'softvec[plot]'")
 
 
 def axes_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError, Option, guess, optional_package
 from softvec.core.untrusted import reading
 from softvec.read import matrices, tables
 from softvec.read.detect import ARROW
@@ -79,11 +79,7 @@ def read_anndata(opened: Opened) -> Any:
     """Read an .h5ad file by the library anndata."""
     if opened.source.path is None or opened.source.compression is not None:
         raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
-    try:
-        import anndata
-    except ImportError:
-        raise InputError(
-            f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
-        ) from None
+    needs = f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
+    anndata = optional_package("anndata", needs)
     with reading(opened.name, "AnnData file"):
         return anndata.read_h5ad(opened.source.path)

@@ -61,8 +61,8 @@ class Column:
     @property
     def running(self) -> bool:
         """Whether it numbers the rows, from 0 or 1."""
-        values = list(self.values)
-        return self.whole and len(values) > 2 and values in (_count(values, 0), _count(values, 1))
+        n = len(self.values)
+        return self.whole and n > 2 and list(self.values) in (list(range(n)), list(range(1, n + 1)))
 
     @property
     def unix(self) -> bool:
@@ -75,10 +75,6 @@ class Column:
     def holds_names(self) -> bool:
         """Whether it may name items: text or integers."""
         return not self.empty and not self.stamps and (self.whole or not self.numeric)
-
-
-def _count(values: list[Any], start: int) -> list[int]:
-    return list(range(start, start + len(values)))
 
 
 @dataclass
