@@ -44,6 +44,7 @@ def embed(
     verbose: int = 0,
     check_memory: bool = True,
     cluster: str | None = None,
+    partition: str | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Embed a graph, a table, text, a matrix or a file: return named vectors.
@@ -78,6 +79,9 @@ def embed(
         Ray cluster, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
         ``"auto"`` whichever of these it finds. The vectors have the same bits as in one process. Checkpoints
         are folders then. Needs ``pip install 'softvec[cluster]'``.
+    partition : {"none", "stream"}, optional
+        ``"stream"`` renumbers the items of a fit on a cluster so that workers exchange fewer vectors, if that
+        pays off. The vectors are those of one process on the renumbered data, for any number of workers.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
@@ -121,6 +125,7 @@ def embed(
         one_view_for_own_walk(fit)
     else:
         walk_length = walk_of_effort(fit)
+    check_partition(cluster, partition)
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
@@ -128,7 +133,7 @@ def embed(
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
-            fit["runner"] = runner(workers, check_memory=check_memory)
+            fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
         with large_arrays_in(fit.get("scratch")):
             affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
         ready = time.perf_counter()
@@ -145,6 +150,12 @@ def embed(
             seconds={"reading": ready - started},
             **fit,
         )
+
+
+def check_partition(cluster: str | None, partition: str | None) -> None:
+    """Raise an error for a partition of a fit in one process."""
+    if cluster is None and partition is not None:
+        raise InputError(Option("partition"), " is for a cluster; give ", Option("cluster"), " too")
 
 
 def walk_of_effort(fit: dict[str, Any]) -> int | None:
@@ -185,16 +196,9 @@ def to_affinity(
         raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
     if affinity.parameters.get("length", 1) != 1:
         raise InputError("this affinity already has a walk length; leave out walk_length")
-    operator = Powers(affinity.operator, check_length(walk_length))
+    operator = Powers(affinity.operator, integer("walk_length", walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
-
-
-def check_length(length: Any) -> int:
-    """Return the walk length as an integer of at least 1."""
-    if isinstance(length, bool) or not hasattr(length, "__index__") or int(length) < 1:
-        raise InputError(f"walk_length is {length!r}; expected an integer of at least 1")
-    return int(length)
 
 
 def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:

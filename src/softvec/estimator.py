@@ -155,7 +155,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         result = fit(
             operator,
             settings,
-            labels=labels,
+            classes=labels,
             dissimilarity=dissimilarity,
             item_weight=item_weight,
             warm=warm,

@@ -16,20 +16,12 @@ from softvec.fit import memory
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def mistake(folder, capsys):
+def mistake(folder, run_command):
     """Run a command that must fail with one line; return the line."""
 
     def mistake(*arguments):
         before = sorted(os.listdir(folder))
-        code = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert code == 2, captured.err
+        captured = run_command(*arguments, code=2)
         assert captured.out == ""
         lines = captured.err.strip().splitlines()
         if lines[0].startswith("graph: "):  # what was read before the mistake showed

@@ -7,27 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from softvec.cli import run
 from softvec.embedding import Embedding
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
-def call(capsys):
-    """Run a command that must succeed; return standard output and standard error."""
-
-    def call(*arguments):
-        code = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert code == 0, captured.err
-        return captured.out, captured.err
-
-    return call
+def call(run_command):
+    return run_command
 
 
 def vectors(n, d=4, names=None, **more):

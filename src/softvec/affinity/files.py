@@ -13,7 +13,7 @@ from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError, Option
-from softvec.read.contents import read_anndata, read_temporal_edges
+from softvec.read.contents import read_anndata, read_contents
 from softvec.read.detect import detect
 from softvec.read.edges import Edges
 from softvec.read.folders import text_files
@@ -53,14 +53,15 @@ def read(
     """
     if kind is not None:
         check_kind(kind)
+    told = kind or kind_of_options(options)
     if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
         if kind not in (None, "corpus"):
             raise InputError(
                 f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
                 f"corpus; give a file for {kind} data"
             )
-        kind = "corpus"
-    return _read(where, kind or kind_of_options(options), options, defaults or {})
+        told = "corpus"
+    return _read(where, told, options, defaults or {})
 
 
 def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
@@ -95,7 +96,7 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
     for key in ("names", "column_names"):
         if isinstance(rest.get(key), str | os.PathLike):
             rest[key] = read_names(rest[key])
-    data = KINDS[kind].read(opened, rest.pop("variable", None))
+    data = read_contents(opened, rest.pop("variable", None))
     shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
     if isinstance(data, Graph):
         shared += ["columns", "negative"]
@@ -178,8 +179,10 @@ def read_contacts(where: Any, **options: Any) -> Edges:
             f"unknown option {', '.join(map(repr, unknown))} for reading contacts; expected one of "
             f"{', '.join(TEXT_OPTIONS)}, format"
         )
-    options_of_text = TextOptions.of(options)
-    return read_temporal_edges(detect(where, options_of_text, kind="temporal", format=options.get("format")))
+    opened = detect(where, TextOptions.of(options), kind="temporal", format=options.get("format"))
+    edges = read_contents(opened)
+    assert isinstance(edges, Edges)
+    return edges
 
 
 def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", **options: Any) -> Affinity:

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import from_edges, from_matrix
+from softvec.core.checks import check_weighted
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
-from softvec.read.opened import check_weighted
 
 
 def random_walk(
@@ -218,9 +218,9 @@ def _graph_source(
     data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
 ) -> Edges | objects.Graph:
     """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
-    data = frames.in_memory(data)
     if isinstance(data, objects.Graph | Edges):
         return data
+    data = frames.in_memory(data)
     if isinstance(data, Affinity):
         if data.counts is None:
             raise InputError(f"this {data.kind} affinity has no matrix for random walks")
@@ -248,9 +248,9 @@ def _edge_source(
     data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
     told: bool = False,
 ) -> Edges:  # fmt: skip
-    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
+    data = frames.in_memory(data)
     options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
     if frames.is_frame(data):
         if weights is not None:
@@ -271,9 +271,9 @@ def temporal_edges(
     data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
 ) -> Edges:
     """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
-    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
+    data = frames.in_memory(data)
     if frames.is_frame(data):
         return frames.edges_of_frame(
             data, columns=columns, weight=weight, negative=negative, timed=True, told=told

@@ -12,12 +12,11 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted, number
+from softvec.core.checks import check_weighted, choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.read.edges import Edges
-from softvec.read.opened import check_weighted
 
 Window = float | str | datetime.timedelta | np.timedelta64 | None
 _SECOND, _DAY = 1_000_000, 86_400_000_000  # in microseconds

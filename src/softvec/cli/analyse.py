@@ -22,7 +22,8 @@ from softvec.cli.options import (
     plain_name,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
-from softvec.core.errors import printable
+from softvec.core.checks import counted
+from softvec.core.errors import InputError, printable
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -88,8 +89,6 @@ def communities(
 
 def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> float:
     from softvec.affinity import read
-    from softvec.core.checks import counted
-    from softvec.core.errors import InputError
     from softvec.evaluate import modularity
 
     with working(settings, "reading the graph"):
@@ -104,7 +103,6 @@ def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> f
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
-    from softvec.core.checks import counted
     from softvec.read.labels import read_labels
 
     groups = read_labels(path, emb.names)
@@ -138,7 +136,6 @@ def evaluate(
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
     from softvec import evaluate as tasks
-    from softvec.core.checks import counted
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -236,8 +233,6 @@ def plot(
 
       softvec plot graph.svec --kind loss
     """
-    from softvec.core.errors import InputError
-
     if kind not in ("map", "loss", "similarities"):
         raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
     settings = Settings(quiet, json)
@@ -258,8 +253,6 @@ def plot(
 
 def _size(text: str | None) -> tuple[float, float] | None:
     """Return the width and height that a text such as 7x5 gives."""
-    from softvec.core.errors import InputError
-
     if text is None:
         return None
     try:
@@ -274,8 +267,6 @@ def _pictures() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        from softvec.core.errors import InputError
-
         raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
     matplotlib.use("Agg")
     from softvec import plotting

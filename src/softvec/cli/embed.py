@@ -23,6 +23,7 @@ from softvec.cli.options import (
 )
 from softvec.cli.report import report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
+from softvec.core.errors import InputError, Option
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -111,6 +112,14 @@ def embed(
             help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
         ),
     ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            "--partition",
+            rich_help_panel=FIT,
+            help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
+        ),
+    ] = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
@@ -147,7 +156,13 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
+    from softvec.api import (
+        FIT_OPTIONS,
+        check_partition,
+        one_view_for_own_walk,
+        walk_length_of,
+        walk_of_effort,
+    )
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
 
@@ -172,13 +187,14 @@ def embed(
         one_view_for_own_walk(fit)
     else:
         walk_length = walk_of_effort(fit)
+    check_partition(cluster, partition)
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
         with large_arrays_in(fit.get("scratch")):
             affinity, spent = _read(source, kind, walk_length, options, settings, force)
         fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
-        emb = _fit(affinity, n_components, fit, spent, settings, workers)
+        emb = _fit(affinity, n_components, fit, spent, settings, workers, partition)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         remove_checkpoint(str(fit["checkpoint"]), cluster)
@@ -191,8 +207,6 @@ def embed(
 
 def _check_targets(source: str, target: str, map_file: str | None, checkpoint: str | None) -> None:
     """Refuse before the work what could not be written after it."""
-    from softvec.core.errors import InputError
-
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     check_target(target)
@@ -206,8 +220,6 @@ def _check_targets(source: str, target: str, map_file: str | None, checkpoint: s
 
 def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse in ``--set`` what has a flag and is no plain option of the reader or of the fit."""
-    from softvec.core.errors import InputError, Option
-
     for name in ("kind", "walk_length", "n_components"):
         if name in options:
             raise InputError(f"--set {name}=... has its own option: ", Option(name))
@@ -225,7 +237,6 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError, Option
     from softvec.core.scratch import on_disk
     from softvec.fit.memory import available_memory
 
@@ -255,13 +266,16 @@ def _fit(
     spent: float,
     settings: Settings,
     workers: Cluster | None,
+    partition: str | None,
 ) -> Embedding:
     from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
 
     known = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
     with epoch_progress(settings, n_epochs(affinity, known, n_components) * fit["repeats"]) as callback:
         if workers is not None:
-            fit["runner"] = runner_of(workers, callback, check_memory=fit["check_memory"])
+            fit["runner"] = runner_of(
+                workers, callback, settings, partition=partition, check_memory=fit["check_memory"]
+            )
         return embed_affinity(
             affinity,
             n_components,

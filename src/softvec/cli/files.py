@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, load
+from softvec.cli.options import Json, Quiet, VectorFormat, load, open_vectors
 from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -44,12 +45,13 @@ def convert(
       softvec convert words.svec - --to word2vec | head -1
     """
     from softvec.core.checks import counted
-    from softvec.embedding.files.formats import format_of
+    from softvec.embedding.files.formats import WHOLE, format_of, write_vectors
 
     chosen = format_of(target, to)
-    emb = load(source, format, Settings(quiet or json))
-    emb.save(target, chosen, side=side)
-    n = len(emb.context if side == "context" else emb)
+    emb = (load if chosen in WHOLE else open_vectors)(source, format, Settings(quiet or json))
+    write_vectors(emb, target, chosen, side=side)
+    vectors = emb.context_vectors if side == "context" else emb.vectors
+    n = 0 if vectors is None else len(vectors)
     if json and target != "-":
         print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
     say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
@@ -72,7 +74,6 @@ def info(
 
       softvec info edges.txt.gz
     """
-    from softvec.core.errors import InputError
     from softvec.embedding.files.formats import is_folder
 
     if file != "-" and is_folder(file):
@@ -92,7 +93,7 @@ def info(
 
 def _folder(file: str) -> dict[str, Any]:
     """Describe a folder of vectors by its manifest and its first names; the vectors are not read."""
-    from softvec.embedding.files.folder import peek
+    from softvec.embedding.files.parts import peek
 
     folder, first = peek(file)
     context = folder.rows("context") or None
@@ -137,7 +138,6 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError
     from softvec.fit.memory import available_memory, needed_memory
 
     try:

@@ -23,6 +23,8 @@ from softvec.cli.options import (
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.core.checks import counted
+from softvec.core.errors import InputError
 
 
 def add(
@@ -58,8 +60,6 @@ def add(
 
       softvec add shop.svec new_orders.csv --columns customer,article -o shop2.svec
     """
-    from softvec.core.checks import counted
-    from softvec.core.errors import InputError
     from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
@@ -150,8 +150,6 @@ def predict(
 
       softvec predict genes.svec functions.tsv -o predicted.csv
     """
-    from softvec.core.checks import counted
-
     settings = Settings(quiet, json)
     check_target(output)
     emb = load(vectors, format, settings)

@@ -17,6 +17,7 @@ from softvec.cli.options import (
     output_beside,
 )
 from softvec.cli.terminal import Settings, print_json, say, working
+from softvec.core.errors import InputError, Message
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -105,8 +106,6 @@ def map(
 
 def check_map_target(path: str) -> None:
     """Find out before the work whether a map can be written."""
-    from softvec.core.errors import InputError
-
     if path != "-" and not path.lower().endswith(ENDINGS):
         raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
     check_target(path)
@@ -124,8 +123,6 @@ def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
 
 def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
     """Make a map and write it."""
-    from softvec.core.errors import Message
-
     with working(settings, "drawing the map"):
         made = emb.map(**options)
         made.save(path)
@@ -138,8 +135,6 @@ def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> 
 def _read_table(path: str) -> Any:
     """Read a table with a column ``name``."""
     import os
-
-    from softvec.core.errors import InputError
 
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, plain_name, resolve
+from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, open_vectors, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.embedding.files.parts import Stored
 
 
 def neighbors(
@@ -56,7 +57,7 @@ def neighbors(
         names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
     if not names:
         raise InputError("no names given; try: softvec neighbors VECTORS NAME")
-    emb = load(vectors, format, Settings(quiet or json))
+    emb = open_vectors(vectors, format, Settings(quiet or json))
     keys = [resolve(emb.names, name) for name in names]
     among = "context" if context else "rows"
     if minus or plus:
@@ -67,8 +68,9 @@ def neighbors(
         keys = _known(emb, keys) if listed else keys
         nearest = emb.most_similar_batch(keys, n, among=among)
         answers = {str(key): answer for key, answer in zip(keys, nearest)}
-    if "index" in emb.__dict__ and not quiet:
-        note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
+    index = vars(emb).get("index")
+    if index is not None and not quiet:
+        note(f"searched with an index that finds {index.recall:.1%} of the true ten nearest")
     if not quiet:
         _say_stability(emb, keys)
     if json:
@@ -82,7 +84,7 @@ def neighbors(
         print_table(("name", "cosine"), table, title=key)
 
 
-def _known(emb: Embedding, keys: list[Any]) -> list[Any]:
+def _known(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
     """Return the names of a list that have vectors; each other one is said, and all unknown is an error."""
     known, reasons = [], []
     for key in keys:
@@ -99,9 +101,9 @@ def _known(emb: Embedding, keys: list[Any]) -> list[Any]:
     return known
 
 
-def _say_stability(emb: Embedding, keys: list[Any]) -> None:
+def _say_stability(emb: Any, keys: list[Any]) -> None:
     """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
-    if not isinstance(emb.provenance.get("stability"), dict):
+    if not isinstance(emb.provenance.get("stability"), dict) or "stable_neighbours" not in emb.extras:
         return
     stability = emb.stability()
     shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from softvec.cli.options import columns_of
+from softvec.core.errors import InputError
 
 PANEL = "Data"
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -145,7 +146,6 @@ def reading_options(
 def _window(text: str | None) -> float | str | None:
     """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
     from softvec.core.dates import duration
-    from softvec.core.errors import InputError
 
     if text is None:
         return None

@@ -11,6 +11,7 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
 from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
+from softvec.core.errors import InputError
 
 
 def normalizer(
@@ -105,8 +106,6 @@ def paper(
     """
     import subprocess
 
-    from softvec.core.errors import InputError
-
     root = _checkout()
     names = sorted(path.parent.name for path in (root / "experiments").glob("*/run.py"))
     if name is None:
@@ -123,7 +122,6 @@ def paper(
 def _checkout() -> Path:
     """Return the root of the source that holds the experiments: where softvec lies, or here."""
     import softvec
-    from softvec.core.errors import InputError
 
     for root in (Path(softvec.__file__).resolve().parents[2], Path.cwd()):
         if (root / "experiments" / "__main__.py").is_file():

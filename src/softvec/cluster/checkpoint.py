@@ -167,8 +167,12 @@ class Store:
         if "://" in self.path:
             files, root = self._files()
             files.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-            with files.open(f"{root}/{name}", "wb") as stream:
+            # parts count once the manifest names them; it replaces the old one when it is whole
+            draft = f"{root}/{name}.part" if name == _MANIFEST else f"{root}/{name}"
+            with files.open(draft, "wb") as stream:
                 write(stream)
+            if name == _MANIFEST:
+                files.mv(draft, f"{root}/{name}")
             return
         target = Path(self.path, name)
         try:

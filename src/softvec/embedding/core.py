@@ -167,17 +167,8 @@ class Embedding:
         """Return the vector of a name, or ``default`` where there is none."""
         return self.vectors[self.names.index(name)] if name in self.names else default
 
-    def _row(self, name: Hashable) -> int:
-        try:
-            return self.names.index(name)
-        except InputError as error:
-            if self.context_names is not None and name in self.context_names:
-                raise InputError(f"{name!r} is on the second side of this embedding; use .context") from error
-            raise
-
-    def _rows(self, names: Any) -> NDArray[np.int64]:
-        listed = list(names) if isinstance(names, Iterator) else access.listed(names)
-        return np.fromiter((self._row(name) for name in listed), np.int64, len(listed))
+    _row = access.row
+    _rows = access.rows
 
     # neighbours
 

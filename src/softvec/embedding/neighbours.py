@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError
 from softvec.embedding import search
-from softvec.embedding.access import is_many, listed
+from softvec.embedding.access import Searched, is_many, listed
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -46,7 +46,7 @@ def similarity(emb: Embedding, a: Any, b: Any) -> Any:
 
 
 def most_similar(
-    emb: Embedding,
+    emb: Searched,
     positive: Any,
     negative: Any = None,
     n: int = 10,
@@ -78,7 +78,7 @@ def most_similar(
     if not plus and not minus:
         raise InputError("most_similar needs at least one name")
     rows = [emb._row(name) for name in (*plus, *minus)]
-    unit = emb.vectors[rows] * emb._scale[rows, None]
+    unit = search.unit_rows(emb.vectors[rows])
     query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
     skip = left_out(emb, np.array(rows), among, exclude)
     skip = [np.unique(np.concatenate(skip))]
@@ -86,7 +86,7 @@ def most_similar(
 
 
 def most_similar_batch(
-    emb: Embedding, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
+    emb: Searched, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
 ) -> list[Answer]:
     """Return the nearest names of each of many names, without the name itself."""
     rows = emb._rows(names)
@@ -98,7 +98,7 @@ def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
     return most_similar(emb, [b, c], [a], n)
 
 
-def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
+def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
     """Return the rows that are no answers for each row: itself, and what ``exclude`` names or relates."""
     own = rows[:, None] if among == "rows" else np.empty((len(rows), 0), np.int64)
     if exclude is None:
@@ -120,7 +120,7 @@ def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) 
 
 
 def _answers(
-    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
+    emb: Searched, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
 ) -> list[Answer]:
     side = emb._side(among)
     extra = max(map(len, skips), default=0)

@@ -128,7 +128,7 @@ class Names:
 
     def __getitem__(self, i: int | slice) -> Hashable:
         if isinstance(i, slice):
-            return self.take(np.arange(len(self))[i])
+            return self.take(np.arange(*i.indices(len(self))))
         n, at = len(self._store), int(i)
         if not -n <= at < n:  # IndexError, not InputError: iteration protocols rely on it
             raise IndexError(f"row {at} is out of range for {n} names")

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from softvec.core.files import atomic_write
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.formats import open_source, require_finite, title
 from softvec.names import Names
+
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 
@@ -96,15 +99,14 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     return sink.getvalue().split(b"\n")[:-1]
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
+def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
     names = text_names(emb.names, spaces=False)
-    vectors = np.ascontiguousarray(emb.vectors, dtype="<f4")
-    n, d = vectors.shape
+    n, d = emb.vectors.shape
     with atomic_maybe_gzip(path) as file:
         file.write(f"{n} {d}\n".encode())
         for lo in range(0, n, 4096):
-            block = vectors[lo : lo + 4096]
+            block = np.ascontiguousarray(emb.vectors[lo : lo + 4096], dtype="<f4")
             encoded = [name.encode("utf-8", "surrogatepass") for name in names[lo : lo + 4096]]
             if binary:
                 file.write(b"".join(b"%s %s\n" % (a, v.tobytes()) for a, v in zip(encoded, block)))
