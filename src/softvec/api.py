@@ -203,8 +203,8 @@ def to_affinity(
 
 def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
     """Return the walk length of the fit to go on from, where the data may have one."""
-    made = init.provenance.get("data") or {}
-    length = (made.get("options") or {}).get("length")
+    options_of_fit = recorded(init, "data").get("options")
+    length = options_of_fit.get("length") if isinstance(options_of_fit, dict) else None
     own = isinstance(data, Affinity) or "length" in options or init.two_sided
     own = own or recorded(init, "parameters").get("view") == "fused"  # walks of its own, fitted anew
     return None if own or length is None else int(length)

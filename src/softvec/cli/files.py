@@ -75,6 +75,7 @@ def info(
       softvec info edges.txt.gz
     """
     from softvec.embedding.files.formats import is_folder
+    from softvec.embedding.files.record import RecordError
 
     if file != "-" and is_folder(file):
         described = _folder(file)
@@ -83,7 +84,7 @@ def info(
     try:
         emb = load(file, format)
     except InputError as no_vectors:
-        if file == "-" or format is not None:
+        if file == "-" or format is not None or isinstance(no_vectors, RecordError):
             raise
         described = _data(file, dim, no_vectors)
     else:

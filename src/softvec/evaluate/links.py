@@ -218,7 +218,7 @@ def link_prediction(
 def _softmax_of(emb: Any) -> tuple[np.ndarray, float]:
     """Return the calibrated weights of the coordinates and the power of popularity of an embedding."""
     softmax = (getattr(emb, "provenance", None) or {}).get("softmax")
-    if not softmax:
+    if not isinstance(softmax, dict) or not softmax:
         raise InputError(
             "scorer 'softmax' needs the Embedding of an undirected graph, which holds a calibrated softmax; "
             "pass what softvec.embed returns, or use 'hadamard'"

@@ -293,9 +293,11 @@ def _ends(layout: Layout, where: str) -> None:
     free = _free(layout)
     free.sort(key=lambda at: not layout.columns[at].holds_names)  # stable: decimals come last
     if len(free) < len(missing):
-        n = len(layout.columns)
+        n, filled = len(layout.columns), sum(not column.empty for column in layout.columns)
+        some = f", {filled} with names or numbers" if filled < n else ""
         raise InputError(
-            f"{where} has {n} column{'s' * (n != 1)}; edges need two, a source and a target; name them with ",
+            f"{where} has {n} column{'s' * (n != 1)}{some}; edges need two, a source and a target; "
+            "name them with ",
             Option("columns", ...),
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
