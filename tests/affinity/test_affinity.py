@@ -383,7 +383,7 @@ def test_sparse_factors_and_remainders():
         ([[1.0]], {"rank": 1, "n_factors": 1}, "n_factors is 1"),
         ([[1.0]], {"top_k": 0}, "top_k is 0"),
         ([[1.0]], {"threshold": -1}, "threshold is -1"),
-        ([[1.0]], {"entries_per_row": 1}, "give rank as well"),
+        ([[1.0]], {"entries_per_row": 1}, "pass rank too"),
         ([[1.0, 2.0]], {"length": 2}, "same items"),
     ],
 )

@@ -299,7 +299,7 @@ def test_dated_contacts_have_dates():
     assert array(column["array"])[3] - array(column["array"])[0] == 3600
     for times in (["2024-03-01", "2024-03-02", "2024-03-01"], np.array([5, 1, 5], "M8[D]")):
         assert Embedding(np.eye(3)).map(times=times, method="pca").content.times.dtype.kind == "M"
-    with pytest.raises(InputError, match="numbers and dates"):
+    with pytest.raises(InputError, match="numbers or dates"):
         Embedding(np.eye(3)).map(times=["a", "b", "c"], method="pca")
 
 

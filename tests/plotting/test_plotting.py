@@ -204,7 +204,7 @@ def test_size_and_dpi(emb):
     with pytest.raises(InputError, match="dpi is 0"):
         emb.plot(method="pca", dpi=0)
     _, ax = matplotlib.pyplot.subplots()
-    with pytest.raises(InputError, match="leave out ax"):
+    with pytest.raises(InputError, match="leave out either them or ax"):
         emb.plot(method="pca", ax=ax, size=(3, 2))
 
 

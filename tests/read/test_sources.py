@@ -144,7 +144,9 @@ def test_an_h5ad_file_is_called_what_it_is(tmp_path, cells, monkeypatch):
     assert read(path, kind="features", n_neighbors=2).kind == "features"
     other = tmp_path / "cells.h5"
     other.write_bytes(path.read_bytes())
-    with pytest.raises(InputError, match=r"cells.h5 is an HDF5 file; softvec reads .h5ad \(AnnData\) alone"):
+    with pytest.raises(
+        InputError, match=r"cells.h5 is an HDF5 file; of these softvec reads only .h5ad \(AnnData\)"
+    ):
         read(other)
 
 

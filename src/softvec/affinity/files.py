@@ -261,7 +261,7 @@ def read_features(where: Any, **options: Any) -> Affinity:
 
 
 def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
-    """Read names, one a line; only line feeds (and a carriage return before one) end a line.
+    """Read names, one per line; only line feeds (and a carriage return before one) end a line.
 
     Examples
     --------

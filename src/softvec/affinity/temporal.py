@@ -57,7 +57,7 @@ def aggregate(
     equal: str = "time",
     directed: bool = False,
 ) -> Contacts:
-    """Add up temporal edges within windows of time.
+    """Aggregate temporal edges in time windows.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def supra_adjacency(
     weighted: bool | None = None,
     weight: Any = None,
 ) -> Affinity:
-    """Build P of a temporal graph: its items are (node, time) pairs, and its walks respect time.
+    """Build P of a temporal graph: items are (node, time) pairs, and walks respect time.
 
     Following the supra-adjacency of Sato et al. (DyANE) as the EDRep paper defines it, a node active in
     a window points to its own next active window with weight ``self_weight``, and, for each contact of

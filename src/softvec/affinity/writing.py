@@ -76,7 +76,7 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
 
 
 def write_names(names: Any, path: str | os.PathLike[str]) -> None:
-    """Write names, one a line, for :func:`softvec.affinity.read_names`."""
+    """Write names, one per line, for :func:`softvec.affinity.read_names`."""
     names = Names(names)
     for i, name in enumerate(names):
         if "\n" in str(name):

@@ -25,7 +25,7 @@ CONTINUED = (
 
 
 def align(emb: Embedding, other: Embedding) -> Embedding:
-    """Return these vectors turned onto another embedding of the same items.
+    """Return these vectors rotated onto another embedding of the same items.
 
     The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
     orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of

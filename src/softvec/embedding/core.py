@@ -119,7 +119,7 @@ class Embedding:
 
     @cached_property
     def context(self) -> Embedding:
-        """The second side as an embedding of its own."""
+        """The second side, as an embedding."""
         if self.context_vectors is None:
             raise InputError("this embedding has one side only, no context")
         return Embedding(self.context_vectors, self.context_names, provenance=self.provenance, copy=False)
@@ -164,7 +164,7 @@ class Embedding:
         return zip(self.names, self.vectors)
 
     def get(self, name: Hashable, default: Any = None) -> Any:
-        """Return the vector of a name, or ``default`` where there is none."""
+        """Return the vector of a name, or ``default`` if there is none."""
         return self.vectors[self.names.index(name)] if name in self.names else default
 
     _row = access.row
@@ -183,7 +183,7 @@ class Embedding:
 
     @cached_property
     def index(self) -> search.Index:
-        """A usearch index of the vectors, built when first asked for; ``index.recall`` is measured."""
+        """A usearch index of the vectors, built on first use; ``index.recall`` is its measured recall."""
         return search.build_index(self.vectors)
 
     @cached_property
@@ -247,7 +247,7 @@ class Embedding:
         n_jobs: int | None = None,
         **options: Any,
     ) -> Embedding:
-        """Return an embedding with new items; the old vectors keep their bits.
+        """Return an embedding with new items; the old vectors do not change.
 
         Each new item gets the vector that fits its edges best with all others fixed, as in
         :meth:`softvec.EDRep.transform`, also for vectors from a file. Walks have one step.
@@ -282,7 +282,7 @@ class Embedding:
     align = alignment.align
 
     def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
-        """Predict labels for the items that have none, with probabilities.
+        """Predict the labels of unlabelled items, with probabilities.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class Embedding:
     def project(
         self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
     ) -> NDArray[np.float32]:
-        """Return coordinates in few dimensions, for a picture: those of :meth:`layout`."""
+        """Return coordinates for a picture: those of :meth:`layout`."""
         return self.layout(method, n_components, random_state=random_state, **options).coordinates
 
     _edges = relations.edges
@@ -389,7 +389,7 @@ class Embedding:
         extras: bool = True,
         index: bool = False,
     ) -> None:
-        """Write a file, its format told by the extension; an interrupted save leaves the old file.
+        """Write a file in the format of its extension; an interrupted save keeps the old file.
 
         ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.safetensors``,
         ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
@@ -432,7 +432,7 @@ class Embedding:
 
     @classmethod
     def from_dataframe(cls, frame: Any) -> Embedding:
-        """Take the index (pandas) or the first column that is no float as names, the floats as vectors."""
+        """Use the index (pandas) or the first non-float column as names, the float columns as vectors."""
         from softvec.embedding.files import frames
 
         return frames.from_dataframe(frame)
@@ -445,7 +445,7 @@ class Embedding:
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embedding:
-        """Take the vectors of a gensim ``KeyedVectors`` or of a model that has them as ``wv``."""
+        """Convert a gensim ``KeyedVectors``, or a model that has one as ``wv``."""
         from softvec.embedding.files import frames
 
         return frames.from_gensim(vectors)

@@ -1,4 +1,4 @@
-"""The likeliest links that are not there yet, with their probabilities."""
+"""The most likely missing links, with their probabilities."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def most_similar(
 def most_similar_batch(
     emb: Searched, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
 ) -> list[Answer]:
-    """Return the nearest names of each of many names, without the name itself."""
+    """Return the nearest neighbours of each of many names, without the name itself."""
     rows = emb._rows(names)
     return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among)
 
@@ -135,7 +135,7 @@ def _answers(
 def nearest(
     emb: Embedding, vectors: ArrayLike, n: int = 10, *, among: str = "rows", method: str = "auto"
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return row numbers and cosines of the nearest vectors to any vectors.
+    """Return row numbers and cosines of the vectors nearest to given vectors.
 
     Parameters
     ----------

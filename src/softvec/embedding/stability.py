@@ -121,7 +121,7 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
 
 
 def stability(emb: Embedding) -> Stability:
-    """Return how far neighbours and groups agree between seeds, per item and overall.
+    """Return the agreement of neighbours and groups between seeds, per item and overall.
 
     Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
     :class:`softvec.embedding.stability.Stability`.

@@ -49,7 +49,7 @@ class Map:
         return render(self.content, self.theme)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map; the extension tells the format.
+        """Write the map in the format of its extension.
 
         ``.html`` is the page. ``.parquet`` has name, x, y, neighbours and all columns, for embedding-atlas
         or any reader of tables. ``.graphml`` and ``.gexf`` have the nodes with x, y and all columns, and the

@@ -56,7 +56,7 @@ class Runtime:
 
 
 class Operator(ABC):
-    """A real matrix known by its products; immutable."""
+    """A real matrix, known only by its products; immutable."""
 
     shape: tuple[int, int]
 
