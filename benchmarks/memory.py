@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, pinned, provenance, write_json
+from benchmarks.common import RESULTS, child, provenance, write_json
 
 JOBS: dict[str, dict[str, Any]] = {
     "graph": {"data": "graph", "d": 128},
@@ -82,12 +81,8 @@ print(json.dumps({"measured": measured, "estimated": memory.needed_memory(affini
 
 def measure(job: dict[str, Any], threads: int = 2) -> dict[str, float]:
     """Return the measured and the estimated bytes of one fit, and their ratio."""
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, json.dumps(job)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=pinned(threads))
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout)
-    return {**found, "ratio": round(found["estimated"] / found["measured"], 3)}
+    sizes = child([sys.executable, "-W", "ignore", "-c", CHILD, json.dumps(job)], threads)
+    return {**sizes, "ratio": round(sizes["estimated"] / sizes["measured"], 3)}
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from softvec.core.errors import InputError
 from softvec.core.threads import Workers
 from softvec.fit import Problem, Settings, prepared
 from softvec.operators import Sparse, as_operator
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
-from tests.cluster.threads_group import on_ranks
 
 
 def problem(**options):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.cluster.threads_group import on_ranks
 
 from softvec.cluster import partition
 from softvec.cluster.choose import runner
@@ -15,7 +16,6 @@ from softvec.fit import Problem, Settings, fit, prepared
 from softvec.kernels.partition import stream_rows
 from softvec.operators import Powers, Product, Sparse, Sum
 from tests.cluster.processes import random_graph
-from tests.cluster.threads_group import on_ranks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the normaliser is off"),

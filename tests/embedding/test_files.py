@@ -485,7 +485,7 @@ def test_foreign_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"2 2\na 1 2\n", "announces 2 vectors, 1 follow"),
+        (b"2 2\na 1 2\n", "declares 2 vectors, 1 follow"),
         (b"2 3\na 1 2\nb 1 2\n", "line 2"),
         (b"a 1 2\nb 1\n", "line 2: 1 numbers"),
         (b"a 1 2\nb 1 x\n", "line 2: not a line"),

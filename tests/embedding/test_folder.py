@@ -116,6 +116,33 @@ def test_a_new_save_replaces_the_old_one_at_once(tmp_path, small_parts, monkeypa
     assert len(os.listdir(tmp_path / "v")) == 3
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no locks of folders")
+def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_parts, monkeypatch):
+    first, second = Embedding(vectors()), Embedding(vectors(90, seed=1))
+    write, refused = folder.write_part, []
+
+    def interrupted(*args, **options):
+        if not refused:
+            refused.append(1)
+            with pytest.raises(InputError, match=r"another process is writing to .*v/?; wait until"):
+                second.save(f"{tmp_path}/v/")
+        return write(*args, **options)
+
+    monkeypatch.setattr(folder, "write_part", interrupted)
+    first.save(f"{tmp_path}/v/")
+    assert refused
+    same(first, Embedding.load(tmp_path / "v"))
+    second.save(f"{tmp_path}/v/")
+    same(second, Embedding.load(tmp_path / "v"))
+
+
+def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path):
+    Embedding(vectors()).save(f"{tmp_path}/v/")
+    (tmp_path / "v" / ".part-00007-3.parquet.abcd1234.part").write_text("half")
+    Embedding(vectors()).save(f"{tmp_path}/v/")
+    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", "part-00000-1.parquet"]
+
+
 @pytest.fixture
 def saved(tmp_path, small_parts):
     Embedding(vectors(), [f"n{i}" for i in range(300)]).save(f"{tmp_path}/v/")

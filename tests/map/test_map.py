@@ -124,7 +124,7 @@ def test_nasty_names_stay_data():
     assert names[8:13] == NASTY[8:13]
     assert names[13] == "? alone"
     assert header["title"] == title
-    assert header["notes"] == ["1 name longer than 500 characters cut."]
+    assert header["notes"] == ["1 name longer than 500 characters truncated."]
 
 
 def test_notebooks_get_a_sandboxed_frame(emb):
@@ -261,7 +261,7 @@ def test_the_heaviest_edges_are_drawn(emb):
     header, array, _ = data_of(page.html)
     assert header["edges"] == {"shown": 10, "total": 59, "directed": False}
     assert sorted(array("edges.source")) == list(range(49, 59))
-    assert header["notes"] == ["10 of 59 edges drawn, the strongest."]
+    assert header["notes"] == ["Only the strongest 10 of 59 edges are drawn."]
     assert len(page.content.edges.source) == 59
 
 

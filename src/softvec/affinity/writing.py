@@ -46,7 +46,7 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
     names : sequence, optional
         Names of the rows of a plain matrix.
     format : str, optional
-        The format, where the extension does not tell.
+        The format (default: from the extension).
 
     Examples
     --------

@@ -44,19 +44,18 @@ def epidemic(
         typer.Option(
             "--curve",
             metavar="FILE",
-            help="CSV of the number infected over time, with its band (default: none).",
+            help="CSV of the number of infected over time, with a band (default: none).",
         ),
     ] = None,
     plot: Annotated[
         str | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Picture of the curve: .png, .pdf or .svg (default: none)."
-        ),
+        typer.Option("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
     ] = None,
     active_only: Annotated[
-        bool, typer.Option("--active-only", help="Only people with a contact in a window, also in the curve.")
+        bool,
+        typer.Option("--active-only", help="Only people with a contact in the window, in the curve too."),
     ] = False,
-    level: Annotated[float, typer.Option("--level", help="Probability of the band.")] = 0.9,
+    level: Annotated[float, typer.Option("--level", help="Coverage of the band.")] = 0.9,
     seed: Seed = 0,
     threads: Threads = None,
     format: VectorFormat = None,

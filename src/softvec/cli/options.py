@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softvec.cli.terminal import Settings
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -35,13 +36,13 @@ Seed = Annotated[
 ]
 FreshSeed = Annotated[
     int | None,
-    typer.Option(
-        "--seed", help="Random seed: same seed, same result (default: a new one).", min=0, max=_MOST
-    ),
+    typer.Option("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads (default: all cores).", min=1)]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-t", help="Number of threads (default: all cores).", min=1)
+]
 Vectors = Annotated[
-    str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")
+    str, typer.Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
 VectorFormat = Annotated[
     str | None,
@@ -110,8 +111,6 @@ def plain_name(name: Any) -> Any:
 
 def number_of(flag: str, text: str) -> float:
     """Return the number that an option was given; ``cv`` is the other thing that it may be."""
-    from softvec.core.errors import InputError
-
     number = _decimal(text)
     if number is None:
         raise InputError(f"{flag} is {text!r}; expected a positive number or cv")
@@ -124,8 +123,6 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true"])
     {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True}
     """
-    from softvec.core.errors import InputError
-
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -148,8 +145,6 @@ def columns_of(text: str | None) -> list[Any] | None:
 
 def check_target(target: str) -> None:
     """Find out before the work whether its result can be written."""
-    from softvec.core.errors import InputError
-
     if target == "-":
         return
     from softvec.embedding.files.formats import is_folder

@@ -21,14 +21,18 @@ def neighbors(
     vectors: Vectors,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Names; - for a list on standard input, where unknown names are left out."),
+        typer.Argument(
+            metavar="NAMES", help="Names, or - for a list on standard input (unknown ones are skipped)."
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", "--number", help="Neighbours of each name.", min=1)] = 10,
+    n: Annotated[int, typer.Option("-n", "--number", help="Number of neighbours.", min=1)] = 10,
     minus: Annotated[
         list[str] | None,
-        typer.Option("--minus", help="Name to subtract; the others are added up (default: none)."),
+        typer.Option(
+            "--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."
+        ),
     ] = None,
-    plus: Annotated[bool, typer.Option("--sum", help="One search for the sum of all names.")] = False,
+    plus: Annotated[bool, typer.Option("--sum", help="Search once, for the sum of all names.")] = False,
     context: Annotated[
         bool, typer.Option("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
@@ -111,20 +115,20 @@ def _say_stability(emb: Any, keys: list[Any]) -> None:
 
 def similarity(
     vectors: Vectors,
-    names: Annotated[list[str] | None, typer.Argument(help="Names, two by two.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAMES", help="Pairs of names.")] = None,
     pairs: Annotated[
         str | None,
         typer.Option(
             "--pairs",
             metavar="FILE",
-            help="Lines of two names and a score, for a rank correlation (default: none).",
+            help="Lines of two names and a score, for the rank correlation (default: none).",
         ),
     ] = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Show cosines of pairs of items, or compare them with given scores.
+    """Print cosines of pairs of items, or their rank correlation with given scores.
 
     [dim]Examples:[/dim]
 
@@ -136,7 +140,9 @@ def similarity(
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
     if len(names or []) % 2:
-        raise InputError(f"{len(names or [])} names given; similarity takes them two by two")
+        from softvec.core.checks import counted
+
+        raise InputError(f"{counted(len(names or []), 'name')} given; similarity takes pairs of names")
     emb = load(vectors, format, settings)
     result: dict[str, Any] = {}
     if names:

@@ -93,7 +93,7 @@ def paths(name: str) -> dict[str, Path]:
     files = {file: root / file for file in dataset.files}
     absent = [file for file, path in files.items() if not path.is_file()]
     if absent:
-        raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
+        raise InputError(f"{name} is not in {root} ({absent[0]} is missing); {_how_to_get(dataset)}")
     return files
 
 
@@ -169,9 +169,7 @@ def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[s
     if dataset.convert == "text":
         for file, content in made.items():
             if _sha256(content) != dataset.files[file]:
-                raise InputError(
-                    f"{file} from {dataset.address[file]} has another checksum than known; not kept"
-                )
+                raise InputError(f"{file} from {dataset.address[file]} has the wrong checksum; not kept")
     else:
         _check_before_keeping(dataset, made)
     root = data_dir()

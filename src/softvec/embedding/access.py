@@ -83,7 +83,7 @@ def listed(names: Any) -> list[Any]:
     if not is_many(names):
         return [names]
     if str(getattr(names, "dtype", "")).lower().startswith("bool"):
-        raise InputError("a mask of True and False selects no names; index emb.vectors and emb.names with it")
+        raise InputError("a boolean mask does not select names; index emb.vectors and emb.names with it")
     if getattr(names, "ndim", 1) != 1:
         raise InputError(f"names have {names.ndim} dimensions; expected a flat list of names")
     return list(names)

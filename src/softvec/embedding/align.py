@@ -113,7 +113,7 @@ def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Ar
             X[new] = counts[new].astype(np.float32) @ X
         return _filled(X, rng)
     if not emb.two_sided:
-        raise InputError("init has one set of vectors, but the data has two sides; fit it anew")
+        raise InputError("init has one set of vectors, but the data has two sides; fit without init")
     Y, _ = _taken(
         emb.context.vectors * emb.context._scale[:, None], positions(emb.context.names, affinity.columns)
     )

@@ -39,18 +39,18 @@ class Embedding:
     vectors : array of shape (n, d)
         Kept as read-only float32.
     names : Names or iterable of hashable, optional
-        One unique name a row; by default 0..n-1.
+        One unique name per row; by default 0..n-1.
     context_vectors, context_names : optional
-        The second side: items where the rows are users, columns where P is not symmetric.
+        The second side: items if the rows are users, columns if P is not symmetric.
     sizes : array of shape (n,), optional
-        How much stands behind each row: a degree, a word count. Pictures name the largest.
+        Size of each item: a degree, a word count. Pictures name the largest.
     provenance : mapping, optional
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     extras : mapping of str to array, optional
         Arrays of the fit that some methods need: ``classes`` and ``weights`` of the columns for :meth:`add`,
         ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`.
     copy : bool
-        With False an array is taken over instead of copied; nobody may write to it afterwards.
+        With False an array is used without a copy; it must not be written to afterwards.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Embedding:
         n_jobs: int | None = None,
         **options: Any,
     ) -> list[Link]:
-        """Return the likeliest links that are not known: overall, or of one item.
+        """Return the most likely missing links: overall, or of one item.
 
         Parameters
         ----------
@@ -211,8 +211,8 @@ class Embedding:
         item : hashable, optional
             Only links of this item, ranked by their probability given it.
         exclude : graph, edges, frame, sparse matrix or path
-            The known pairs: most often the data that was embedded. Without them known pairs are among the
-            answers, and a warning says so.
+            The known pairs, usually the embedded data. Without them known pairs are listed too, with a
+            warning.
         options
             Of the reader of ``exclude``, such as ``columns``.
 
@@ -220,7 +220,7 @@ class Embedding:
         -------
         list of Link
             ``a, b, probability, error, expected``: see :class:`softvec.embedding.links.Link`. Overall, links
-            are ranked by their expected weight: all pairs are compared, in time of n ** 2.
+            are ranked by their expected weight: all pairs are compared, in O(n ** 2) time.
 
         Examples
         --------
@@ -249,21 +249,21 @@ class Embedding:
     ) -> Embedding:
         """Return an embedding with new items; the old vectors keep their bits.
 
-        Each new item gets the vector that fits its edges best with all others frozen: what
-        :meth:`softvec.EDRep.transform` does, also for vectors from a file. Its walks have one step.
+        Each new item gets the vector that fits its edges best with all others fixed, as in
+        :meth:`softvec.EDRep.transform`, also for vectors from a file. Walks have one step.
 
         Parameters
         ----------
         data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
             ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
-            :func:`softvec.embed` takes them, whose names are new or in the embedding. Of two-sided data the
-            rows are new: users, with items that are known.
+            :func:`softvec.embed` takes them, whose names are new or in the embedding. In two-sided data the
+            new items are rows: users, with known items.
         names : sequence, optional
             Names of the rows of a matrix, whose columns are the items of the embedding in their order.
         isolated : {"error", "drop"}
-            New items without an edge that leads to an item of the embedding.
+            New items not connected to an item of the embedding.
         beta : float, optional
-            Inverse temperature, where the vectors do not say with which they were fitted.
+            Inverse temperature, if the vectors do not record that of their fit.
         options
             Of the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
 
@@ -287,11 +287,11 @@ class Embedding:
         Parameters
         ----------
         labels : mapping, Series, array, 0/1 matrix, or path
-            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and a
-            negative number say that there is none. A matrix gives several labels to an item.
+            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and
+            a negative number mean no label. A matrix holds several labels per item.
         C : float or "cv"
-            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"`` takes
-            the most accurate in a cross-validation, which also calibrates the probabilities.
+            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"``
+            chooses it by cross-validation, which also calibrates the probabilities.
 
         Returns
         -------
@@ -318,12 +318,12 @@ class Embedding:
     def layout(
         self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
     ) -> Layout:
-        """Return coordinates in few dimensions, for a picture, and one line that says how they were found.
+        """Return coordinates for a picture, and one line that says how they were computed.
 
         Parameters
         ----------
         method : {"auto", "pca", "tsne", "opentsne", "umap"}
-            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE where installed
+            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE if installed
             (``pip install 'softvec[umap]'`` or ``'softvec[tsne]'``), of up to 20,000 vectors, else
             scikit-learn's t-SNE of 3,000; the other vectors are placed among their nearest neighbours. A
             named method lays out all vectors, however long that takes.

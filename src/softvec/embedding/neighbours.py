@@ -60,15 +60,15 @@ def most_similar(
     ----------
     positive, negative : hashable, or list of hashable
         Unit vectors of the names in ``positive`` are added, those in ``negative`` subtracted. None of
-        them is among the answers.
+        them is returned.
     n : int
-        How many names.
+        Number of names.
     among : {"rows", "context"}
         Where to search. With ``"context"`` the names come from the second side: the items that go
         with a user.
     exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
-        Names that are no answers; or data, and then what it relates to the names asked for: what a
-        user has already.
+        Names to leave out; or data, whose neighbours of the query are left out, such as what a user
+        already has.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def nearest(
     method : {"auto", "exact", "index"}
         ``exact`` compares with everything. ``index`` builds a usearch graph once (``emb.index.recall`` is
         its measured recall). ``auto`` is exact, except for 20,000 queries or more against more than 200,000
-        vectors, or where the index is built already; without usearch it is always exact.
+        vectors, or if the index exists already; without usearch it is always exact.
 
     Returns
     -------

@@ -36,14 +36,14 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """Labels predicted for items that had none; iterate for (name, label, probability).
+    """Predicted labels of unlabelled items; iterate for (name, label, probability).
 
     Attributes
     ----------
     names : Names
         The items.
     labels : list
-        The likeliest label of each.
+        The most likely label of each.
     probability : ndarray of shape (k,)
         Its probability.
     classes : list
@@ -51,7 +51,7 @@ class Predictions:
     probabilities : ndarray of shape (k, len(classes))
         They add up to 1 for each item, unless items may have several labels.
     accuracy : float
-        Share of labelled items whose label is predicted right from those of the others, by cross-validation.
+        Share of labelled items whose label is predicted correctly, by cross-validation.
     n_labelled : int
         Items that had a label.
     C : float

@@ -69,7 +69,7 @@ def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
         if data.shape != shape:
             raise InputError(
-                f"the known pairs have shape {data.shape}; expected {shape}, as the vectors have"
+                f"the known pairs have shape {data.shape}; expected {shape}, that of the vectors"
             )
         matrix = sparse.csr_array(data != 0)
     else:

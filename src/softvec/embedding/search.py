@@ -197,7 +197,7 @@ def restore_index(data: NDArray[np.uint8], measured: dict[str, Any], shape: tupl
         raise InputError(f"the saved search index cannot be read: {error}") from error
     if graph is None or (len(graph), graph.ndim) != shape:
         raise InputError(
-            "the saved search index is not one of these vectors; load the file without index=True"
+            "the saved search index does not match these vectors; load the file without index=True"
         )
     return Index(graph, len(graph), recall, sample)
 

@@ -59,12 +59,12 @@ class EpidemicPrediction:
     active : ndarray of bool of shape (D,)
         Where the person had a contact in the window.
     curve : Curve
-        Expected number infected in each window, with a band.
+        Expected number of infected people in each window, with a band.
     level : float
-        Probability with which the band is to hold the true number in a window.
+        Nominal coverage of the band.
     scores : dict
-        Cross-validated ``auc`` and ``log_loss`` over the observed states, each of ``"prediction"``, and of
-        what is known without vectors: ``"no_vectors"`` (the time and the person's other observed states),
+        Cross-validated ``auc`` and ``log_loss`` over the observed states, of ``"prediction"`` and of
+        baselines without vectors: ``"no_vectors"`` (the time and the person's other observed states),
         ``"time"`` (the window number alone) and ``"prevalence"`` (one share for all).
     """
 
@@ -124,16 +124,16 @@ def predict_epidemic(
     random_state: int | np.random.Generator | None = 0,
     n_jobs: int | None = None,
 ) -> EpidemicPrediction:
-    """Predict from partial observations who is infected when, and the curve of the epidemic.
+    """Predict who is infected when, and the epidemic curve, from partial observations.
 
     A logistic regression is fitted to the observed states. Its features are the time, the person's other
-    observed states (the nearer in time the more they count), and the vector of the (person, time) pair.
-    Regularisation is chosen by cross-validation; vectors that do not help beyond the rest are left out.
+    observed states (closer ones count more), and the vector of the (person, time) pair. Regularisation is
+    chosen by cross-validation; vectors are left out if they do not help.
 
     Parameters
     ----------
     emb : Embedding
-        Of contacts in time: its names are (person, time).
+        Of temporal contacts: its names are (person, time).
     observations : mapping, frame, Series, array or path
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
@@ -143,7 +143,7 @@ def predict_epidemic(
         interpolated between those of the windows before and after. False: only people with a contact in
         the window, also in the curve.
     level : float
-        Probability of the band.
+        Nominal coverage of the band.
     n_draws : int
         Draws from the posterior of the regression (its Laplace approximation). For each, the states not
         observed are drawn too: the band holds the uncertainty of the parameters and that of the states.
@@ -154,7 +154,7 @@ def predict_epidemic(
     Returns
     -------
     EpidemicPrediction
-        Probabilities, curve with band, and scores beside those of time alone.
+        Probabilities, curve with band, and scores compared with baselines.
 
     Examples
     --------

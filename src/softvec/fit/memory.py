@@ -166,7 +166,7 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
         *(advice or ["use a larger machine"]),
         " (",
         Option("check_memory", False),
-        " tries all the same)",
+        " tries anyway)",
     )
 
 

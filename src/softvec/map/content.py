@@ -180,7 +180,7 @@ def _given_times(times: Any, n: int) -> Any:
     try:
         values = dates if dates is not None else given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError("times holds something else than numbers and dates") from None
+        raise InputError("times must hold numbers or dates") from None
     if len(values) != n or not np.isfinite(values).all():
         raise InputError(
             f"times has {len(values):,} entries for {n:,} items; expected one finite number or date each"
@@ -230,7 +230,7 @@ def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int
             return numbers  # a matrix without names: row i is item i
         raise InputError(
             f"{what}: none of the {len(ends):,} names is an item of the embedding "
-            f"(first: {ends[0]!r}; items are named as {items[0]!r})"
+            f"(first: {ends[0]!r}; items have names such as {items[0]!r})"
         )
     return points
 

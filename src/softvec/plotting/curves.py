@@ -116,12 +116,12 @@ def plot_similarities(
     random_state: int | None = 0,
     ax: Axes = None,
 ) -> Axes:
-    """Draw histograms of cosines: random pairs, and beside them pairs that should be close.
+    """Draw histograms of cosines: random pairs, and pairs that should be close.
 
     Parameters
     ----------
     labels : optional
-        As in :func:`plot_map`: pairs with one label against pairs with two.
+        As in :func:`plot_map`: pairs with equal labels against pairs with different labels.
     pairs : sequence of (name, name), optional
         Pairs known to belong together, such as edges, against random pairs.
     n_pairs : int

@@ -62,7 +62,7 @@ def axes_of(
     plt = pyplot()
     if ax is not None:
         if size is not None or dpi is not None:
-            raise InputError("size and dpi are those of a new figure; leave them out, or leave out ax")
+            raise InputError("size and dpi apply to a new figure; leave out either them or ax")
         return ax
     width, height = _checked_size(default if size is None else size)
     if dpi is not None and not 10 <= dpi <= 2400:
@@ -93,7 +93,9 @@ def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool 
     kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
     known = figure.canvas.get_supported_filetypes()
     if kind not in known:
-        raise InputError(f"{path}: no picture format {kind!r}; expected one of {', '.join(sorted(known))}")
+        raise InputError(
+            f"{path}: unknown picture format {kind!r}; expected one of {', '.join(sorted(known))}"
+        )
     buffer = io.BytesIO()
     with plt.rc_context(STYLE | {"svg.hashsalt": "softvec", "pdf.fonttype": 42}):
         figure.savefig(buffer, format=kind, dpi=dpi)

@@ -98,7 +98,7 @@ def read_edges(opened: Opened) -> Edges:
 
 def warn_missing(where: str, word: str) -> None:
     """Warn that a word for a missing value names an item."""
-    guess(f"{where}: {word} is read as a name; take these lines out if it means missing")
+    guess(f"{where}: {word} is read as a name; remove these lines if it means missing")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:

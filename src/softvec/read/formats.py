@@ -43,7 +43,7 @@ def find_format(source: Source, format: str | None = None) -> str:
         if source.suffix == ".h5ad":
             return "h5ad"
         raise InputError(
-            f"{source.name} is an HDF5 file; softvec reads .h5ad (AnnData) alone of these; load it and pass "
+            f"{source.name} is an HDF5 file; of these softvec reads only .h5ad (AnnData); load it and pass "
             "the matrix or the graph"
         )
     if source.suffix == ".mat":

@@ -134,10 +134,10 @@ def _unlike_the_rest(
         return True, []
     if len(below) > 1 and alone <= 0.2 * len(below):
         return True, [
-            Message(f"line 1 ({shown}) is taken for a header; ", Option("header", False), " if it is data")
+            Message(f"line 1 ({shown}) is read as a header; ", Option("header", False), " if it is data")
         ]
     if len(below) < 2:
         return False, []
     return False, [
-        Message(f"line 1 ({shown}) is taken for data; ", Option("header", True), " if it is a header")
+        Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
     ]

@@ -143,7 +143,7 @@ def _refuse_entities(stream: Any, name: str) -> None:
         pass
 
     def refuse(*declaration: Any) -> int:
-        raise InputError(f"{name} declares XML entities, which are not read: no graph needs them")
+        raise InputError(f"{name} declares XML entities, which are not read: graphs do not need them")
 
     def stop(*element: Any) -> None:
         raise RootReached

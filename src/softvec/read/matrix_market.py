@@ -143,7 +143,7 @@ def _coordinate(body: _Body, field: str, symmetry: str, source: Source) -> spars
     i, j, *rest = body.columns(["i8", "i8", *([field] if field else [])])
     values = rest[0] if rest else np.ones(len(i))
     if len(i) != entries:
-        raise InputError(f"{source.name} announces {entries:,} entries, but {len(i):,} follow")
+        raise InputError(f"{source.name} declares {entries:,} entries, but {len(i):,} follow")
     outside = (i < 1) | (i > n) | (j < 1) | (j > m)
     if outside.any():
         at = int(np.argmax(outside))
@@ -166,7 +166,7 @@ def _array(body: _Body, field: str, symmetry: str, source: Source) -> NDArray[An
     strict = symmetry == "skew-symmetric"
     expected = n * m if symmetry == "general" else n * (n - 1) // 2 if strict else n * (n + 1) // 2
     if len(values) != expected:
-        raise InputError(f"{source.name} announces {expected:,} numbers, but {len(values):,} follow")
+        raise InputError(f"{source.name} declares {expected:,} numbers, but {len(values):,} follow")
     if symmetry == "general":
         return values.reshape((n, m), order="F")
     dense = np.zeros((n, n), values.dtype)

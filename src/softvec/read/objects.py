@@ -128,7 +128,7 @@ def _weight_attribute(
         if 0 < counts.get("weight", 0) < n_edges and not told:
             lacking = n_edges - counts["weight"]
             guess(
-                f"{lacking:,} of {n_edges:,} edges have no weight and count 1; ",
+                f"{lacking:,} of {n_edges:,} edges have no weight and get weight 1; ",
                 Option("weighted", False),
                 " for all",
             )

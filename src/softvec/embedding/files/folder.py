@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write
+from softvec.core.files import atomic_write, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import name_array, name_encoding
 from softvec.embedding.files.formats import MANIFEST
+from softvec.embedding.files.record import check_record
 from softvec.names import Names
 from softvec.read.tables import check_rows
 
@@ -52,17 +53,23 @@ class Part:
     sha256: str
 
 
-def generation(folder: str | os.PathLike[str]) -> int:
-    """Make the folder, if need be, and return the number of the next set of parts to write to it.
-
-    The parts of an older set stay until the manifest of the new one replaces theirs.
-    """
+def made(folder: str | os.PathLike[str]) -> Path:
+    """Make the folder, if need be; an error where vectors would mix with other files."""
     path = Path(folder)
     check_target(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make {folder}: {error.strerror or error}") from error
+    return path
+
+
+def generation(folder: str | os.PathLike[str]) -> int:
+    """Make the folder, if need be, and return the number of the next set of parts to write to it.
+
+    The parts of an older set stay until the manifest of the new one replaces theirs.
+    """
+    path = made(folder)
     if not (path / MANIFEST).is_file():
         return 0
     return 1 + max((int(match[2] or 0) for match in _numbers(path)), default=0)
@@ -138,6 +145,7 @@ def write_manifest(
     for entry in Path(folder).iterdir():
         if _FILE.fullmatch(entry.name) and entry.name not in listed:
             entry.unlink()
+    remove_stale(Path(folder), rf"\.{_FILE.pattern}\.")
     return Path(folder) / MANIFEST
 
 
@@ -214,6 +222,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             else f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
         )
     head = _header(name)
+    check_record(head["provenance"], head["dimensions"], str(path))
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")

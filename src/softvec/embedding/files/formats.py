@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.core.files import locked
 from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
@@ -134,7 +135,8 @@ def write_vectors(
     if chosen == "folder":
         from softvec.embedding.files import folder
 
-        return folder.write(emb, path)
+        with locked(folder.made(path), wait=False):
+            return folder.write(emb, path)
     if chosen == "softvec":
         return svec.write(emb, path, index=index)
     if chosen == "safetensors":
@@ -171,14 +173,24 @@ def read_vectors(
     index : bool
         Read the search index too, where the file has one (own format).
     """
-    from softvec.embedding.files import svec, tables, tensors, word2vec
+    from softvec.embedding.files.record import check_record
 
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
     if os.fspath(path) != "-" and Path(path).is_dir():
         from softvec.embedding.files import parts
 
-        return parts.read(path, mmap=mmap)
+        emb = parts.read(path, mmap=mmap)
+    else:
+        emb = _read_file(path, format, mmap=mmap, index=index)
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    check_record(emb.provenance, emb.n_components, name)
+    return emb
+
+
+def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, index: bool) -> Embedding:
+    from softvec.embedding.files import svec, tables, tensors, word2vec
+
     source = _source(path)
     try:
         chosen = format or _sniff(source, os.fspath(path))

@@ -6,7 +6,7 @@ import gzip
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write
+from softvec.core.files import atomic_write, locked
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files import arrow
@@ -124,7 +124,7 @@ def _read_tsv(source: Path | io.BytesIO) -> Embedding:
         )
     if not all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in table.schema):
         raise InputError(
-            f"{title(source)} holds text; the vectors of a projector pair are numbers alone "
+            f"{title(source)} holds text; the vectors of a projector pair are numbers only "
             "(the names are in the *_metadata.tsv file beside it)"
         )
     V = np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)]).astype(np.float32)
@@ -185,11 +185,12 @@ def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes
     The vectors are renamed first. From just before that until the names are renamed too, a note stands in
     place of the names, so that a kill in between never leaves vectors with the names of others.
     """
-    with atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
+    with ExitStack() as held, atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
         yield vectors, names
         for file in (vectors, names):  # a full disk is found while the old names are in place
             file.flush()
             os.fsync(file.fileno())
+        held.enter_context(locked(beside.parent, wait=True))  # until both are renamed
         with atomic_write(beside, "w", encoding="utf-8") as note:
             note.write(f"{_UNFINISHED}\n")
 

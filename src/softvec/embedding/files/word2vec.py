@@ -138,7 +138,7 @@ def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.floa
     data = file.read()
     if len(data) < n * (4 * d + 1):
         raise InputError(
-            f"{name} is truncated: it announces {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
+            f"{name} is truncated: it declares {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
         )
     vectors = np.empty((n, d), np.float32)
     texts = []
@@ -170,7 +170,7 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
         if d and rest.strip():
             given = len(rest.partition(b"\n")[0].split(b" "))
             if given < d + 1:
-                raise InputError(f"{name}, line 2: {given - 1} numbers, but the header announces {d}")
+                raise InputError(f"{name}, line 2: {given - 1} numbers, but the header declares {d}")
         body, line = rest, 2
     else:
         body, line = data, 1
@@ -183,7 +183,7 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
     except _Irregular:
         texts, vectors = _parse_lines(body, d, line, name)
     if n >= 0 and len(texts) != n:
-        raise InputError(f"{name} is truncated: its header announces {n:,} vectors, {len(texts):,} follow")
+        raise InputError(f"{name} is truncated: its header declares {n:,} vectors, {len(texts):,} follow")
     return texts, vectors
 
 
@@ -234,4 +234,4 @@ def _parse_lines(body: bytes, d: int, line: int, name: str) -> tuple[list[str], 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "the name is not UTF-8"
-    return "not a line of a name and numbers, as files of vectors have (vectors of data: softvec embed)"
+    return "expected a name and numbers (to embed data: softvec embed)"
