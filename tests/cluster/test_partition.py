@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.cluster.threads_group import on_ranks
 
 from softvec.cluster import partition
 from softvec.cluster.choose import runner
@@ -15,6 +14,7 @@ from softvec.core.errors import InputError
 from softvec.fit import Problem, Settings, fit, prepared
 from softvec.kernels.partition import stream_rows
 from softvec.operators import Powers, Product, Sparse, Sum
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
 
 pytestmark = [
