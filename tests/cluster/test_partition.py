@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.cluster.threads_group import on_ranks
+from scipy.sparse.linalg import aslinearoperator
 
 from softvec.cluster import partition
 from softvec.cluster.choose import runner
@@ -13,8 +13,11 @@ from softvec.cluster.driver import plan
 from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Problem, Settings, fit, prepared
+from softvec.fit.recipes import FUSED
+from softvec.fit.views import view_operator
 from softvec.kernels.partition import stream_rows
-from softvec.operators import Powers, Product, Sparse, Sum
+from softvec.operators import Powers, Product, Sparse, Sum, as_operator
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
 
 pytestmark = [
@@ -196,7 +199,23 @@ def test_a_checkpoint_of_renumbered_rows_goes_on(tmp_path):
         fit(P, saved, diagnosed=False, runner=runner(Threads(2)))
 
 
+@pytest.mark.parametrize("view", FUSED, ids=lambda view: view.name)
+def test_the_walks_of_the_views(view):
+    P = prepared(view_operator(communities(), view), True)
+    settings = Settings(n_components=8, n_epochs=2, random_state=0, init=view.init, n_jobs=1)
+    lines = []
+    one, other = (
+        fit(P, settings, diagnosed=False, runner=runner(Threads(size), partition="stream", say=lines.append))
+        for size in (2, 4)
+    )
+    np.testing.assert_array_equal(one.state.X, other.state.X)
+    assert "no gain" not in lines[0]
+
+
 def test_what_has_no_partition_is_refused():
+    mixed = Sum([Sparse(random_graph(300)), as_operator(aslinearoperator(np.eye(300)))])
+    with pytest.raises(InputError, match="cannot be renumbered"):
+        partition.cut(Problem(mixed), Settings(n_components=8), False, 2, "stream")
     P = prepared(random_graph()[:, :300], True)
     settings = Settings(n_components=8, n_epochs=2, random_state=1, symmetric=False)
     with pytest.raises(InputError, match="partition='stream' is for one kind of items"):

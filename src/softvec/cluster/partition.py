@@ -96,7 +96,8 @@ def renumbered(operator: Operator, order: Array) -> Operator:
         return Product([renumbered(part, order) for part in operator._factors])
     if isinstance(operator, Sum):
         return Sum([renumbered(part, order) for part in operator._parts])
-    assert isinstance(operator, Sparse)
+    if not isinstance(operator, Sparse):
+        raise InputError(f"{operator!r} cannot be renumbered; pass a sparse matrix")
     A = operator.unscaled()[order]
     place = np.empty(len(order), A.indices.dtype)
     place[order] = np.arange(len(order))
