@@ -1,5 +1,6 @@
 """What commands print and write in cases at the edge: names that are numbers, few vectors, quiet, pipes."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from softvec.cli.terminal import Settings, working
+from softvec.core.errors import printable
 from softvec.embedding import Embedding
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -116,3 +119,23 @@ def test_dollars_and_underscores_are_drawn_as_they_are(call, folder):
 def test_dimensions_may_be_spelt_out(call, folder):
     (folder / "e.txt").write_text("a b\nb c\nc a\nc d\n")
     assert "4 vectors of 3 dimensions" in call("embed", "e.txt", "--dimensions", 3)[1]
+
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("name", ["\x1b]0;title\x07\u202e\x9b2J.txt", "a[/bold].txt"])
+def test_names_of_files_beside_the_spinner_are_plain_text(monkeypatch, name):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with working(Settings(), f"reading {name}"):
+        pass
+    shown = screen.getvalue()
+    assert "\x1b]0" not in shown
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+    assert printable(name) in shown

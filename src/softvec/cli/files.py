@@ -140,13 +140,14 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
     from softvec.api import to_affinity
     from softvec.fit.memory import available_memory, needed_memory
+    from softvec.job import Job
 
     try:
         affinity = to_affinity(file)
     except InputError as no_data:
         vector_file = str(file).endswith((".svec", ".bin", ".vec"))
         raise (no_vectors if vector_file else no_data) from None
-    free = available_memory()
+    free, job = available_memory(), Job(affinity, dim, None, False, {})
     return {
         "holds": affinity.kind,
         "summary": affinity.summary,
@@ -154,7 +155,7 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
         "columns": affinity.shape[1],
         "entries": (affinity.operator if affinity.counts is None else affinity.counts).nnz,
         "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
-        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {})),
+        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {**job.fit, "view": job.view})),
         "memory_free": None if free is None else gibibytes(free),
     }
 

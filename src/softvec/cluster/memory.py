@@ -36,6 +36,7 @@ def needed_memory(plan: Plan, rank: int) -> int:
             walk_length=max((leaf._length for leaf in [problem.P] if isinstance(leaf, Powers)), default=1),
             n_clusters=int(settings.n_clusters),
             transposed=transposed,
+            both_ways=problem.both_ways,
             dtype=settings.dtype,
             checkpoint=plan.store is not None,
         )
