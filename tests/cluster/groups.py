@@ -31,6 +31,7 @@ class ThreadGroup:
         return received
 
     def fold(self, parts, add):
+        # of its own copies: add may write to its first argument
         return reduce(add, [part for rows in self.gather(list(parts)) for part in rows])
 
     def gather(self, value):
@@ -62,7 +63,7 @@ def outcomes(size, function):
     return results
 
 
-def on_ranks(size, function):
+def run(size, function):
     """Call ``function(group)`` on every rank; return the results, or raise the first exception."""
     results = outcomes(size, function)
     errors = [result for result in results if isinstance(result, BaseException)]

@@ -13,7 +13,7 @@ from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
-from tests.cluster.groups import on_ranks
+from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
 
 pytestmark = pytest.mark.usefixtures("small_blocks")

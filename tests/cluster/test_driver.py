@@ -15,7 +15,7 @@ from softvec.core.errors import InputError
 from softvec.core.threads import Workers
 from softvec.fit import Problem, Settings, prepared
 from softvec.operators import Sparse, as_operator
-from tests.cluster.groups import on_ranks
+from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
 
 
