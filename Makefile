@@ -45,7 +45,7 @@ fuzz: $(STAMP)
 	$(PY) -m tests.fuzz.run --reads 200000 --record
 
 # The lowest versions that pyproject.toml admits, in an environment of their own. Old packages warn of newer ones below them
-# (matplotlib 3.8 of pyparsing 3.3), so warnings are no errors here.
+# (matplotlib 3.9 of pyparsing 3.3), so warnings are no errors here.
 test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv

@@ -17,6 +17,7 @@ from softvec.fit.recipes import FUSED
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
+_EXACT_BYTES = 15 << 19  # what a thread holds on to beside its scores
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
@@ -89,16 +90,17 @@ def estimate_memory(
     size = np.dtype(dtype).itemsize
     threads = resolve_n_jobs(n_jobs)
     row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
-    small = 12 * k * d * d * 8 + (64 if init == "power" else 48) * rows  # moments; sums and sizes of the rows
-    small += threads * (2 + k) * max(_BLOCK, 256 * d) * size  # blocks of vectors, and their products
+    small = (64 if init == "power" else 48) * rows  # sums and sizes of the rows
+    if normalizer == "exact":  # blocks of scores, and the gradient of the rows
+        small += 2 * d * d * 8 + threads * (_EXACT_BYTES + _SCORES * size // 4) + n * d * size
+        if both_ways or m is not None:  # gradients of the columns, before they are added up
+            small += 9 * (m or n) * d * size
+    else:  # moments, blocks of vectors and their products
+        small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
     if transposed:
         small += 16 * rows
-    if normalizer == "exact":  # blocks of scores, and the gradient of the rows
-        small += (threads + 1) * _SCORES * size // 2 + n * d * size
-        if both_ways or m is not None:  # gradients of the columns, before they are added up
-            small += 9 * (m or n) * d * size
     if checkpoint:
         small += _WRITE_BYTES
     total = small + row_starts + (row_starts + entries if transposed else 0)
