@@ -140,6 +140,27 @@ def test_calibration_finds_the_numbers_that_made_the_rows():
     assert abs(result.cross_entropy - entropy) < 0.1
 
 
+def test_neighbours_are_part_of_a_sampled_sum():
+    """Left to chance, an unsampled neighbour has no share in the sum, and the numbers run off to infinity."""
+    rng = np.random.default_rng(0)
+    n = 24_000  # circles of twelve, each item beside both neighbours
+    circle, place = np.divmod(np.arange(n), 12)
+    A = sparse.csr_array((n, n))
+    for step in (1, 11):
+        A = A + sparse.csr_array((np.ones(n), (np.arange(n), circle * 12 + (place + step) % 12)), (n, n))
+    X = rng.standard_normal((n // 12, 16))[circle] + 0.7 * rng.standard_normal((n, 16))
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    sizes = rng.integers(1, 4, n).astype(float)
+    results = [calibrate(X, A, sizes, seed) for seed in range(4)]
+    rows = rng.choice(n, 200, replace=False)
+    for result in results:
+        logits = (X[rows] * result.weights) @ X.T + result.popularity * np.log(sizes)
+        terms = np.log(np.exp(logits).sum(axis=1)) - np.sum(A[rows] * logits, axis=1) / 2
+        assert abs(result.cross_entropy - terms.mean()) < 1.0
+    gap = np.mean([result.cross_entropy for result in results]) - terms.mean()
+    assert abs(gap) < 0.4
+
+
 @pytest.mark.parametrize("A", [two_kinds(), two_kinds(degree=3)])
 def test_vectors_tell_more_than_popularity(A):
     softmax = softvec.embed(A, 16, random_state=0).provenance["softmax"]
