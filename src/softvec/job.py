@@ -34,6 +34,7 @@ from softvec.fit.recipes import (
     mean_neighbours,
     neighbours_of_ends,
     recipe_of,
+    views_of,
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
@@ -137,7 +138,7 @@ class Job:
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
-            "views": [asdict(view) for view in views.FUSED],
+            "views": [asdict(view) for view in views_of(A)],
             "shrinkage": self.shrinkage,
             "base_measure": 0.0,
             "constraint": "none",

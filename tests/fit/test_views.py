@@ -8,7 +8,7 @@ import softvec
 from softvec.core.errors import InputError
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import calibrate
-from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends
+from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends, views_of
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -43,6 +43,16 @@ def test_dense_graphs_are_fused_and_sparse_ones_are_not():
     assert dense.vectors.shape == (240, 16)
     sparse_graph = softvec.embed(two_kinds(degree=4), 16, random_state=0)
     assert sparse_graph.provenance["parameters"]["view"] == "walk"
+
+
+def test_views_of_a_small_dense_graph_are_less_sharp():
+    """240 nodes with 24 neighbours: beta is 1.6 log(240 / 24), isolated nodes left out."""
+    A = sparse.block_diag([two_kinds(degree=24), sparse.csr_array((500, 500))], format="csr")
+    beta = 1.6 * np.log(240 / (A.nnz / 240))
+    views = softvec.embed(sparse.csr_array(A), 16, random_state=0).provenance["parameters"]["views"]
+    assert [view["beta"] for view in views] == pytest.approx([beta, beta, 32 / 6 * beta], abs=0.01)
+    assert views_of(sparse.csr_array(two_kinds(2000, 20))) == FUSED
+    assert views_of(sparse.csr_array(1 - np.eye(9)))[0].beta == 1
 
 
 def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():
@@ -106,13 +116,14 @@ def test_unlike_neighbours_are_told_apart():
 
 def test_degree_coordinates():
     degree = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 3.0])
-    C = degree_coordinates(degree)
+    C = degree_coordinates(degree, 128)
     np.testing.assert_allclose(C.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(C.std(axis=0), 0.1, rtol=1e-5)
+    np.testing.assert_allclose(degree_coordinates(degree, 32).std(axis=0), 0.2, rtol=1e-5)
     assert abs(C[:, 0] @ C[:, 1]) < 1e-6
     assert np.all(np.diff(C[np.argsort(degree), 0]) > 0)
-    np.testing.assert_allclose(degree_coordinates(degree[2:4], degree), C[2:4], rtol=1e-5)
-    assert not degree_coordinates(np.full(5, 3.0)).any()
+    np.testing.assert_allclose(degree_coordinates(degree[2:4], 128, degree), C[2:4], rtol=1e-5)
+    assert not degree_coordinates(np.full(5, 3.0), 128).any()
 
 
 def test_the_map_from_neighbours_is_least_squares():

@@ -64,7 +64,7 @@ def add(
     else:
         unit = recorded(emb, "data").get("mean_weight", 1.0)
         degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
-        tail = degree_coordinates(degree, np.asarray(emb.sizes) / unit)
+        tail = degree_coordinates(degree, emb.n_components, np.asarray(emb.sizes) / unit)
         X[:, -tail.shape[1] :] = tail
     return _extended(emb, new, X)
 

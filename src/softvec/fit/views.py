@@ -16,14 +16,16 @@ from scipy import sparse
 
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import Workers, row_blocks, workers
-from softvec.fit.recipes import FUSED, View
+from softvec.fit.recipes import FUSED, View, views_of
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
 _BLOCK = 4096
-_DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
+# Root mean square of a degree coordinate times the root of the dimension, of vectors whose mean square length
+# is 1: a little more than that of other coordinates. Half as much again would hide communities from k-means.
+_DEGREE_SCALE = 0.1 * np.sqrt(128)
 _ALONE = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
@@ -78,7 +80,7 @@ def fit_views(
     """
     A = _of_mean_weight_one(A)
     parts, fits, before = [], [], 0
-    for number, view in enumerate(FUSED):
+    for number, view in enumerate(views_of(A)):
         chosen = replace(
             settings,
             beta=view.beta,
@@ -94,7 +96,8 @@ def fit_views(
         fits.append(result)
         before += view.n_epochs
     with workers(settings.n_jobs) as pool:
-        tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
+        degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
+        tail = degree_coordinates(degree, settings.n_components)
         d = settings.n_components - tail.shape[1]
         X = empty((A.shape[0], settings.n_components), np.float32)
         _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
@@ -150,10 +153,10 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
 
 
-def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
+def degree_coordinates(degree: Array, n_components: int, reference: Array | None = None) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
-    Both are 0 for a regular graph.
+    The spread is about that of a coordinate of ``n_components``. Both are 0 for a regular graph.
     """
     known = np.log1p(degree if reference is None else reference)
     wanted = np.log1p(degree)
@@ -164,7 +167,8 @@ def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
     skew = np.mean(known**3)  # of known**2 on known
     spread = np.std(known**2 - skew * known)
     second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
-    return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
+    scale = _DEGREE_SCALE / np.sqrt(n_components)
+    return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
 def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = None) -> Array:
