@@ -134,11 +134,12 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths(), self.runner)
+        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
             "views": [asdict(view) for view in views_of(A)],
+            "degree_scale": degree_scale,
             "shrinkage": self.shrinkage,
             "base_measure": 0.0,
             "constraint": "none",

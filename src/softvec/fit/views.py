@@ -23,9 +23,9 @@ from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
 _BLOCK = 4096
-# Root mean square of a degree coordinate times the root of the dimension, of vectors whose mean square length
-# is 1: a little more than that of other coordinates. Half as much again would hide communities from k-means.
-_DEGREE_SCALE = 0.1 * np.sqrt(128)
+# Root mean square of a degree coordinate, as a share of the third principal axis: less than what tells
+# communities apart, which k-means would miss behind larger degrees (docs/decisions.md).
+_DEGREE_SHARE, _AXIS = 0.5, 2
 _ALONE = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
@@ -57,7 +57,7 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
 
 def fit_views(
     A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
-) -> tuple[Array, list[Fit]]:
+) -> tuple[Array, list[Fit], float]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -77,6 +77,8 @@ def fit_views(
     vectors : ndarray of shape (n, n_components), float32
     fits : list of Fit
         Without their vectors.
+    degree_scale : float
+        Root mean square of the degree coordinates.
     """
     A = _of_mean_weight_one(A)
     parts, fits, before = [], [], 0
@@ -97,14 +99,13 @@ def fit_views(
         before += view.n_epochs
     with workers(settings.n_jobs) as pool:
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
-        tail = degree_coordinates(degree, settings.n_components)
-        d = settings.n_components - tail.shape[1]
         X = empty((A.shape[0], settings.n_components), np.float32)
-        _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
-        X[:, d:] = tail
+        spread = _fuse(parts, lengths.astype(np.float32), X[:, :-2], pool)
+        scale = _DEGREE_SHARE * float(spread[_AXIS])
+        X[:, -2:] = degree_coordinates(degree, scale)
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
     X[alone] = _ALONE * parts[0][alone]
-    return X, fits
+    return X, fits, scale
 
 
 def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
@@ -117,8 +118,11 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None:
-    """Write the coordinates of the views on their leading principal axes; the mean square length is 1."""
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Array:
+    """Write the coordinates of the views on their leading principal axes; the mean square length is 1.
+
+    Returns the root mean square of each coordinate.
+    """
 
     def side_by_side(lo: int, hi: int) -> Array:
         return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
@@ -139,7 +143,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
         block = centred(lo, hi)
         return (block.T @ block).astype(np.float64)
 
-    _, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
+    squares_of_axes, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
     leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
     leading *= np.where(
         leading[np.abs(leading).argmax(axis=0), np.arange(d)] < 0, -1, 1
@@ -151,12 +155,13 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
 
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
+    return scale * np.sqrt(np.maximum(squares_of_axes[::-1][:d], 0) / n)
 
 
-def degree_coordinates(degree: Array, n_components: int, reference: Array | None = None) -> Array:
+def degree_coordinates(degree: Array, scale: float, reference: Array | None = None) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
-    The spread is about that of a coordinate of ``n_components``. Both are 0 for a regular graph.
+    The spread is ``scale``. Both are 0 for a regular graph.
     """
     known = np.log1p(degree if reference is None else reference)
     wanted = np.log1p(degree)
@@ -167,7 +172,6 @@ def degree_coordinates(degree: Array, n_components: int, reference: Array | None
     skew = np.mean(known**3)  # of known**2 on known
     spread = np.std(known**2 - skew * known)
     second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
-    scale = _DEGREE_SCALE / np.sqrt(n_components)
     return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
