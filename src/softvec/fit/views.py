@@ -129,28 +129,26 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Arra
 
     n, d = out.shape
     blocks = row_blocks(n, _BLOCK)
-    squares = lengths**2  # an item counts in the mean as it does in the sum of squares below
-    total = pool.fold(
-        lambda lo, hi: (squares[lo:hi] @ side_by_side(lo, hi)).astype(np.float64), blocks, np.add
-    )
-    mean = (total / squares.sum(dtype=np.float64)).astype(np.float32)
 
-    def centred(lo: int, hi: int) -> Array:
-        # before it is shortened: else short vectors point away from the mean, all alike
-        return (side_by_side(lo, hi) - mean) * lengths[lo:hi, None]
+    def moments(lo: int, hi: int) -> tuple[Array, Array]:
+        block = side_by_side(lo, hi) * lengths[lo:hi, None]
+        return (lengths[lo:hi] @ block).astype(np.float64), (block.T @ block).astype(np.float64)
 
-    def gram(lo: int, hi: int) -> Array:
-        block = centred(lo, hi)
-        return (block.T @ block).astype(np.float64)
-
-    squares_of_axes, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
+    # An item counts in the mean as it does in the sum of squares. It is centred before it is shortened: else
+    # short vectors point away from the mean, all alike.
+    total, gram = pool.fold(moments, blocks, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    mean = total / np.sum(lengths**2, dtype=np.float64)
+    gram -= np.outer(total, mean)
+    squares_of_axes, axes = np.linalg.eigh(gram)  # (3 d, 3 d), ascending
     leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
     leading *= np.where(
         leading[np.abs(leading).argmax(axis=0), np.arange(d)] < 0, -1, 1
     )  # signs of no chance
 
+    center = mean.astype(np.float32) @ leading
+
     def project(lo: int, hi: int) -> float:
-        out[lo:hi] = centred(lo, hi) @ leading
+        out[lo:hi] = (side_by_side(lo, hi) @ leading - center) * lengths[lo:hi, None]
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
