@@ -34,6 +34,7 @@ from softvec.fit.recipes import (
     mean_neighbours,
     neighbours_of_ends,
     recipe_of,
+    views_of,
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
@@ -131,11 +132,12 @@ class Job:
         affinity = self.affinity
         seed, A = seed_of(settings.random_state), affinity.counts
         assert A is not None
-        X, fits = views.fit_views(A, settings, seed, self._lengths(), self.runner)
+        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
-            "views": [asdict(view) for view in views.FUSED],
+            "views": [asdict(view) for view in views_of(A)],
+            "degree_scale": degree_scale,
             "shrinkage": self.shrinkage,
             "base_measure": 0.0,
             "constraint": "none",

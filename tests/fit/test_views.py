@@ -8,7 +8,7 @@ import softvec
 from softvec.core.errors import InputError
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import calibrate
-from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends
+from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends, views_of
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -43,6 +43,16 @@ def test_dense_graphs_are_fused_and_sparse_ones_are_not():
     assert dense.vectors.shape == (240, 16)
     sparse_graph = softvec.embed(two_kinds(degree=4), 16, random_state=0)
     assert sparse_graph.provenance["parameters"]["view"] == "walk"
+
+
+def test_views_of_a_small_dense_graph_are_less_sharp():
+    """240 nodes with 24 neighbours: beta is 1.6 log(240 / 24), isolated nodes left out."""
+    A = sparse.block_diag([two_kinds(degree=24), sparse.csr_array((500, 500))], format="csr")
+    beta = 1.6 * np.log(240 / (A.nnz / 240))
+    views = softvec.embed(sparse.csr_array(A), 16, random_state=0).provenance["parameters"]["views"]
+    assert [view["beta"] for view in views] == pytest.approx([beta, beta, 32 / 6 * beta], abs=0.01)
+    assert views_of(sparse.csr_array(two_kinds(2000, 20))) == FUSED
+    assert views_of(sparse.csr_array(1 - np.eye(9)))[0].beta == 1
 
 
 def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():
@@ -106,13 +116,21 @@ def test_unlike_neighbours_are_told_apart():
 
 def test_degree_coordinates():
     degree = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 3.0])
-    C = degree_coordinates(degree)
+    C = degree_coordinates(degree, 0.1)
     np.testing.assert_allclose(C.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(C.std(axis=0), 0.1, rtol=1e-5)
     assert abs(C[:, 0] @ C[:, 1]) < 1e-6
     assert np.all(np.diff(C[np.argsort(degree), 0]) > 0)
-    np.testing.assert_allclose(degree_coordinates(degree[2:4], degree), C[2:4], rtol=1e-5)
-    assert not degree_coordinates(np.full(5, 3.0)).any()
+    np.testing.assert_allclose(degree_coordinates(degree[2:4], 0.1, degree), C[2:4], rtol=1e-5)
+    assert not degree_coordinates(np.full(5, 3.0), 0.1).any()
+
+
+def test_degrees_vary_less_than_the_leading_axes():
+    A = two_kinds(400, 12) + two_kinds(400, 12, seed=1)  # weights 1 and 2
+    emb = softvec.embed(A, 16, random_state=0, view="fused")
+    spread = np.sqrt(np.mean(emb.vectors**2, axis=0))
+    assert np.all(np.diff(spread[:14]) < 1e-3)
+    np.testing.assert_allclose(spread[14:], 0.5 * spread[2], rtol=1e-3)
 
 
 def test_the_map_from_neighbours_is_least_squares():
@@ -138,6 +156,27 @@ def test_calibration_finds_the_numbers_that_made_the_rows():
     assert abs(result.popularity - 0.5) < 0.02
     entropy = -np.mean(np.sum(P * np.log(P), axis=1))
     assert abs(result.cross_entropy - entropy) < 0.1
+
+
+def test_neighbours_are_part_of_a_sampled_sum():
+    """Left to chance, an unsampled neighbour has no share in the sum, and the numbers run off to infinity."""
+    rng = np.random.default_rng(0)
+    n = 24_000  # circles of twelve, each item beside both neighbours
+    circle, place = np.divmod(np.arange(n), 12)
+    A = sparse.csr_array((n, n))
+    for step in (1, 11):
+        A = A + sparse.csr_array((np.ones(n), (np.arange(n), circle * 12 + (place + step) % 12)), (n, n))
+    X = rng.standard_normal((n // 12, 16))[circle] + 0.7 * rng.standard_normal((n, 16))
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    sizes = rng.integers(1, 4, n).astype(float)
+    results = [calibrate(X, A, sizes, seed) for seed in range(4)]
+    rows = rng.choice(n, 200, replace=False)
+    for result in results:
+        logits = (X[rows] * result.weights) @ X.T + result.popularity * np.log(sizes)
+        terms = np.log(np.exp(logits).sum(axis=1)) - np.sum(A[rows] * logits, axis=1) / 2
+        assert abs(result.cross_entropy - terms.mean()) < 1.0
+    gap = np.mean([result.cross_entropy for result in results]) - terms.mean()
+    assert abs(gap) < 0.4
 
 
 @pytest.mark.parametrize("A", [two_kinds(), two_kinds(degree=3)])

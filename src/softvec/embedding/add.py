@@ -64,7 +64,8 @@ def add(
     else:
         unit = recorded(emb, "data").get("mean_weight", 1.0)
         degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
-        tail = degree_coordinates(degree, np.asarray(emb.sizes) / unit)
+        scale = recorded(emb, "parameters")["degree_scale"]
+        tail = degree_coordinates(degree, scale, np.asarray(emb.sizes) / unit)
         X[:, -tail.shape[1] :] = tail
     return _extended(emb, new, X)
 

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Array = NDArray[Any]
-_ROWS, _ITEMS, _SCORES = 200, 20_000, 100_000
-_AGREEMENT_ROWS = 2000
+_ROWS, _SCORES = (30, 200), 100_000  # fewest and most rows, scores between
+# Items of the sum: all up to so many, else those near the rows, the largest, and a sample of the others.
+_ALL, _NEAR, _LARGEST, _OTHERS = 5000, 3000, 1000, 2000
+_AGREEMENT_ROWS = 1000
 _POPULARITY = np.array([0.0, 0.0, 1.0])
 
 
@@ -50,9 +52,7 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     filled = np.flatnonzero(np.diff(A.indptr))
     if len(filled) == 0:
         return None
-    n = len(X)
-    items = np.arange(n) if n <= _ITEMS else np.sort(rng.choice(n, _ITEMS, replace=False))
-    count = min(len(filled), _ROWS, max(20, _SCORES // len(items)))
+    count = min(len(filled), max(_ROWS[0], min(_ROWS[1], _SCORES // len(X))))
     rows = np.sort(rng.choice(filled, count, replace=False))
     P = _walk(A, rows)
     log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
@@ -60,21 +60,41 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     agreement = _agreement(X, A)
     near = np.unique(P.indices)  # SciPy would copy all of X to double precision
     x, pulled = X[rows].astype(np.float64), np.asarray(P[:, near] @ X[near])
-    products = [(x, X[items]), (x * agreement, X[items])]
+    items, log_weight = _items(A, rows, near, sizes, rng)
+    Y = X[items]
     features = np.stack(
         [
-            *(a.astype(X.dtype) @ b.T for a, b in products),
+            *(side.astype(X.dtype) @ Y.T for side in (x, x * agreement)),
             np.broadcast_to(log_size[items], (count, len(items))),
         ]
     ).astype(np.float64)  # (3, rows, items)
     pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), (P @ log_size).sum()]) / count
-    offset = np.log(n / len(items))
-    best = _newton(features, pull, offset)
-    losses = [_loss(point, features, pull, offset)[0] for point in (best, _POPULARITY)]
-    if losses[0] > losses[1]:  # rounding, where the vectors say nothing
-        best, losses = _POPULARITY, [losses[1], losses[1]]
+    best, losses = _newton(features, pull, log_weight)
     weights = tuple((best[0] + best[1] * agreement).tolist())
     return Calibration(weights, float(best[2]), losses[0], losses[1], count)
+
+
+def _items(
+    A: sparse.csr_array, rows: Array, near: Array, sizes: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the items over which the sums of some rows run, and the logarithm of what each counts for.
+
+    An item that is linked to a row, or near it, holds much of the sum: left to chance, a neighbour that was
+    not drawn would have a probability without being part of the sum, which no finite numbers would fit.
+    """
+    n = A.shape[0]
+    if n <= _ALL:
+        return np.arange(n), np.zeros(n)
+    sure = np.zeros(n, bool)
+    sure[near] = sure[rows] = True
+    neighbours = np.diff(A.indptr)[near]
+    order = np.argsort(neighbours, kind="stable")  # few neighbours first: those of hubs are near to all
+    sure[A[near[order[np.cumsum(neighbours[order]) <= _NEAR]]].indices] = True
+    sure[np.argpartition(sizes, n - _LARGEST)[n - _LARGEST :]] = True
+    others = np.flatnonzero(~sure)
+    drawn = others if len(others) <= _OTHERS else np.sort(rng.choice(others, _OTHERS, replace=False))
+    weight = np.full(len(drawn), np.log(max(len(others), 1) / max(len(drawn), 1)))
+    return np.concatenate([np.flatnonzero(sure), drawn]), np.concatenate([np.zeros(sure.sum()), weight])
 
 
 def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
@@ -97,15 +117,16 @@ def _agreement(X: Array, A: sparse.csr_array) -> Array:
     return np.mean(x * y, axis=0) / variance**2 * np.mean(variance)
 
 
-def _loss(point: Array, features: Array, pull: Array, offset: float) -> tuple[float, Array, Array]:
+def _loss(point: Array, features: Array, pull: Array, log_weight: Array) -> tuple[float, Array, Array]:
     """Return cross-entropy, gradient and Hessian at (b, a, c); features are (3, rows, items)."""
     scores = np.tensordot(point, features, axes=1)  # (rows, items)
+    scores += log_weight
     top = scores.max(axis=1, keepdims=True)
     weights = np.exp(np.subtract(scores, top, out=scores), out=scores)
     total = weights.sum(axis=1, keepdims=True)
     weights /= total
     count = len(weights)
-    value = float(np.mean(top[:, 0] + np.log(total[:, 0])) + offset - point @ pull)
+    value = float(np.mean(top[:, 0] + np.log(total[:, 0])) - point @ pull)
     weighted = features * weights
     means = weighted.sum(axis=2)  # (3, rows)
     flat = features.reshape(len(features), -1)
@@ -113,23 +134,27 @@ def _loss(point: Array, features: Array, pull: Array, offset: float) -> tuple[fl
     return value, means.mean(axis=1) - pull, second - means @ means.T / count
 
 
-def _newton(features: Array, pull: Array, offset: float) -> Array:
-    """Minimise a convex function of three numbers by damped Newton steps from popularity."""
+def _newton(features: Array, pull: Array, log_weight: Array) -> tuple[Array, tuple[float, float]]:
+    """Minimise a convex function of three numbers by damped Newton steps from popularity.
+
+    Returns the numbers, and the cross-entropy with them and of popularity.
+    """
     point = _POPULARITY
-    value, gradient, hessian = _loss(point, features, pull, offset)
+    value, gradient, hessian = _loss(point, features, pull, log_weight)
+    popularity = value
     for _ in range(20):
         step = np.linalg.solve(hessian + 1e-9 * np.eye(3), gradient)
         scale = 1.0
         while scale > 1e-4:
             trial = point - scale * step
-            new = _loss(trial, features, pull, offset)
+            new = _loss(trial, features, pull, log_weight)
             if np.isfinite(new[0]) and new[0] < value:
                 break
             scale /= 2
         else:
             break
-        done = value - new[0] < 1e-6
+        done = value - new[0] < 1e-5
         point, (value, gradient, hessian) = trial, new
         if done:
             break
-    return point
+    return point, (value, popularity)

@@ -5,7 +5,7 @@ The reasons and the measurements are in docs/decisions.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,12 @@ class View:
     weight: float = 1.0
 
 
+# A step of the walk prefers a neighbour to any node by a factor of about n over the mean number of
+# neighbours; a softmax much sharper than its logarithm learns accidents. Only graphs of a few hundred nodes
+# with many neighbours reach this bound of beta (docs/decisions.md).
+SHARPNESS = 1.6
+
+
 # Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
 # two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
 # node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
@@ -130,3 +136,13 @@ FUSED = (
     View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power", weight=1.3),
     View("pairs", two_steps=True, beta=32.0, n_epochs=8, init="power"),
 )
+
+
+def views_of(counts: sparse.csr_array) -> tuple[View, ...]:
+    """Return the views of a graph: less sharp ones where a neighbour is little rarer than any node."""
+    if not counts.nnz:
+        return FUSED
+    linked = np.count_nonzero(np.diff(counts.indptr))
+    beta = max(SHARPNESS * float(np.log(linked / mean_neighbours(counts))), 1.0)
+    share = min(1.0, beta / Settings.beta)
+    return tuple(replace(view, beta=round(share * view.beta, 2)) for view in FUSED)

@@ -16,14 +16,16 @@ from scipy import sparse
 
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import Workers, row_blocks, workers
-from softvec.fit.recipes import FUSED, View
+from softvec.fit.recipes import FUSED, View, views_of
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
 _BLOCK = 4096
-_DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
+# Root mean square of a degree coordinate, as a share of the third principal axis: less than what tells
+# communities apart, which k-means would miss behind larger degrees (docs/decisions.md).
+_DEGREE_SHARE, _AXIS = 0.5, 2
 _ALONE = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
@@ -55,7 +57,7 @@ def view_operator(A: sparse.csr_array, view: View) -> Operator:
 
 def fit_views(
     A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
-) -> tuple[Array, list[Fit]]:
+) -> tuple[Array, list[Fit], float]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -75,10 +77,12 @@ def fit_views(
     vectors : ndarray of shape (n, n_components), float32
     fits : list of Fit
         Without their vectors.
+    degree_scale : float
+        Root mean square of the degree coordinates.
     """
     A = _of_mean_weight_one(A)
     parts, fits, before = [], [], 0
-    for number, view in enumerate(FUSED):
+    for number, view in enumerate(views_of(A)):
         chosen = replace(
             settings,
             beta=view.beta,
@@ -94,14 +98,14 @@ def fit_views(
         fits.append(result)
         before += view.n_epochs
     with workers(settings.n_jobs) as pool:
-        tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
-        d = settings.n_components - tail.shape[1]
+        degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
         X = empty((A.shape[0], settings.n_components), np.float32)
-        _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
-        X[:, d:] = tail
+        spread = _fuse(parts, lengths.astype(np.float32), X[:, :-2], pool)
+        scale = _DEGREE_SHARE * float(spread[_AXIS])
+        X[:, -2:] = degree_coordinates(degree, scale)
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
     X[alone] = _ALONE * parts[0][alone]
-    return X, fits
+    return X, fits, scale
 
 
 def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
@@ -114,46 +118,48 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None:
-    """Write the coordinates of the views on their leading principal axes; the mean square length is 1."""
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Array:
+    """Write the coordinates of the views on their leading principal axes; the mean square length is 1.
+
+    Returns the root mean square of each coordinate.
+    """
 
     def side_by_side(lo: int, hi: int) -> Array:
         return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
 
     n, d = out.shape
     blocks = row_blocks(n, _BLOCK)
-    squares = lengths**2  # an item counts in the mean as it does in the sum of squares below
-    total = pool.fold(
-        lambda lo, hi: (squares[lo:hi] @ side_by_side(lo, hi)).astype(np.float64), blocks, np.add
-    )
-    mean = (total / squares.sum(dtype=np.float64)).astype(np.float32)
 
-    def centred(lo: int, hi: int) -> Array:
-        # before it is shortened: else short vectors point away from the mean, all alike
-        return (side_by_side(lo, hi) - mean) * lengths[lo:hi, None]
+    def moments(lo: int, hi: int) -> tuple[Array, Array]:
+        block = side_by_side(lo, hi) * lengths[lo:hi, None]
+        return (lengths[lo:hi] @ block).astype(np.float64), (block.T @ block).astype(np.float64)
 
-    def gram(lo: int, hi: int) -> Array:
-        block = centred(lo, hi)
-        return (block.T @ block).astype(np.float64)
-
-    _, axes = np.linalg.eigh(pool.fold(gram, blocks, np.add))  # (3 d, 3 d), ascending
+    # An item counts in the mean as it does in the sum of squares. It is centred before it is shortened: else
+    # short vectors point away from the mean, all alike.
+    total, gram = pool.fold(moments, blocks, lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    mean = total / np.sum(lengths**2, dtype=np.float64)
+    gram -= np.outer(total, mean)
+    squares_of_axes, axes = np.linalg.eigh(gram)  # (3 d, 3 d), ascending
     leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
     leading *= np.where(
         leading[np.abs(leading).argmax(axis=0), np.arange(d)] < 0, -1, 1
     )  # signs of no chance
 
+    center = mean.astype(np.float32) @ leading
+
     def project(lo: int, hi: int) -> float:
-        out[lo:hi] = centred(lo, hi) @ leading
+        out[lo:hi] = (side_by_side(lo, hi) @ leading - center) * lengths[lo:hi, None]
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
+    return scale * np.sqrt(np.maximum(squares_of_axes[::-1][:d], 0) / n)
 
 
-def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
+def degree_coordinates(degree: Array, scale: float, reference: Array | None = None) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
-    Both are 0 for a regular graph.
+    The spread is ``scale``. Both are 0 for a regular graph.
     """
     known = np.log1p(degree if reference is None else reference)
     wanted = np.log1p(degree)
@@ -164,7 +170,7 @@ def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
     skew = np.mean(known**3)  # of known**2 on known
     spread = np.std(known**2 - skew * known)
     second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
-    return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
+    return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
 def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = None) -> Array:
