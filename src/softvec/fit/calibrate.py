@@ -19,7 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.threads import Workers
+
 Array = NDArray[Any]
+_ALONE = Workers(1, None)
+_COLUMNS = 65_536  # vectors of neighbours that are looked at at a time
 _ROWS, _ITEMS, _SCORES = 200, 20_000, 100_000
 _AGREEMENT_ROWS = 2000
 _POPULARITY = np.array([0.0, 0.0, 1.0])
@@ -44,30 +48,38 @@ class Calibration:
         return self.popularity_cross_entropy - self.cross_entropy
 
 
-def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibration | None:
-    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry."""
+def calibrate(
+    X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = _ALONE
+) -> Calibration | None:
+    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry.
+
+    Where processes share the rows, X, A and sizes are of the rows here, and columns of A of all.
+    """
     rng = np.random.default_rng([seed, 91])
     filled = np.flatnonzero(np.diff(A.indptr))
-    if len(filled) == 0:
+    before, n_filled = pool.whole(len(filled))
+    if n_filled == 0:
         return None
-    n = len(X)
+    n = pool.whole(len(X))[1]
     items = np.arange(n) if n <= _ITEMS else np.sort(rng.choice(n, _ITEMS, replace=False))
-    count = min(len(filled), _ROWS, max(20, _SCORES // len(items)))
-    rows = np.sort(rng.choice(filled, count, replace=False))
-    P = _walk(A, rows)
-    log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
-    log_size -= log_size.mean()
-    agreement = _agreement(X, A)
-    near = np.unique(P.indices)  # SciPy would copy all of X to double precision
-    x, pulled = X[rows].astype(np.float64), np.asarray(P[:, near] @ X[near])
-    products = [(x, X[items]), (x * agreement, X[items])]
+    count = min(n_filled, _ROWS, max(20, _SCORES // len(items)))
+    places = np.sort(rng.choice(n_filled, count, replace=False)) - before
+    rows = filled[places[(places >= 0) & (places < len(filled))]]
+    log_size = _log_sizes(sizes, X.shape[1], pool)
+    agreement = _agreement(X, A, pool)
+    x, pulled, sizes_pulled = (
+        np.concatenate(pool.gather(part))
+        for part in (X[rows].astype(np.float64), *_pulled(_walk(A, rows), (X, log_size), pool))
+    )
+    chosen = pool.take(X, items)
+    products = [(x, chosen), (x * agreement, chosen)]
     features = np.stack(
         [
             *(a.astype(X.dtype) @ b.T for a, b in products),
-            np.broadcast_to(log_size[items], (count, len(items))),
+            np.broadcast_to(pool.take(log_size, items), (count, len(items))),
         ]
     ).astype(np.float64)  # (3, rows, items)
-    pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), (P @ log_size).sum()]) / count
+    pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), sizes_pulled.sum()]) / count
     offset = np.log(n / len(items))
     best = _newton(features, pull, offset)
     losses = [_loss(point, features, pull, offset)[0] for point in (best, _POPULARITY)]
@@ -77,22 +89,45 @@ def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibra
     return Calibration(weights, float(best[2]), losses[0], losses[1], count)
 
 
+def _log_sizes(sizes: Array, d: int, pool: Workers) -> Array:
+    """Return the logarithms of sizes, of mean 0; a size of 0 counts as the smallest above it."""
+    least = min(pool.gather(sizes[sizes > 0].min(initial=np.inf)))
+    log_size = np.log(np.maximum(sizes, least))
+    return log_size - pool.mean(log_size, d)
+
+
+def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> list[Array]:
+    """Return P @ array of each; some columns at a time, of those that P has entries in."""
+    near = np.unique(P.indices)
+    totals = [np.zeros((P.shape[0], *array.shape[1:])) for array in arrays]
+    for lo in range(0, max(pool.gather(len(near))), _COLUMNS):
+        columns = near[lo : lo + _COLUMNS]
+        part = P[:, columns]
+        for total, array in zip(totals, arrays):
+            total += part @ pool.fetch(array, columns)
+    return totals
+
+
 def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
     """Return rows of A divided by their sums, in double precision; none of them is empty."""
     part = sparse.csr_array(A[rows], dtype=np.float64)
+    if not len(rows):
+        return part
     scale = 1 / np.maximum.reduceat(part.data, part.indptr[:-1])  # first: sums of huge weights overflow
     part.data *= np.repeat(scale, np.diff(part.indptr))
     part.data /= np.repeat(np.add.reduceat(part.data, part.indptr[:-1]), np.diff(part.indptr))
     return part
 
 
-def _agreement(X: Array, A: sparse.csr_array) -> Array:
+def _agreement(X: Array, A: sparse.csr_array, pool: Workers) -> Array:
     """Return, for each coordinate, its correlation over edges divided by its variance, (d,)."""
-    rows = np.flatnonzero(np.diff(A.indptr))
-    rows = rows[:: max(1, len(rows) // _AGREEMENT_ROWS)]
-    means = _walk(A, rows).astype(np.float32) @ X
-    center = X.mean(axis=0, dtype=np.float64)
-    x, y = X[rows] - center, means - center
+    filled = np.flatnonzero(np.diff(A.indptr))
+    before, n_filled = pool.whole(len(filled))
+    step = max(1, n_filled // _AGREEMENT_ROWS)
+    rows = filled[-before % step :: step]
+    center = pool.mean(X, X.shape[1])
+    means = _pulled(_walk(A, rows), (X,), pool)[0]
+    x, y = (np.concatenate(pool.gather(part)) for part in (X[rows] - center, means - center))
     variance = np.maximum(np.mean(x * x, axis=0), 1e-12)
     return np.mean(x * y, axis=0) / variance**2 * np.mean(variance)
 

@@ -19,12 +19,14 @@ from softvec.core.threads import Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
+from softvec.fit.share import ALL, Share
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
 _BLOCK = 4096
 _DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
 _ALONE = np.float32(1e-3)  # length of an item without neighbours
+_HERE = Workers(1, None)
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
@@ -33,28 +35,44 @@ def n_epochs() -> int:
     return sum(view.n_epochs for view in FUSED)
 
 
-def _of_mean_weight_one(A: sparse.csr_array) -> sparse.csr_array:
+def mean_weight(A: sparse.csr_array, d: int, pool: Workers) -> float:
+    """Return the mean weight of all edges; sums go over the blocks of d-dimensional vectors."""
+    return float(pool.sum(_row_sums(A), d) / pool.whole(A.nnz)[1])
+
+
+def _row_sums(A: sparse.csr_array) -> Array:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
+
+
+def _of_mean_weight_one(A: sparse.csr_array, d: int, pool: Workers) -> sparse.csr_array:
     """Return weights divided by their mean, so that their scale does not matter."""
-    if A.dtype == bool or not A.nnz:
+    if A.dtype == bool or not pool.whole(A.nnz)[1]:
         return A
-    values, mean = empty(A.data.shape, np.float32), A.data.mean(dtype=np.float64)
+    values, mean = empty(A.data.shape, np.float32), mean_weight(A, d, pool)
     for lo, hi in row_blocks(len(values), 1 << 20):
         values[lo:hi] = A.data[lo:hi] / mean
     return sparse.csr_array((values, A.indices, A.indptr), shape=A.shape)
 
 
-def view_operator(A: sparse.csr_array, view: View) -> Operator:
+def view_operator(A: sparse.csr_array, view: View, share: Share = ALL) -> Operator:
     """Return the walk of a view on an undirected graph, rows of sum 1."""
-    plain = Sparse(A, symmetric=True)
+    return _view_of(share.symmetric(A), _row_sums(A), view)
+
+
+def _view_of(plain: Any, degree: Array, view: View) -> Operator:
     if not view.two_steps:
         return Powers(row_normalize(plain), view.steps)
-    degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
     weight = np.where(degree > 0, np.maximum(degree, 1e-300) ** -view.damping, 0.0)
-    return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
+    return row_normalize(Product([plain.scale_columns(weight), plain]))
 
 
 def fit_views(
-    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
+    A: sparse.csr_array,
+    settings: Settings,
+    seed: int,
+    lengths: Array,
+    runner: Runner | None = None,
+    share: Share = ALL,
 ) -> tuple[Array, list[Fit]]:
     """Fit the views of a graph and fuse them.
 
@@ -69,6 +87,8 @@ def fit_views(
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
     runner : callable, optional
         Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
+    share : Share
+        Which rows A has: by default all of them.
 
     Returns
     -------
@@ -76,7 +96,10 @@ def fit_views(
     fits : list of Fit
         Without their vectors.
     """
-    A = _of_mean_weight_one(A)
+    d = settings.n_components
+    with share.workers(1) as pool:
+        A = _of_mean_weight_one(A, d, pool)
+    plain, degree = share.symmetric(A), _row_sums(A)
     parts, fits, before = [], [], 0
     for number, view in enumerate(FUSED):
         chosen = replace(
@@ -87,18 +110,18 @@ def fit_views(
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False, runner=runner)
+        operator = prepared(_view_of(plain, degree, view), True)
+        result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
         fits.append(result)
         before += view.n_epochs
-    with workers(settings.n_jobs) as pool:
-        tail = degree_coordinates(np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1))
-        d = settings.n_components - tail.shape[1]
-        X = empty((A.shape[0], settings.n_components), np.float32)
-        _fuse(parts, lengths.astype(np.float32), X[:, :d], pool)
-        X[:, d:] = tail
+    with share.workers(settings.n_jobs) as pool:
+        tail = degree_coordinates(degree, d=d, pool=pool)
+        X = empty((A.shape[0], d), np.float32)
+        _fuse(parts, lengths.astype(np.float32), X[:, : -tail.shape[1]], pool, pool.block_rows(d))
+        X[:, -tail.shape[1] :] = tail
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
     X[alone] = _ALONE * parts[0][alone]
     return X, fits
@@ -114,19 +137,20 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None:
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: int) -> None:
     """Write the coordinates of the views on their leading principal axes; the mean square length is 1."""
 
     def side_by_side(lo: int, hi: int) -> Array:
         return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
 
-    n, d = out.shape
-    blocks = row_blocks(n, _BLOCK)
+    d = out.shape[1]
+    blocks = row_blocks(len(out), block)
     squares = lengths**2  # an item counts in the mean as it does in the sum of squares below
     total = pool.fold(
         lambda lo, hi: (squares[lo:hi] @ side_by_side(lo, hi)).astype(np.float64), blocks, np.add
     )
-    mean = (total / squares.sum(dtype=np.float64)).astype(np.float32)
+    weight = pool.fold(lambda lo, hi: squares[lo:hi].sum(dtype=np.float64), blocks, lambda a, b: a + b)
+    mean = (total / weight).astype(np.float32)
 
     def centred(lo: int, hi: int) -> Array:
         # before it is shortened: else short vectors point away from the mean, all alike
@@ -146,23 +170,28 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> None
         out[lo:hi] = centred(lo, hi) @ leading
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
+    n = pool.whole(len(out))[1]
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
 
 
-def degree_coordinates(degree: Array, reference: Array | None = None) -> Array:
+def degree_coordinates(
+    degree: Array, reference: Array | None = None, *, d: int = 1, pool: Workers = _HERE
+) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
-    Both are 0 for a regular graph.
+    Both are 0 for a regular graph. Means go over the blocks of d-dimensional vectors.
     """
     known = np.log1p(degree if reference is None else reference)
     wanted = np.log1p(degree)
-    mean, deviation = known.mean(), known.std()
+    mean = pool.mean(known, d)
+    deviation = np.sqrt(pool.mean((known - mean) ** 2, d))
     if deviation < 1e-6:
         return np.zeros((len(wanted), 2), np.float32)
     known, wanted = (known - mean) / deviation, (wanted - mean) / deviation
-    skew = np.mean(known**3)  # of known**2 on known
-    spread = np.std(known**2 - skew * known)
+    skew = pool.mean(known**3, d)  # of known**2 on known
+    rest = known**2 - skew * known
+    spread = np.sqrt(pool.mean((rest - pool.mean(rest, d)) ** 2, d))
     second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
     return (_DEGREE_SCALE * np.stack([wanted, second], axis=1)).astype(np.float32)
 
