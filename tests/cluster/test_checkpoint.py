@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from softvec.cluster.driver import plan, whole_of
-from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
@@ -43,7 +42,7 @@ def on_workers(size, until=None):
 
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
-        return whole_of(on_ranks(size, lambda group: run(cut.task(group.rank), group, on_epoch))), cut.seed
+        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group, on_epoch))), cut.seed
 
     return elsewhere
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, Self
 
-from softvec.cluster.driver import Plan, plan, whole_of
+from softvec.cluster.driver import plan, whole_of
 from softvec.cluster.memory import refuse_if_too_big
-from softvec.cluster.rank import Report
+from softvec.cluster.rank import Report, Work
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
@@ -31,8 +31,8 @@ class Cluster(Protocol):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
-        """Run a fit; return the parts of all workers."""
+    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+        """Run a fit; yield the parts of all workers, one at a time."""
         ...
 
 
@@ -85,7 +85,7 @@ def runner(
                 if on_report is not None:
                     on_report(report)
 
-            parts = cluster.run(cut, tell)
+            parts = list(cluster.run(cut, tell))
         return whole_of(parts), cut.seed
 
     return run_there
