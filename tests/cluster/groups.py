@@ -31,7 +31,8 @@ class ThreadGroup:
         return received
 
     def fold(self, parts, add):
-        return reduce(add, [part for rows in self._share(list(parts)) for part in rows])
+        # of its own copies: add may write to its first argument
+        return reduce(add, [part for rows in self.gather(list(parts)) for part in rows])
 
     def gather(self, value):
         return [pickle.loads(text) for text in self._share(pickle.dumps(value))]

@@ -200,6 +200,9 @@ class Workers:
         let_interrupts_through()
 
 
+ALONE = Workers(1, None)  # one thread of one process
+
+
 @lru_cache(1)
 def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
     """Return the controls of BLAS and OpenMP whose limit is of the process, and those whose is of a thread.

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.threads import Workers
+from softvec.core.threads import ALONE, Workers
 
 Array = NDArray[Any]
-_ALONE = Workers(1, None)
 _COLUMNS = 65_536  # vectors of neighbours that are looked at at a time
 _ROWS, _ITEMS, _SCORES = 200, 20_000, 100_000
 _AGREEMENT_ROWS = 2000
@@ -49,7 +48,7 @@ class Calibration:
 
 
 def calibrate(
-    X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = _ALONE
+    X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = ALONE
 ) -> Calibration | None:
     """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry.
 

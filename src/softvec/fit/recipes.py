@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.checks import choice
-from softvec.core.threads import Workers
+from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
@@ -21,7 +21,6 @@ VIEWS = ("auto", "walk", "fused")
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
 # the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
 DENSE = 20.0
-_ALONE = Workers(1, None)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def recipe_of(kind: str) -> Recipe:
 
 
 def fit_defaults(
-    kind: str, counts: sparse.csr_array | None, pool: Workers = _ALONE
+    kind: str, counts: sparse.csr_array | None, pool: Workers = ALONE
 ) -> dict[str, Any]:
     """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
     recipe = recipe_of(kind)
@@ -95,14 +94,14 @@ def fit_defaults(
     return {"n_epochs": recipe.n_epochs, "beta": beta}
 
 
-def mean_neighbours(counts: sparse.csr_array, pool: Workers = _ALONE) -> float:
+def mean_neighbours(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
     """Return the mean number of entries in a row, of the rows that have any."""
     neighbours = np.diff(counts.indptr)
     entries, filled = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
     return entries / filled
 
 
-def neighbours_of_ends(counts: sparse.csr_array, pool: Workers = _ALONE) -> float:
+def neighbours_of_ends(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
     """Return the mean number of neighbours of the ends of the edges: of k neighbours, mean k^2 / mean k."""
     neighbours = np.diff(counts.indptr).astype(np.int64)
     squares, entries = _totals(pool, neighbours @ neighbours, neighbours.sum())

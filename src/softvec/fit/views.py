@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.scratch import copied, empty
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import ALONE, Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
@@ -25,8 +25,7 @@ from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 Array = NDArray[Any]
 _BLOCK = 4096
 _DEGREE_SCALE = 0.1  # root mean square of a degree coordinate, of vectors whose mean square length is 1
-_ALONE = np.float32(1e-3)  # length of an item without neighbours
-_HERE = Workers(1, None)
+_ISOLATED = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
@@ -123,7 +122,7 @@ def fit_views(
         _fuse(parts, lengths.astype(np.float32), X[:, : -tail.shape[1]], pool, pool.block_rows(d))
         X[:, -tail.shape[1] :] = tail
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
-    X[alone] = _ALONE * parts[0][alone]
+    X[alone] = _ISOLATED * parts[0][alone]
     return X, fits
 
 
@@ -176,7 +175,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: 
 
 
 def degree_coordinates(
-    degree: Array, reference: Array | None = None, *, d: int = 1, pool: Workers = _HERE
+    degree: Array, reference: Array | None = None, *, d: int = 1, pool: Workers = ALONE
 ) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
