@@ -6,6 +6,7 @@ vectors. The driver hands out the job and writes the manifest.
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 import time
@@ -20,8 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.affinity import Affinity
+from softvec.affinity.kinds import kind_of_options
 from softvec.cluster.choose import Cluster
-from softvec.cluster.ingest import ingest
+from softvec.cluster.ingest import OPTIONS, ingest
+from softvec.cluster.ingest.files import KINDS as SHARED
+from softvec.cluster.ingest.files import find_files, is_shared
 from softvec.cluster.memory import refuse_share_if_too_big
 from softvec.cluster.rank import OnEpoch, Report
 from softvec.cluster.seam import Group
@@ -39,6 +43,8 @@ from softvec.fit.recipes import N_COMPONENTS, recipe_of
 from softvec.fit.settings import Settings
 from softvec.job import Job, Vectors
 from softvec.names import Names
+from softvec.read.folders import is_table
+from softvec.read.opened import TextOptions
 
 __all__ = ["FilesJob", "Outcome", "embed_files"]
 
@@ -68,6 +74,39 @@ class FilesJob:
     random_state: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_for_workers(self, *, folder: bool, plain: bool) -> bool:
+        """Whether the workers read the data: several files of edges, or one whose vectors go to a folder.
+
+        ``plain`` says that nothing is asked for that needs all vectors in one process: such data is one
+        machine's where it is one file, and refused where it is several.
+        """
+        where, fit = self.where, self.fit
+        if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
+            return False
+        if Path(where).is_dir() or (glob.has_magic(os.fspath(where)) and not Path(where).exists()):
+            if not self._is_edges(find_files(where)[0], by_name=self.kind is None):
+                return False
+            if not plain:
+                raise InputError(
+                    "several files of edges, which no process reads whole, take neither repeats, callbacks nor "
+                    "a map; leave them out"
+                )
+            return True
+        known = all(name in (*OPTIONS, "format") for name in self.options)
+        whole = not isinstance(fit.get("init", "random"), str) or fit.get("normalizer") == "exact"
+        return folder and plain and known and not whole and self._is_edges(Path(where), by_name=False)
+
+    def _is_edges(self, path: Path, *, by_name: bool) -> bool:
+        """Whether a file holds edges that workers can share; ``by_name`` if its name must say so, too."""
+        kind = self.kind or kind_of_options(self.options)
+        if kind not in (None, *SHARED) or (by_name and not is_table(path)):
+            return False
+        format = self.options.get("format")
+        with warnings.catch_warnings(), suppress(InputError):
+            warnings.simplefilter("ignore")
+            return is_shared(path, TextOptions.of(self.options), kind, format)
+        return False
 
     def check(self) -> None:
         """Refuse what needs all vectors in one process."""

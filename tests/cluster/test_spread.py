@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import softvec
+from softvec import kernels
+from softvec.cluster import choose
 from softvec.embedding import Embedding
-from softvec.spread import FilesJob, embed_files
 from tests.cluster.groups import run
 
 FILES = 8
@@ -21,22 +22,22 @@ class ThreadCluster:
     driver, address, memory = True, None, None
 
     def __init__(self, workers):
-        self.workers = workers
-        self.reports = []
+        self.workers, self.epochs = workers, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
 
     def run(self, plan, on_report):
-        plan = plan.with_threads(1)
-
         def on_epoch(report, state):
-            self.reports.append(report)
+            self.epochs.append(report.epoch)
             on_report(report)
 
-        return iter(
-            run(
-                plan.size,
-                lambda group: plan.task(group.rank).run(group, on_epoch if group.rank == 0 else None),
-            )
-        )
+        plan = plan.with_threads(1)
+        told = lambda group: on_epoch if group.rank == 0 else None  # noqa: E731
+        return iter(run(plan.size, lambda group: plan.task(group.rank).run(group, told(group))))
 
 
 def edges(n=700, count=2500, text=True, weights=False, seed=0):
@@ -80,36 +81,41 @@ CASES = {
 }
 
 
-def split(options):
-    """Return a job's fields."""
-    fields = {name: options.pop(name) for name in ("kind", "walk_length") if name in options}
-    reader = {name: options.pop(name) for name in ("directed",) if name in options}
-    return {**fields, "options": reader, "fit": options}
+@pytest.fixture
+def plain_kernels(monkeypatch):
+    """The kernels in NumPy, however long a fit is."""
+    monkeypatch.setattr(kernels, "SMALL", 10**12)
 
 
-@pytest.mark.usefixtures("small_blocks")
+@pytest.fixture
+def threads(monkeypatch):
+    """A cluster in the threads of this process for ``cluster="local:2"`` and the like."""
+    clusters = []
+
+    def chosen(text, n_jobs=None):
+        clusters.append(ThreadCluster(int(text.removeprefix("local:"))))
+        return clusters[-1]
+
+    monkeypatch.setattr(choose, "choose", chosen)
+    return clusters
+
+
+@pytest.mark.usefixtures("small_blocks", "plain_kernels", "threads")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_folder_has_the_bits_of_one_machine(case, workers, tmp_path):
     data, options = CASES[case]
     whole, parts = write(tmp_path, edges(**data))
     truth = softvec.embed(whole, 8, random_state=3, n_jobs=1, **options)
-    fit = {"effort": "fast"} if case == "fast" else {}
-    options = dict(options)
-    if "walk_length" in options or case == "fast":
-        options.setdefault("view", "walk")
-    if case == "fast":
-        options["walk_length"] = 1
-    job = FilesJob(parts, n_components=8, random_state=3, **split({**options, **fit}))
-    outcome = embed_files(job, tmp_path / "vectors", ThreadCluster(workers))
-    emb = Embedding.load(tmp_path / "vectors")
+    there = {"cluster": f"local:{workers}", "output": tmp_path / "vectors"}
+    emb = softvec.embed(parts, 8, random_state=3, n_jobs=1, **there, **options)
     assert emb.names.to_list() == truth.names.to_list()
     np.testing.assert_array_equal(emb.vectors, truth.vectors)
     np.testing.assert_array_equal(emb.sizes, truth.sizes)
     if truth.two_sided:
         assert emb.context_names.to_list() == truth.context_names.to_list()
         np.testing.assert_array_equal(emb.context_vectors, truth.context_vectors)
-    here, there = truth.provenance, outcome.provenance
+    here, there = truth.provenance, emb.provenance
     assert there["view"] == here["view"]
     for key in ("parameters", "data"):
         mine = {name: value for name, value in there[key].items() if name != "source"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softvec.cli import reading
-from softvec.cli.cluster import remove_checkpoint, runner_of, workers_of
+from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
 from softvec.cli.fitting import PANEL as FIT
 from softvec.cli.fitting import check_fit_options, with_fit_flags
 from softvec.cli.options import (
@@ -21,7 +21,7 @@ from softvec.cli.options import (
     output_beside,
     parse_settings,
 )
-from softvec.cli.report import report
+from softvec.cli.report import Made, report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def embed(
     from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
+    from softvec.spread import FilesJob
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
@@ -173,6 +174,11 @@ def embed(
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
+        if workers is not None:
+            job = FilesJob(source, kind, walk_length, n_components, random_state, options, {**fit, "n_jobs": n_jobs})
+            if job.is_for_workers(folder=written_as == "folder", plain=repeats == 1 and map_file is None):
+                report(embed_shared_files(job, target, written_as, workers, settings, force), target, settings)
+                return
         with large_arrays_in(fit.get("scratch")):
             affinity, spent = _read(source, kind, walk_length, options, settings, force)
         fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
@@ -180,7 +186,7 @@ def embed(
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         remove_checkpoint(str(fit["checkpoint"]), cluster)
-    report(emb, target, settings)
+    report(Made.of(emb), target, settings)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
 

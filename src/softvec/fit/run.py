@@ -277,7 +277,7 @@ def _check_labels(labels: Any, m: int) -> Array:
 class Progress:
     """A tqdm bar with the loss; nothing when not verbose."""
 
-    def __init__(self, verbose: int, n_epochs: int, done: int):
+    def __init__(self, verbose: int, n_epochs: int | None, done: int):
         self._bar: Any = None
         if verbose:
             from tqdm.auto import tqdm
