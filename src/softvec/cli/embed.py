@@ -175,7 +175,8 @@ def embed(
         if workers is not None and not workers.driver:
             return
         if workers is not None:
-            job = FilesJob(source, kind, walk_length, n_components, random_state, options, {**fit, "n_jobs": n_jobs})
+            own = {name: value for name, value in fit.items() if name in FIT_OPTIONS} | {"n_jobs": n_jobs}
+            job = FilesJob(source, kind, walk_length, n_components, random_state, options, own)
             if job.is_for_workers(folder=written_as == "folder", plain=repeats == 1 and map_file is None):
                 report(embed_shared_files(job, target, written_as, workers, settings, force), target, settings)
                 return
