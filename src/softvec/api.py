@@ -138,7 +138,9 @@ def embed(
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
-            job = FilesJob(data, kind, walk_length, n_components, random_state, given, {**fit, "n_jobs": n_jobs})
+            job = FilesJob(
+                data, kind, walk_length, n_components, random_state, given, {**fit, "n_jobs": n_jobs}
+            )
             if job.is_for_workers(folder=output is not None, plain=repeats == 1 and not callbacks):
                 return _from_files(job, output, workers, verbose, check_memory)
             fit["runner"] = runner(workers, check_memory=check_memory)
@@ -177,7 +179,11 @@ def _from_files(
     with tempfile.TemporaryDirectory(prefix="softvec-") as between, Progress(verbose, None, 0) as bar:
         folder = between if output is None else output
         embed_files(
-            job, folder, cluster, lambda report: bar.show(report.epoch, report.loss), check_memory=check_memory
+            job,
+            folder,
+            cluster,
+            lambda report: bar.show(report.epoch, report.loss),
+            check_memory=check_memory,
         )
         return Embedding.load(folder, "folder", mmap=output is not None)
 

@@ -146,7 +146,12 @@ class Job:
         return Vectors(X, Y, record, _extras(result, Y is not None))
 
     def _record(
-        self, parameters: dict[str, Any], history: dict[str, Any], diagnosis: Any, softmax: Any, started: float
+        self,
+        parameters: dict[str, Any],
+        history: dict[str, Any],
+        diagnosis: Any,
+        softmax: Any,
+        started: float,
     ) -> dict[str, Any]:
         """Return the provenance."""
         return {

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from softvec.affinity import Affinity
 from softvec.affinity.kinds import kind_of_options
+from softvec.cluster.checkpoint import Store
 from softvec.cluster.choose import Cluster
 from softvec.cluster.ingest import OPTIONS, ingest
 from softvec.cluster.ingest.files import KINDS as SHARED
@@ -149,7 +150,7 @@ class Delivery:
     sides: list[Side]
     encoding: str
     provenance: dict[str, Any] | None  # of the first worker
-    warned: list[str]
+    warned: list[Warning]
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class FilesTask:
             encoding = every.pop() if len(every) == 1 else "json"
             sides = [side for side in sides if len(side.vectors)]
             parts: list[Part] = []
-            if all(group.gather(os.path.exists(self.probe))):
+            if all(group.gather(_is_here(self.probe))):
                 parts = [self.write(side, group.rank, encoding) for side in sides]
                 sides = []
         record = made.provenance if group.rank == 0 else None
@@ -199,7 +200,9 @@ class FilesTask:
             part = ingest(
                 job.where, group, unit=unit, kind=job.kind, **{"n_jobs": fit.get("n_jobs"), **job.options}
             )
-            affinity = affinity_of(part, group, _walk_length(job.walk_length, part.kind, part.rows is part.columns))
+            affinity = affinity_of(
+                part, group, _walk_length(job.walk_length, part.kind, part.rows is part.columns)
+            )
             if affinity.operator.nnz == 0:
                 raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
             share = Share(group, part.shard, self.unit, self.block, self.state)
@@ -238,8 +241,8 @@ class FilesWork:
 
     size: int
     all_tasks: FilesTask
-    given: None = None
-    store: None = None  # workers read the checkpoint themselves
+    given: State | None = None
+    store: Store | None = None  # None: workers read the checkpoint themselves
 
     def task(self, rank: int) -> FilesTask:
         """Return what one worker gets."""
@@ -279,15 +282,22 @@ def embed_files(
         encoding = "text"
         work = FilesWork(cluster.workers, task)
         for rank, delivery in enumerate(cluster.run(work, on_report or (lambda report: None))):
-            parts += [*delivery.parts, *(task.write(side, rank, delivery.encoding) for side in delivery.sides)]
+            parts += [
+                *delivery.parts,
+                *(task.write(side, rank, delivery.encoding) for side in delivery.sides),
+            ]
             record, encoding = delivery.provenance or record, delivery.encoding
-            for text in delivery.warned:
-                warnings.warn(text, stacklevel=2)
+            for warning in delivery.warned:
+                warnings.warn(warning, stacklevel=2)
             del delivery
         d = int(record["parameters"]["n_components"])
         write_manifest(folder, parts, d, encoding, record)
     counts = [sum(part.rows for part in parts if part.side == side) for side in ("rows", "context")]
     return Outcome(counts[0], counts[1], d, record)
+
+
+def _is_here(path: str) -> bool:
+    return os.path.exists(path)
 
 
 @contextmanager
@@ -305,16 +315,16 @@ def _probe(folder: str | os.PathLike[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _collected(first: bool) -> Iterator[list[str]]:
+def _collected(first: bool) -> Iterator[list[Warning]]:
     """Collect, on the first worker, what is warned of: the driver tells it."""
-    texts: list[str] = []
+    messages: list[Warning] = []
     if not first:
-        yield texts
+        yield messages
         return
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield texts
-    texts += [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+        warnings.simplefilter("always", UserWarning)
+        yield messages
+    messages += [each.message for each in caught if isinstance(each.message, UserWarning)]
 
 
 def _walk_length(asked: int | None, kind: str, one_sided: bool) -> int:

@@ -143,6 +143,8 @@ def embed(
 
       softvec embed edges.txt --cluster local:4
 
+      softvec embed 'edges/*.parquet' --cluster local:4 -o vectors/
+
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
@@ -178,7 +180,9 @@ def embed(
             own = {name: value for name, value in fit.items() if name in FIT_OPTIONS} | {"n_jobs": n_jobs}
             job = FilesJob(source, kind, walk_length, n_components, random_state, options, own)
             if job.is_for_workers(folder=written_as == "folder", plain=repeats == 1 and map_file is None):
-                report(embed_shared_files(job, target, written_as, workers, settings, force), target, settings)
+                report(
+                    embed_shared_files(job, target, written_as, workers, settings, force), target, settings
+                )
                 return
         with large_arrays_in(fit.get("scratch")):
             affinity, spent = _read(source, kind, walk_length, options, settings, force)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -125,6 +126,7 @@ class MpiCluster:
     def _serve(self) -> None:
         """Run tasks until the driver has no more."""
         rank = self._comm.Get_rank()
+        warnings.simplefilter("ignore")  # rank 0 tells them
         while (size := self._comm.bcast(None, root=0)) is not None:
             comm = self._comm.Split(0 if rank < size else 1, rank)
             if rank >= size:

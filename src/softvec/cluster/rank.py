@@ -178,9 +178,20 @@ OnEpoch = Callable[[Report, State | None], None]
 class Work(Protocol):
     """What a cluster runs: a task for each worker."""
 
-    size: int
-    given: State | None  # where the workers begin, put together
-    store: Store | None  # of checkpoints that the driver knows
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        ...
+
+    @property
+    def given(self) -> State | None:
+        """Where the workers begin, put together."""
+        ...
+
+    @property
+    def store(self) -> Store | None:
+        """Where checkpoints are that the driver knows."""
+        ...
 
     def task(self, rank: int) -> Any:
         """Return what one worker gets: a dataclass with ``state``, ``manifest`` and ``run(group, on_epoch)``."""

@@ -156,7 +156,12 @@ class Worker:
 
         def on_epoch(report: Report, state: State | None) -> None:
             # all ranks keep the same epoch, the next one when the driver has the last
-            if state is not None and every and report.epoch % every == 0 and all(group.gather(self._kept is None)):
+            if (
+                state is not None
+                and every
+                and report.epoch % every == 0
+                and all(group.gather(self._kept is None))
+            ):
                 with self._changed:
                     self._kept = report.epoch, _copy(state)
                     self._changed.notify_all()

@@ -106,4 +106,3 @@ def affinity_of(part: Ingested, group: Group, length: int) -> Affinity:
         operator, part.rows, part.columns, part.kind, part.summary, counts, parameters,
         directed=one_sided and not shard.symmetric, weighted=part.weighted,
     )  # fmt: skip
-

@@ -130,9 +130,7 @@ def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
     return base_measure(emb.sizes, power)
 
 
-def base_measure(
-    sizes: NDArray[Any], power: float, pool: Workers = ALONE
-) -> NDArray[np.float64]:
+def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
     """Return size ** power for each item, sizes of at least the smallest above 0."""
     least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
     return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power

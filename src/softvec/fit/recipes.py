@@ -82,9 +82,7 @@ def recipe_of(kind: str) -> Recipe:
     return RECIPES.get(kind, Recipe())
 
 
-def fit_defaults(
-    kind: str, counts: sparse.csr_array | None, pool: Workers = ALONE
-) -> dict[str, Any]:
+def fit_defaults(kind: str, counts: sparse.csr_array | None, pool: Workers = ALONE) -> dict[str, Any]:
     """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
     recipe = recipe_of(kind)
     beta = recipe.beta

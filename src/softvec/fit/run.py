@@ -70,7 +70,7 @@ class Fit:
 def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
     """Return what the user gave as a checked operator, rows divided by their sums where asked."""
     operator = as_operator(P)
-    if min(operator.shape) == 0:
+    if operator.every(min(operator.shape) == 0):
         missing = "sample" if operator.shape[0] == 0 else "feature"
         raise InputError(
             f"Found array with 0 {missing}(s) (shape={operator.shape}) while a minimum of 1 is required "
@@ -203,9 +203,7 @@ def _rows_to_check(problem: Problem, state: State, n: int, m: int) -> int:
     return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
-def _problem(
-    P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any, share: Share
-) -> Problem:
+def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any, share: Share) -> Problem:
     if P.every(not np.any(P.row_sums() > 0)):
         raise InputError("P has no non-zero entry; check how it was built")
     N = None

@@ -116,7 +116,9 @@ class Operator(ABC):
         if X.ndim not in (1, 2) or X.shape[0] != self.shape[1]:
             raise InputError(f"cannot multiply {self!r} with an array of shape {X.shape}")
         single = X.dtype == np.float32
-        columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
+        columns = np.ascontiguousarray(
+            X if X.ndim == 2 else X[:, None], dtype=np.float32 if single else np.float64
+        )
         out = empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
         with workers() if kernels.worth_compiling(work) else nullcontext(Workers(1, None)) as pool:
