@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from softvec.affinity import Affinity
@@ -30,9 +29,9 @@ from softvec.cluster.ingest.files import find_files, is_shared
 from softvec.cluster.memory import refuse_share_if_too_big
 from softvec.cluster.rank import OnEpoch, Report
 from softvec.cluster.seam import Group
+from softvec.cluster.shard import unit_rows
 from softvec.cluster.share import Part as Share
 from softvec.cluster.share import affinity_of
-from softvec.cluster.shard import unit_rows
 from softvec.core.errors import InputError, Option
 from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers
@@ -90,8 +89,8 @@ class FilesJob:
                 return False
             if not plain:
                 raise InputError(
-                    "several files of edges, which no process reads whole, take neither repeats, callbacks nor "
-                    "a map; leave them out"
+                    "several files of edges, which no process reads whole, take neither repeats, callbacks "
+                    "nor a map; leave them out"
                 )
             return True
         known = all(name in (*OPTIONS, "format") for name in self.options)
@@ -271,6 +270,7 @@ def embed_files(
 ) -> Outcome:
     """Fit files of edges on a cluster; write the vectors to a folder, whole or not at all."""
     job.check()
+    job = replace(job, where=os.path.abspath(job.where), fit=_from_anywhere(job.fit))
     number = generation(folder)
     with _probe(folder) as probe:
         task = FilesTask(
@@ -294,6 +294,12 @@ def embed_files(
         write_manifest(folder, parts, d, encoding, record)
     counts = [sum(part.rows for part in parts if part.side == side) for side in ("rows", "context")]
     return Outcome(counts[0], counts[1], d, record)
+
+
+def _from_anywhere(fit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options whose paths do not depend on the folder that a worker runs in."""
+    path = os.fspath(fit.get("checkpoint") or "")
+    return {**fit, "checkpoint": os.path.abspath(path)} if path and "://" not in path else dict(fit)
 
 
 def _is_here(path: str) -> bool:

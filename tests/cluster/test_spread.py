@@ -281,7 +281,6 @@ def test_a_run_that_ends_in_the_middle_leaves_the_old_folder(threads, monkeypatc
     with pytest.raises(ZeroDivisionError):
         softvec.embed(parts, random_state=2, output=folder, **options)
     np.testing.assert_array_equal(Embedding.load(folder).vectors, old)
-    monkeypatch.undo()
 
 
 @pytest.mark.usefixtures("small_blocks", "plain_kernels", "threads")
@@ -299,9 +298,10 @@ def test_a_checkpoint_goes_on_with_other_workers(monkeypatch, tmp_path):
         return begin(job, folder, cluster, kill, **more)
 
     begin = spread.embed_files
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(spread, "embed_files", stop)
+    monkeypatch.setattr(spread, "embed_files", stop)
+    with pytest.raises(KeyboardInterrupt):
         softvec.embed(parts, cluster="local:3", **options, **saved)
+    monkeypatch.setattr(spread, "embed_files", begin)
     assert not (tmp_path / "vectors" / "manifest.json").exists()
     with pytest.raises(InputError, match="checkpoint of other data or other settings"):
         softvec.embed(parts, cluster="local:2", **{**options, "beta": 2.0}, **saved)

@@ -150,7 +150,6 @@ def embed(
     from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
-    from softvec.spread import FilesJob
 
     settings = Settings(quiet, json)
     target = output or output_beside(source, ".svec")
@@ -177,6 +176,8 @@ def embed(
         if workers is not None and not workers.driver:
             return
         if workers is not None:
+            from softvec.spread import FilesJob
+
             own = {name: value for name, value in fit.items() if name in FIT_OPTIONS} | {"n_jobs": n_jobs}
             job = FilesJob(source, kind, walk_length, n_components, random_state, options, own)
             if job.is_for_workers(folder=written_as == "folder", plain=repeats == 1 and map_file is None):

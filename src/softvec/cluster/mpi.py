@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from softvec.core.threads import resolve_n_jobs
 
 Array = NDArray[Any]
 T = TypeVar("T")
+_FIRST = 1.0  # seconds that rank 0 has to tell of an error that all ranks met
 _TOTAL, _TASK, _STATE, _DATA = 1, 2, 3, 4  # tags
 
 
@@ -141,6 +143,8 @@ class MpiCluster:
     def _abort(self, error: BaseException) -> None:
         """End all ranks, which would wait for this one: one line for what a user can mend."""
         rank = self._comm.Get_rank()
+        if rank and isinstance(error, InputError):
+            time.sleep(_FIRST)
         if isinstance(error, MemoryError):
             line = f"worker {rank} of {self.workers} ran out of memory; use more workers"
         elif isinstance(error, InputError):

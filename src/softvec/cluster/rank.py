@@ -194,7 +194,7 @@ class Work(Protocol):
         ...
 
     def task(self, rank: int) -> Any:
-        """Return what one worker gets: a dataclass with ``state``, ``manifest`` and ``run(group, on_epoch)``."""
+        """Return what one worker gets: a dataclass with ``state``, ``manifest`` and ``run``, like `Task`."""
         ...
 
     def with_threads(self, n_jobs: int) -> Work:

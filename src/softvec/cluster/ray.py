@@ -271,7 +271,7 @@ class RayCluster:
         self.actors = []
 
     def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
-        """Run a fit; where a worker is lost, go on from the last checkpoint. Yield the parts, one at a time."""
+        """Run a fit; where a worker is lost, go on from the last checkpoint. Yield the parts one by one."""
         ray = self._ray
         plan = plan.with_threads(self._threads or 1)
         tasks = [ray.put(replace(plan.task(rank), state=None)) for rank in range(plan.size)]

@@ -32,8 +32,8 @@ _FAST = {"contract", "reassoc", "nsz", "arcp"}
 # Inlined without fail: a process that compiles a helper would otherwise call its own build of it and one
 # that loads the cache the copy in there, and the two differ in the last bit.
 _helper = njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
-# Scratch of a row lies this many numbers from what is allocated beside it: compiled code that finds two arrays
-# close together takes a loop of its own, whose sums differ in the last bit.
+# Scratch of a row lies this many numbers from what is allocated beside it: compiled code that finds two
+# arrays close together takes a loop of its own, whose sums differ in the last bit.
 _APART = 64
 _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
 
