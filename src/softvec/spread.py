@@ -271,27 +271,34 @@ def embed_files(
     """Fit files of edges on a cluster; write the vectors to a folder, whole or not at all."""
     job.check()
     job = replace(job, where=os.path.abspath(job.where), fit=_from_anywhere(job.fit))
+    new = not os.path.exists(folder)
     number = generation(folder)
-    with _probe(folder) as probe:
-        task = FilesTask(
-            job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
-            Workers.unit, Workers.block,
-        )  # fmt: skip
-        parts: list[Part] = []
-        record: dict[str, Any] = {}
-        encoding = "text"
-        work = FilesWork(cluster.workers, task)
-        for rank, delivery in enumerate(cluster.run(work, on_report or (lambda report: None))):
-            parts += [
-                *delivery.parts,
-                *(task.write(side, rank, delivery.encoding) for side in delivery.sides),
-            ]
-            record, encoding = delivery.provenance or record, delivery.encoding
-            for warning in delivery.warned:
-                warnings.warn(warning, stacklevel=2)
-            del delivery
-        d = int(record["parameters"]["n_components"])
-        write_manifest(folder, parts, d, encoding, record)
+    try:
+        with _probe(folder) as probe:
+            task = FilesTask(
+                job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
+                Workers.unit, Workers.block,
+            )  # fmt: skip
+            return _written(task, cluster, on_report or (lambda report: None))
+    except BaseException:
+        with suppress(OSError):  # not empty
+            if new:
+                os.rmdir(folder)
+        raise
+
+
+def _written(task: FilesTask, cluster: Cluster, on_report: Callable[[Report], None]) -> Outcome:
+    """Run the task on all workers; write what they hand back, one at a time, and the manifest last."""
+    parts: list[Part] = []
+    record: dict[str, Any] = {}
+    encoding = "text"
+    for rank, delivery in enumerate(cluster.run(FilesWork(cluster.workers, task), on_report)):
+        parts += [*delivery.parts, *(task.write(side, rank, delivery.encoding) for side in delivery.sides)]
+        record, encoding = delivery.provenance or record, delivery.encoding
+        for warning in delivery.warned:
+            warnings.warn(warning, stacklevel=4)
+    d = int(record["parameters"]["n_components"])
+    write_manifest(task.folder, parts, d, encoding, record)
     counts = [sum(part.rows for part in parts if part.side == side) for side in ("rows", "context")]
     return Outcome(counts[0], counts[1], d, record)
 
