@@ -32,6 +32,7 @@ from softvec.cluster.seam import Group
 from softvec.cluster.shard import unit_rows
 from softvec.cluster.share import Part as Share
 from softvec.cluster.share import affinity_of
+from softvec.core.checks import integer
 from softvec.core.errors import InputError, Option
 from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers
@@ -95,6 +96,7 @@ class FilesJob:
             return True
         known = all(name in (*OPTIONS, "format") for name in self.options)
         whole = not isinstance(fit.get("init", "random"), str) or fit.get("normalizer") == "exact"
+        whole = whole or bool(fit.get("base_measure"))
         return folder and plain and known and not whole and self._is_edges(Path(where), by_name=False)
 
     def _is_edges(self, path: Path, *, by_name: bool) -> bool:
@@ -115,8 +117,6 @@ class FilesJob:
             raise InputError("init needs all vectors in one process; leave it out, or read one file")
         if fit.get("normalizer", "mixture") != "mixture":
             raise InputError(Option("normalizer", "exact"), " needs all vectors in one process; leave it out")
-        if fit.get("base_measure") and self.kind == "bipartite":
-            raise InputError("base_measure of two kinds of items needs one process; leave it out")
         settings = {name: value for name, value in fit.items() if name in Settings.__annotations__}
         Settings(self.n_components or N_COMPONENTS, **settings)
 
@@ -204,6 +204,8 @@ class FilesTask:
             )
             if affinity.operator.nnz == 0:
                 raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
+            if fit.get("base_measure") and part.rows is not part.columns:
+                raise InputError("base_measure of two kinds of items needs one process; leave it out")
             share = Share(group, part.shard, self.unit, self.block, self.state)
             runs = _Runs(share, on_epoch)
             fit |= {"runner": runs, "share": share, "source": os.fspath(job.where)}
@@ -341,8 +343,10 @@ def _collected(first: bool) -> Iterator[list[Warning]]:
 
 
 def _walk_length(asked: int | None, kind: str, one_sided: bool) -> int:
-    if not one_sided and asked is not None:
+    length = 1 if asked is None else integer("walk_length", asked)
+    if length != 1 and not one_sided:
         raise InputError(
             "walk_length is for one kind of items, but the rows and columns here are of two kinds"
         )
-    return asked or (recipe_of(kind).walk_length if one_sided else None) or 1
+    default = recipe_of(kind).walk_length if one_sided else None
+    return default or 1 if asked is None else length

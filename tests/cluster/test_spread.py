@@ -199,6 +199,8 @@ def test_what_workers_cannot_read_is_read_by_the_driver(tmp_path):
         ({"normalizer": "exact"}, "normalizer='exact' needs all vectors"),
         ({"isolated": "drop"}, "unknown option 'isolated' for files that workers share"),
         ({"kind": "bipartite", "walk_length": 2}, "walk_length is for one kind of items"),
+        ({"kind": "bipartite", "base_measure": 0.5}, "base_measure of two kinds of items needs one process"),
+        ({"walk_length": 0}, "walk_length is 0"),
     ],
 )
 def test_what_needs_one_process_is_refused(options, message, tmp_path):
