@@ -309,3 +309,15 @@ def test_a_checkpoint_goes_on_with_other_workers(monkeypatch, tmp_path):
         softvec.embed(parts, cluster="local:2", **{**options, "beta": 2.0}, **saved)
     emb = softvec.embed(parts, cluster="local:2", **options, **saved)
     np.testing.assert_array_equal(emb.vectors, truth.vectors)
+
+
+@pytest.mark.usefixtures("small_blocks", "threads")
+@pytest.mark.parametrize("case", ["weighted", "directed, both ways", "two-sided", "fused, weighted"])
+def test_compiled_kernels_give_the_bits_of_one_machine_too(case, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels, "SMALL", 0)
+    data, options = CASES[case]
+    whole, parts = write(tmp_path, edges(**data))
+    truth = softvec.embed(whole, 8, random_state=3, n_jobs=1, **options)
+    emb = softvec.embed(parts, 8, random_state=3, n_jobs=1, cluster="local:3", **options)
+    assert emb.names.to_list() == truth.names.to_list()
+    np.testing.assert_array_equal(emb.vectors, truth.vectors)
