@@ -22,7 +22,7 @@ from scipy import sparse
 from softvec.core.threads import ALONE, Workers
 
 Array = NDArray[Any]
-_COLUMNS = 65_536  # vectors of neighbours that are looked at at a time
+_COLUMNS = 4096  # vectors of neighbours that are looked at at a time
 _ROWS, _ITEMS, _SCORES = 200, 20_000, 100_000
 _AGREEMENT_ROWS = 2000
 _POPULARITY = np.array([0.0, 0.0, 1.0])
@@ -97,13 +97,13 @@ def _log_sizes(sizes: Array, d: int, pool: Workers) -> Array:
 
 def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> list[Array]:
     """Return P @ array of each; some columns at a time, of those that P has entries in."""
-    near = np.unique(P.indices)
+    near, places = np.unique(P.indices, return_inverse=True)
+    P = sparse.csr_array((P.data, places.astype(np.int32), P.indptr), shape=(P.shape[0], len(near)))
     totals = [np.zeros((P.shape[0], *array.shape[1:])) for array in arrays]
     for lo in range(0, max(pool.gather(len(near))), _COLUMNS):
-        columns = near[lo : lo + _COLUMNS]
-        part = P[:, columns]
+        part = P[:, lo : lo + _COLUMNS]
         for total, array in zip(totals, arrays):
-            total += part @ pool.fetch(array, columns)
+            total += part @ pool.fetch(array, near[lo : lo + _COLUMNS])  # in double precision
     return totals
 
 
