@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
@@ -23,6 +24,10 @@ from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import EFFORTS, recipe_of
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
+
+if TYPE_CHECKING:
+    from softvec.cluster.choose import Cluster
+    from softvec.spread import FilesJob
 
 __all__ = ["EmbedOptions", "embed", "embed_affinity", "n_epochs", "to_affinity"]
 
@@ -45,6 +50,7 @@ def embed(
     check_memory: bool = True,
     cluster: str | None = None,
     partition: str | None = None,
+    output: str | os.PathLike[str] | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
     """Embed a graph, a table, text, a matrix or a file: return named vectors.
@@ -78,10 +84,14 @@ def embed(
         Workers that share the fit: ``"local:4"`` starts four on this machine, ``"ray://host:port"`` uses a
         Ray cluster, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
         ``"auto"`` whichever of these it finds. The vectors have the same bits as in one process. Checkpoints
-        are folders then. Needs ``pip install 'softvec[cluster]'``.
+        are folders then. Needs ``pip install 'softvec[cluster]'``. A folder of edge files, or a pattern such
+        as ``"edges/*.parquet"``, is read by the workers, and by none of them completely.
     partition : {"none", "stream"}, optional
         ``"stream"`` renumbers the items of a fit on a cluster so that workers exchange fewer vectors, if that
         pays off. The vectors are those of one process on the renumbered data, for any number of workers.
+    output : path of a folder, optional
+        Where the vectors are written as parquet parts. On a cluster each worker writes its own, also if it
+        reads a file of edges: the result is then read from there, large vectors mapped from disk.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
@@ -129,15 +139,22 @@ def embed(
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
+            from softvec.spread import FilesJob
 
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
+            job = FilesJob(
+                data, kind, walk_length, n_components, random_state, given, {**fit, "n_jobs": n_jobs}
+            )
+            plain = repeats == 1 and not callbacks and partition in (None, "none")
+            if job.is_for_workers(folder=output is not None, plain=plain):
+                return _from_files(job, output, workers, verbose, check_memory)
             fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
         with large_arrays_in(fit.get("scratch")):
             affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
         ready = time.perf_counter()
-        return embed_affinity(
+        emb = embed_affinity(
             affinity,
             n_components,
             random_state=random_state,
@@ -150,6 +167,32 @@ def embed(
             seconds={"reading": ready - started},
             **fit,
         )
+    if output is not None:
+        emb.save(output, "folder")
+    return emb
+
+
+def _from_files(
+    job: FilesJob,
+    output: str | os.PathLike[str] | None,
+    cluster: Cluster,
+    verbose: int,
+    check_memory: bool,
+) -> Embedding:
+    """Let the workers of a cluster read, fit and write; return what they wrote."""
+    from softvec.fit.run import Progress
+    from softvec.spread import embed_files
+
+    with tempfile.TemporaryDirectory(prefix="softvec-") as between, Progress(verbose, None, 0) as bar:
+        folder = between if output is None else output
+        embed_files(
+            job,
+            folder,
+            cluster,
+            lambda report: bar.show(report.epoch, report.loss),
+            check_memory=check_memory,
+        )
+        return Embedding.load(folder, "folder", mmap=output is not None)
 
 
 def check_partition(cluster: str | None, partition: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import one_blas_thread, workers
+from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
@@ -38,6 +38,7 @@ from softvec.fit.recipes import (
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
+from softvec.fit.share import ALL, Share
 from softvec.operators import Operator
 
 # A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
@@ -47,6 +48,16 @@ FIT_OPTIONS = tuple(FitOptions.__annotations__)
 _ONE_FIT = tuple(
     name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch", "effort")
 )
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """What a fit made: row and column vectors, how, and arrays that the fit leaves behind."""
+
+    X: NDArray[Any]
+    Y: NDArray[Any] | None
+    provenance: dict[str, Any]
+    extras: dict[str, NDArray[Any]]
 
 
 class Job:
@@ -63,6 +74,7 @@ class Job:
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
         self.turned_to, self.runner = None, fit.pop("runner", None)
+        self.share: Share = fit.pop("share", ALL)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn("init has several views, which are refitted and then aligned with it", stacklevel=4)
@@ -72,71 +84,98 @@ class Job:
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
             fit = {**_UPDATE, **continued(old), **fit}
         dimensions = N_COMPONENTS if n_components is None else n_components
-        self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit)
-        fit.pop("view", None)
-        preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
-        self.effort = fit.pop("effort", "default")
-        fit = {"symmetric": affinity.symmetric, **preset, **fit}
-        self.n_components = dimensions
-        self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
-        self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
-        self.item_weight = _item_weight(affinity, self.power)
+        with self.share.workers(1) as pool:
+            self.shape = tuple(pool.whole(size)[1] for size in affinity.shape)  # of all processes
+            self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit, pool)
+            fit.pop("view", None)
+            preset = fit_defaults(affinity.kind, affinity.counts, pool)
+            preset |= effort_settings(fit, self.shape[0])
+            self.effort = fit.pop("effort", "default")
+            fit = {"symmetric": affinity.symmetric, **preset, **fit}
+            self.n_components = dimensions
+            self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
+            self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
+            self.item_weight = _item_weight(affinity, self.power, pool)
+            known = self.view == "fused" or self.shrinkage
+            self.mean_neighbours = mean_neighbours(affinity.counts, pool) if known else 0.0
         if check and self.runner is None:  # a cluster looks at the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
     def run(self, seed: int | None) -> Embedding:
         """Fit from a seed, and say how in the provenance."""
+        made, affinity = self.vectors(seed), self.affinity
+        emb = Embedding(
+            made.X,
+            affinity.rows,
+            context_vectors=made.Y,
+            context_names=None if made.Y is None else affinity.columns,
+            sizes=affinity.sizes,
+            provenance=made.provenance,
+            extras=made.extras if self.turned_to is None else {},
+            copy=False,
+        )
+        old = self.old if self.turned_to is None else self.turned_to
+        return emb if old is None else emb.align(old)
+
+    def vectors(self, seed: int | None) -> Vectors:
+        """Fit from a seed: the vectors of the rows here, and how they were made."""
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
         if self.view == "fused":
-            emb = self._fused(options, started)
-            return emb if self.turned_to is None else emb._with(extras={}).align(self.turned_to)
+            return self._fused(options, started)
         operator = prepared(affinity.operator, options.normalize)
-        settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 5}
-        settings["runner"] = self.runner
+        settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 6}
+        settings |= {"runner": self.runner, "share": self.share}
         if old is not None and self.quick and can_refine(options):
             result, rounds = self._refined(operator, options, settings), 1
         else:
             result = run(operator, options, **settings)
+        X, Y = result.state.X, result.state.Y
         if self.shrinkage:
-            result.state.X *= self._lengths().astype(result.state.X.dtype)[:, None]
+            X *= self._lengths().astype(X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": result.seed, "base_measure": float(self.power)}
         parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
         parameters |= {} if self.effort == "default" else {"effort": self.effort}
-        emb = Embedding(
-            result.state.X,
-            affinity.rows,
-            context_vectors=result.state.Y,
-            context_names=None if result.state.Y is None else affinity.columns,
-            sizes=affinity.sizes,
-            provenance={
-                "softvec": __version__,
-                "data": self.data(),
-                "parameters": parameters,
-                "view": {"chosen": self.view, "why": self.view_reason},
-                "history": {key: values.tolist() for key, values in result.history.items()},
-                "diagnosis": None if result.diagnosis is None else asdict(result.diagnosis),
-                "softmax": self._softmax(result.state.X, result.state.Y, result.seed),
-                "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
-            },
-            extras=_extras(result, result.state.Y is not None),
-            copy=False,
-        )
-        return emb if old is None else emb.align(old)
+        diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
+        softmax = self._softmax(X, Y, result.seed)
+        record = self._record(parameters, result.history, diagnosis, softmax, started)
+        return Vectors(X, Y, record, _extras(result, Y is not None))
 
-    def _fused(self, settings: Settings, started: float) -> Embedding:
+    def _record(
+        self,
+        parameters: dict[str, Any],
+        history: dict[str, Any],
+        diagnosis: Any,
+        softmax: Any,
+        started: float,
+    ) -> dict[str, Any]:
+        """Return the provenance."""
+        return {
+            "softvec": __version__,
+            "data": self.data(),
+            "parameters": parameters,
+            "view": {"chosen": self.view, "why": self.view_reason},
+            "history": {key: values.tolist() for key, values in history.items()},
+            "diagnosis": diagnosis,
+            "softmax": softmax,
+            "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
+        }
+
+    def _fused(self, settings: Settings, started: float) -> Vectors:
         """Fit several views of a graph and fuse them."""
-        affinity = self.affinity
-        seed, A = seed_of(settings.random_state), affinity.counts
+        A = self.affinity.counts
         assert A is not None
-        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner)
+        with self.share.workers(1) as pool:
+            seed = pool.gather(seed_of(settings.random_state))[0]
+            used = views_of(A, pool)
+        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner, self.share)
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
-            "views": [asdict(view) for view in views_of(A)],
+            "views": [asdict(view) for view in used],
             "degree_scale": degree_scale,
             "shrinkage": self.shrinkage,
             "base_measure": 0.0,
@@ -146,29 +185,17 @@ class Job:
         }
         history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
         history["epoch"] = np.arange(len(history["epoch"]))
-        return Embedding(
-            X,
-            affinity.rows,
-            sizes=affinity.sizes,
-            provenance={
-                "softvec": __version__,
-                "data": self.data(),
-                "parameters": parameters,
-                "view": {"chosen": self.view, "why": self.view_reason},
-                "history": {key: values.tolist() for key, values in history.items()},
-                "diagnosis": None,
-                "softmax": self._softmax(X, None, seed),
-                "seconds": {**self.seconds, "fitting": time.perf_counter() - started},
-            },
-            extras={"neighbours_to_vector": views.neighbours_to_vector(A, X, settings.n_jobs)},
-            copy=False,
-        )
+        record = self._record(parameters, history, None, self._softmax(X, None, seed), started)
+        extras = {}
+        if self.share is ALL:
+            extras["neighbours_to_vector"] = views.neighbours_to_vector(A, X, settings.n_jobs)
+        return Vectors(X, None, record, extras)
 
     def _lengths(self) -> NDArray[np.float64]:
         """Return the lengths that the numbers of neighbours ask for."""
         counts = self.affinity.counts
         assert counts is not None
-        return length_of(np.diff(counts.indptr), self.shrinkage, mean_neighbours(counts))
+        return length_of(np.diff(counts.indptr), self.shrinkage, self.mean_neighbours)
 
     def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
         """Return the two numbers that turn vectors of a graph into probabilities of a step of its walk."""
@@ -177,8 +204,8 @@ class Job:
             return None
         if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
             return None
-        with one_blas_thread():  # the same bits for any number of threads
-            result = calibrate(X, affinity.counts, affinity.sizes, seed)
+        with self.share.workers(1) as pool:  # the same bits for any number of threads
+            result = calibrate(X, affinity.counts, affinity.sizes, seed, pool)
         return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
     def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
@@ -196,15 +223,16 @@ class Job:
         data = {
             "kind": affinity.kind,
             "summary": affinity.summary,
-            "shape": list(affinity.shape),
+            "shape": list(self.shape),
             "entries": affinity.operator.nnz,
             "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
             **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
         }
         if self.shrinkage and affinity.counts is not None:
-            data["mean_neighbours"] = mean_neighbours(affinity.counts)
+            data["mean_neighbours"] = self.mean_neighbours
         if self.view == "fused" and affinity.counts is not None and affinity.counts.dtype != bool:
-            data["mean_weight"] = float(affinity.counts.data.mean(dtype=np.float64))
+            with self.share.workers(1) as pool:
+                data["mean_weight"] = views.mean_weight(affinity.counts, self.n_components, pool)
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -219,7 +247,7 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 
 def _choose_view(
-    affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]
+    affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any], pool: Workers = ALONE
 ) -> tuple[str, str]:
     """Return "walk" for one fit or "fused" for several views of a graph, and why.
 
@@ -228,7 +256,7 @@ def _choose_view(
     view = choice("view", fit.get("view", "auto"), VIEWS)
     given = [name for name in _ONE_FIT if name in fit]
     reason = ""
-    fast = bool(effort_settings(fit, affinity.shape[0]))
+    fast = bool(effort_settings(fit, pool.whole(affinity.shape[0])[1]))
     if fast and (affinity.kind != "graph" or old is not None):
         rest = "no init" if old is not None else f"graphs, and this is {affinity.kind} data"
         raise InputError(Option("effort", "fast"), f" is for {rest}; leave it out")
@@ -242,7 +270,7 @@ def _choose_view(
         reason = f"fused views have settings of their own; leave out {', '.join(given) or 'init'}"
     elif n_components < 8:
         reason = "fused views need at least 8 dimensions"
-    elif not _even_weights(affinity.counts):
+    elif not _even_weights(affinity.counts, pool):
         reason = "fused views need weights that differ by fewer orders of magnitude"
     if view == "fused" and reason:
         raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
@@ -250,16 +278,17 @@ def _choose_view(
         return view, "asked for"
     if reason:
         return "walk", reason
-    ends = neighbours_of_ends(affinity.counts)  # type: ignore[arg-type]
+    ends = neighbours_of_ends(affinity.counts, pool)  # type: ignore[arg-type]
     chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
     return chosen, f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
 
 
-def _even_weights(counts: Any) -> bool:
+def _even_weights(counts: Any, pool: Workers) -> bool:
     """Whether products of two weights stay within single precision."""
-    if counts.dtype == bool or not counts.nnz:
+    if counts.dtype == bool or not pool.whole(counts.nnz)[1]:
         return True
-    return float(counts.data.min()) > 1e-15 * float(counts.data.max())
+    ends = pool.gather((counts.data.min(initial=np.inf), counts.data.max(initial=0)))
+    return float(min(least for least, _ in ends)) > 1e-15 * float(max(most for _, most in ends))
 
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
@@ -288,7 +317,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
     return float(shrinkage)
 
 
-def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
+def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.float64] | None:
     """Return size ** power for each column; None for a power of 0."""
     if not isinstance(power, int | float) or not 0 <= power <= 2:
         raise InputError(f"base_measure is {power!r}; expected a power between 0 (equal weights) and 2")
@@ -300,7 +329,7 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
         sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     else:
         raise InputError("base_measure needs the sizes of columns, which this affinity does not have")
-    return base_measure(sizes, power)
+    return base_measure(sizes, power, pool)
 
 
 def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:

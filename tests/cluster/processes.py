@@ -42,6 +42,28 @@ def finished(*arguments, **options):
     return output + errors
 
 
+def ranks_of(process):
+    """Return the processes of the ranks that a mpiexec started, by rank."""
+    parents, ranks = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    for number in parents:
+        above = number
+        while above in parents and above != process.pid:
+            above = parents[above]
+        if above != process.pid:
+            continue
+        environment = (Path("/proc") / str(number) / "environ").read_bytes().split(b"\0")
+        words = dict(word.split(b"=", 1) for word in environment if b"=" in word)
+        if b"PMI_RANK" in words:
+            ranks[int(words[b"PMI_RANK"])] = number
+    return ranks
+
+
 def random_graph(n=700, seed=0):
     """Return an undirected graph of about six neighbours."""
     rng = np.random.default_rng(seed)

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from softvec.cluster.driver import plan, whole_of
-from softvec.cluster.rank import run
 from softvec.fit import Settings, fit, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
@@ -40,7 +39,7 @@ def same_bits(P, settings, size, **given):
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
         assert cut.size == size
-        return whole_of(on_ranks(size, lambda group: run(cut.task(group.rank), group))), cut.seed
+        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group))), cut.seed
 
     there = fit(P, settings, diagnosed=False, runner=elsewhere, **given)
     for name in ("X", "Y", "labels"):

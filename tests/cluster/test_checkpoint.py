@@ -9,7 +9,6 @@ import pytest
 
 from softvec.cluster.checkpoint import Store
 from softvec.cluster.driver import plan, whole_of
-from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
@@ -48,7 +47,7 @@ def on_workers(size, until=None, on_epoch=None):
 
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
-        return whole_of(on_ranks(size, lambda group: run(cut.task(group.rank), group, after_epoch))), cut.seed
+        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group, after_epoch))), cut.seed
 
     return elsewhere
 

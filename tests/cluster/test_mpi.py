@@ -3,13 +3,12 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("mpi4py")
-from tests.cluster.processes import command, finished
+from tests.cluster.processes import command, finished, ranks_of
 
 OPTIONS = ("-d", 8, "--seed", 0, "--view", "walk", "--threads", 1)
 
@@ -23,28 +22,6 @@ def test_the_command_on_ranks_writes_the_bytes_of_one_process(ranks, edges, tmp_
     assert one.read_bytes() == other.read_bytes()
     assert f"cluster: {ranks} workers" in said
     assert said.count("6 epochs") == 1  # rank 0 alone tells and writes
-
-
-def ranks_of(process):
-    """Return the processes of the ranks that a mpiexec started, by rank."""
-    parents, ranks = {}, {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-    for number in parents:
-        above = number
-        while above in parents and above != process.pid:
-            above = parents[above]
-        if above != process.pid:
-            continue
-        environment = (Path("/proc") / str(number) / "environ").read_bytes().split(b"\0")
-        words = dict(word.split(b"=", 1) for word in environment if b"=" in word)
-        if b"PMI_RANK" in words:
-            ranks[int(words[b"PMI_RANK"])] = number
-    return ranks
 
 
 LONG = (*OPTIONS, "--epochs", 800, "--set", "checkpoint_every=20")

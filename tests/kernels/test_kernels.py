@@ -227,3 +227,22 @@ def test_kernels_use_the_safe_cache():
     from softvec.kernels import compiled
 
     assert compiled.sphere_step._cache._cache_file.save.__module__ == "softvec.kernels._jit"
+
+
+def test_bits_do_not_depend_on_where_arrays_lie():
+    rng = np.random.default_rng(0)
+    b, d = 32, 8
+    X, G = (rng.standard_normal((b, d)).astype(np.float32) for _ in range(2))
+    H, anchors = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, b, d), (3, d)))
+    results, held = set(), []
+    for _ in range(3000):
+        held.append(np.empty(int(rng.integers(1, 400)), np.float32))
+        if len(held) > 50:
+            del held[int(rng.integers(50))]
+        x, g, h, stats = X.copy(), G.copy(), H.copy(), np.empty((b, 3))
+        compiled.fused_step(
+            x, g, h, x[:0], anchors, np.zeros(1), np.ones(b), np.array([3.0, 0.5]), x[:0], stats
+        )
+        results.add(x.tobytes() + stats.tobytes())
+        held.append(g)
+    assert len(results) == 1

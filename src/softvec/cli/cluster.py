@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from softvec.cli.terminal import Settings, say
 
 if TYPE_CHECKING:
+    from softvec.cli.report import Made
     from softvec.cluster.choose import Cluster
     from softvec.cluster.rank import Report
     from softvec.fit.run import Runner
+    from softvec.spread import FilesJob
 
 
 @contextmanager
@@ -41,6 +43,17 @@ def runner_of(
     """Return what runs the epochs on the workers; ``show`` sees every epoch."""
     from softvec.cluster.choose import runner
 
+    return runner(
+        workers,
+        _shown(show),
+        check_memory=check_memory,
+        partition=partition,
+        say=lambda line: say(settings, line),
+    )
+
+
+def _shown(show: Callable[..., None] | None) -> Callable[[Report], None]:
+    """Return what shows every epoch that a report tells of."""
     last = [0]
 
     def on_report(report: Report) -> None:
@@ -52,13 +65,30 @@ def runner_of(
         for _ in range(new):
             show(report.epoch, report.loss, None, more)
 
-    return runner(
-        workers,
-        on_report,
-        check_memory=check_memory,
-        partition=partition,
-        say=lambda line: say(settings, line),
-    )
+    return on_report
+
+
+def embed_shared_files(
+    job: FilesJob, target: str, written_as: str, workers: Cluster, settings: Settings, force: bool
+) -> Made:
+    """Let the workers read files of edges, fit and write them; say what they read."""
+    import tempfile
+
+    from softvec.cli.report import Made
+    from softvec.cli.terminal import epoch_progress, seconds
+    from softvec.embedding import Embedding
+    from softvec.spread import embed_files
+
+    with tempfile.TemporaryDirectory(prefix="softvec-") as between, epoch_progress(settings, None) as show:
+        folder = target if written_as == "folder" else between
+        done = embed_files(job, folder, workers, _shown(show), check_memory=not force)
+        if folder != target:
+            Embedding.load(folder).save(target, written_as)
+    if "checkpoint" in job.fit:  # only now: a kill before the vectors are saved would lose them
+        remove_checkpoint(str(job.fit["checkpoint"]), workers)
+    data, spent = done.provenance["data"], done.provenance["seconds"]["reading"]
+    say(settings, f"{data['kind']}: {data['summary']} ({seconds(spent)})")
+    return Made(done.vectors, done.context_vectors, done.dimensions, done.provenance)
 
 
 def remove_checkpoint(path: str, cluster: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softvec.cli import reading
-from softvec.cli.cluster import remove_checkpoint, runner_of, workers_of
+from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
 from softvec.cli.fitting import PANEL as FIT
 from softvec.cli.fitting import check_fit_options, with_fit_flags
 from softvec.cli.options import (
@@ -21,7 +21,7 @@ from softvec.cli.options import (
     output_beside,
     parse_settings,
 )
-from softvec.cli.report import report
+from softvec.cli.report import Made, report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
 from softvec.core.errors import InputError, Option
 
@@ -154,6 +154,8 @@ def embed(
 
       softvec embed edges.txt --cluster local:4
 
+      softvec embed 'edges/*.parquet' --cluster local:4 -o vectors/
+
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import (
@@ -191,6 +193,17 @@ def embed(
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
+        if workers is not None:
+            from softvec.spread import FilesJob
+
+            own = {name: value for name, value in fit.items() if name in FIT_OPTIONS} | {"n_jobs": n_jobs}
+            job = FilesJob(source, kind, walk_length, n_components, random_state, options, own)
+            plain = repeats == 1 and map_file is None and partition in (None, "none")
+            if job.is_for_workers(folder=written_as == "folder", plain=plain):
+                report(
+                    embed_shared_files(job, target, written_as, workers, settings, force), target, settings
+                )
+                return
         with large_arrays_in(fit.get("scratch")):
             affinity, spent = _read(source, kind, walk_length, options, settings, force)
         fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
@@ -198,7 +211,7 @@ def embed(
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         remove_checkpoint(str(fit["checkpoint"]), cluster)
-    report(emb, target, settings)
+    report(Made.of(emb), target, settings)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
 

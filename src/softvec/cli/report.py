@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, print_json, say, seconds
@@ -10,25 +11,42 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-def report(emb: Embedding, target: str, settings: Settings) -> None:
+@dataclass(frozen=True)
+class Made:
+    """What is told of vectors: how many, of how many dimensions, and how they were made."""
+
+    vectors: int
+    context: int
+    dimensions: int
+    record: dict[str, Any]
+    stability: str = ""
+
+    @classmethod
+    def of(cls, emb: Embedding) -> Made:
+        """Return what is told of an embedding."""
+        context = 0 if emb.context_vectors is None else len(emb.context_vectors)
+        stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
+        return cls(len(emb), context, emb.n_components, emb.provenance, stability)
+
+
+def report(made: Made, target: str, settings: Settings) -> None:
     """Print what was made: the vectors, the work, and the exact loss on a sample of rows."""
-    record = emb.provenance
+    record, context = made.record, made.context
     if settings.json:
         if target != "-":  # standard output holds the vectors
-            print_json(_summary(emb, target))
+            print_json(_summary(made, target))
         return
-    context = 0 if emb.context_vectors is None else len(emb.context_vectors)
     second = f" + {context:,} context" if context else ""
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
         settings,
-        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
+        f"{made.vectors:,}{second} vectors of {made.dimensions} dimensions: "
         f"{len(record['history'].get('loss', []))} epochs{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
     say(settings, loss_line(record))
-    if "stability" in record:
-        say(settings, repr(emb.stability()).strip("<>"))
+    if made.stability:
+        say(settings, made.stability)
 
 
 def measured_loss(record: dict[str, Any]) -> dict[str, Any]:
@@ -84,13 +102,13 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _summary(emb: Embedding, target: str) -> dict[str, Any]:
-    record = emb.provenance
+def _summary(made: Made, target: str) -> dict[str, Any]:
+    record = made.record
     summary = {
         "output": target,
-        "vectors": len(emb),
-        "dimensions": emb.n_components,
-        "context_vectors": len(emb.context_vectors) if emb.context_vectors is not None else 0,
+        "vectors": made.vectors,
+        "dimensions": made.dimensions,
+        "context_vectors": made.context,
         "data": record["data"],
         "view": record.get("view"),
         "epochs": len(record["history"].get("loss", [])),

@@ -95,7 +95,7 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def epoch_progress(settings: Settings, total: int) -> Iterator[Callable[..., None] | None]:
+def epoch_progress(settings: Settings, total: int | None) -> Iterator[Callable[..., None] | None]:
     """Show epoch, loss and time left while fitting; yield a callback for the estimator."""
     screen = console(stderr=True)
     if settings.quiet or settings.json or not screen.is_terminal:

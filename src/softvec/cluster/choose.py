@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, Self
 
-from softvec.cluster.driver import Plan, whole_of
+from softvec.cluster.driver import whole_of
 from softvec.cluster.memory import refuse_if_too_big
 from softvec.cluster.partition import PARTITIONS, back, cut
-from softvec.cluster.rank import Report
+from softvec.cluster.rank import Report, Work
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
@@ -33,8 +33,8 @@ class Cluster(Protocol):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
-        """Run a fit; return the parts of all workers."""
+    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+        """Run a fit; yield the parts of all workers, one at a time."""
         ...
 
 
@@ -93,7 +93,7 @@ def runner(
                 if on_report is not None:
                     on_report(report)
 
-            parts = cluster.run(planned, tell)
+            parts = list(cluster.run(planned, tell))
         return back(whole_of(parts), order), planned.seed
 
     return run_there

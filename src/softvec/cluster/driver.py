@@ -57,20 +57,29 @@ class Plan:
         (lo, hi), (begin, end) = self.rows[rank : rank + 2], self.columns[rank : rank + 2]
         problem, weight = self.problem, self.problem.item_weight
         return Task(
-            split(problem.P, rank, self.bounds),
-            problem.P.row_sums()[lo:hi],
-            self.settings,
-            self.seed,
-            None if weight is None else weight[begin:end],
-            None if self.given is None else part_of(self.given, (lo, hi), (begin, end)),
-            self.classes_first,
-            (int(lo), int(hi)),
-            (int(begin), int(end)),
-            self.store,
-            self.manifest,
-            Workers.unit,
-            Workers.block,
+            P=split(problem.P, rank, self.bounds),
+            row_sums=problem.P.row_sums()[lo:hi],
+            settings=self.settings,
+            seed=self.seed,
+            item_weight=None if weight is None else weight[begin:end],
+            state=None if self.given is None else part_of(self.given, (lo, hi), (begin, end)),
+            classes_first=self.classes_first,
+            rows=(int(lo), int(hi)),
+            columns=(int(begin), int(end)),
+            store=self.store,
+            manifest=self.manifest,
+            unit=Workers.unit,
+            block=Workers.block,
         )
+
+    def with_threads(self, n_jobs: int) -> Plan:
+        """Return the same plan for workers of so many threads, unless the user asked for others."""
+        return replace(self, settings=replace(self.settings, n_jobs=self.settings.n_jobs or n_jobs))
+
+    @property
+    def kept_every(self) -> int:
+        """Epochs between two states that the engine keeps; 0 where they are saved elsewhere."""
+        return 0 if self.store is not None else self.settings.checkpoint_every
 
 
 def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> State:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from softvec.affinity import Affinity
 from softvec.cluster.driver import Plan
+from softvec.cluster.operator import Sharded
+from softvec.cluster.share import Part
 from softvec.core.errors import InputError, Option
 from softvec.fit.memory import estimate_memory
+from softvec.fit.recipes import FUSED
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 
@@ -45,21 +50,63 @@ def needed_memory(plan: Plan, rank: int) -> int:
     )
 
 
+def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Mapping[str, Any]) -> int:
+    """Return about how many bytes a worker takes at its peak for rows that it read itself.
+
+    ``shape`` is that of the whole matrix; the affinity has the own rows of it.
+    """
+    leaf, symmetric = affinity.operator.leaf, bool(fit["symmetric"])
+    assert isinstance(leaf, Sharded)
+    (rows, columns), entries = affinity.shape, 0 if affinity.counts is None else affinity.counts.nnz
+    two_ways = not symmetric or fit.get("gradient", "row") != "row"
+    size = 2 if np.dtype(fit.get("dtype", "float32")) == np.float32 else 8
+    return (
+        estimate_memory(
+            rows,
+            entries,
+            d,
+            m=None if symmetric else columns,
+            bytes_per_entry=leaf.nbytes / max(1, entries) + 4,  # columns as they were read stay, too
+            walk_length=int(affinity.parameters.get("length", 1)),
+            n_clusters=int(fit.get("n_clusters", 1)),
+            transposed=two_ways and (not symmetric or bool(affinity.directed)),
+            dtype=fit.get("dtype", "float32"),
+            checkpoint=fit.get("checkpoint") is not None,
+            n_views=len(FUSED) if fit.get("view") == "fused" else 1,
+            scratch=fit.get("scratch") is not None,
+        )
+        + (2 if two_ways else 1) * leaf.halo.size * d * size
+        + 5 * shape[1]  # where each column is, while the matrix is made
+    )
+
+
+def refuse_share_if_too_big(
+    affinity: Affinity, share: Part, d: int, fit: Mapping[str, Any], free: int | None
+) -> None:
+    """Raise an error on all workers, before a fit of which one has too little memory; collective."""
+    needs = share.group.gather(needed_by_share(affinity, share.shard.shape, d, fit))
+    _refuse(max(needs), share.group.size, free, d, int(fit.get("n_clusters", 1)))
+
+
 def refuse_if_too_big(plan: Plan, free: int | None) -> None:
     """Raise an error before a fit whose workers have too little memory."""
     if free is None:
         return
     need = max(needed_memory(plan, rank) for rank in range(plan.size))
-    if need <= free:
+    _refuse(need, plan.size, free, int(plan.settings.n_components), int(plan.settings.n_clusters))
+
+
+def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) -> None:
+    if free is None or need <= free:
         return
-    fixed = estimate_memory(0, 0, int(plan.settings.n_components), n_clusters=int(plan.settings.n_clusters))
+    fixed = estimate_memory(0, 0, d, n_clusters=n_clusters)
     advice: tuple[Any, ...] = ("use workers with more memory",)
     if free > fixed:  # what is not fixed shrinks with the rows; halos less so
         advice = (
-            f"about {int(np.ceil(1.2 * plan.size * (need - fixed) / (free - fixed)))} such workers would do",
+            f"about {int(np.ceil(1.2 * workers * (need - fixed) / (free - fixed)))} such workers would do",
         )
     raise InputError(
-        f"each of {plan.size} workers needs about {need / 2**30:,.1f} GiB, and "
+        f"each of {workers} workers needs about {need / 2**30:,.1f} GiB, and "
         f"{free / 2**30:,.1f} GiB are free; ",
         *advice,
         " (",

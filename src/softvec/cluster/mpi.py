@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.driver import Plan
-from softvec.cluster.rank import Report, Task, run
+from softvec.cluster.rank import Report, Work
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
-from softvec.fit.loop import State
 
 Array = NDArray[Any]
 T = TypeVar("T")
+_FIRST = 1.0  # seconds that rank 0 has to tell of an error that all ranks met
 _TOTAL, _TASK, _STATE, _DATA = 1, 2, 3, 4  # tags
 
 
@@ -110,31 +111,31 @@ class MpiCluster:
         if self.driver:
             self._comm.bcast(None, root=0)
 
-    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
-        """Run a fit on the first ranks; return their parts."""
-        threads = plan.settings.n_jobs or self._threads
-        plan = replace(plan, settings=replace(plan.settings, n_jobs=threads))
+    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+        """Run a fit on the first ranks; yield their parts, one at a time."""
+        plan = plan.with_threads(self._threads)
         self._comm.bcast(plan.size, root=0)
         comm = self._comm.Split(0, 0)
         for rank in range(1, plan.size):
             self._comm.send(plan.task(rank), dest=rank, tag=_TASK)
         try:
-            first = run(plan.task(0), MpiGroup(comm), lambda report, _: on_report(report))
+            first = plan.task(0).run(MpiGroup(comm), lambda report, _: on_report(report))
         except BaseException as error:
             self._abort(error)
             raise
-        return [first, *(self._comm.recv(source=rank, tag=_STATE) for rank in range(1, plan.size))]
+        return chain([first], (self._comm.recv(source=rank, tag=_STATE) for rank in range(1, plan.size)))
 
     def _serve(self) -> None:
         """Run tasks until the driver has no more."""
         rank = self._comm.Get_rank()
+        warnings.simplefilter("ignore")  # rank 0 tells them
         while (size := self._comm.bcast(None, root=0)) is not None:
             comm = self._comm.Split(0 if rank < size else 1, rank)
             if rank >= size:
                 continue
             try:
-                task: Task = self._comm.recv(source=0, tag=_TASK)
-                self._comm.send(run(task, MpiGroup(comm)), dest=0, tag=_STATE)
+                task = self._comm.recv(source=0, tag=_TASK)
+                self._comm.send(task.run(MpiGroup(comm)), dest=0, tag=_STATE)
             except BaseException as error:
                 self._abort(error)
                 raise
@@ -142,6 +143,8 @@ class MpiCluster:
     def _abort(self, error: BaseException) -> None:
         """End all ranks, which would wait for this one: one line for what a user can mend."""
         rank = self._comm.Get_rank()
+        if rank and isinstance(error, InputError):
+            time.sleep(_FIRST)
         if isinstance(error, MemoryError):
             line = f"worker {rank} of {self.workers} ran out of memory; use more workers"
         elif isinstance(error, InputError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,14 @@ class SharedRows(Workers):
         """Return the small values of all ranks, in their order."""
         return self._group.gather(value)
 
+    def fetch(self, X: Array, rows: Array) -> Array:
+        """Return rows by their numbers in the whole, ascending, each rank those it asks for."""
+        bounds = np.cumsum([0, *self._group.gather(len(X))])
+        asked = np.asarray(rows, np.int64)
+        wanted = [asked[lo:hi] for lo, hi in pairwise(np.searchsorted(asked, bounds))]
+        numbers = self._group.exchange(wanted)
+        return np.concatenate(self._group.exchange([X[part - bounds[self.rank]] for part in numbers]))
+
     def fold(
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
     ) -> T:
@@ -45,20 +54,15 @@ class SharedRows(Workers):
         return self._group.fold(totals, add)
 
 
-@dataclass
-class Task:
-    """What a rank needs to run its part of a fit; of all arrays its own rows.
+@dataclass(kw_only=True)
+class Epochs:
+    """How a rank runs its part of the epochs of a fit; of all arrays it has its own rows.
 
     Attributes
     ----------
-    P : Tree or Shard
-    row_sums : ndarray of float64
-        Of the own rows of P.
     settings : Settings
         With ``symmetric`` decided, and without what belongs to the driver: callbacks, checkpoint.
     seed : int
-    item_weight : ndarray or None
-        Of the own columns, of mean 1 over all.
     state : State or None
         Where to begin; None for the start that the settings name.
     classes_first : bool
@@ -73,11 +77,8 @@ class Task:
         How rows are cut; see :class:`softvec.core.threads.Workers`.
     """
 
-    P: Tree | Shard
-    row_sums: Array
     settings: Settings
     seed: int
-    item_weight: Array | None = None
     state: State | None = None
     classes_first: bool = False
     rows: tuple[int, int] = (0, 0)
@@ -86,6 +87,79 @@ class Task:
     manifest: dict[str, Any] | None = None
     unit: int = Workers.unit
     block: int | None = None
+
+    def fit(self, problem: Problem, group: Group, on_epoch: OnEpoch | None = None) -> State:
+        """Run all epochs together with the other ranks; return this rank's part of the vectors."""
+        settings, store, epochs = self.settings, self.store, self.settings.n_epochs
+
+        def after_epoch(state: State) -> None:
+            sent = sum(group.gather(group.sent))
+            report = Report(state.epoch, state.history[-1]["loss"], sent, group.size)
+            if store is not None and state.epoch % store.every == 0 and state.epoch < epochs:
+                store.save(state, self.seed, self.rows, self.columns, group)
+            if on_epoch is not None:
+                on_epoch(report, state)
+
+        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as threads:
+            pool = SharedRows(threads, group, self.unit, self.block)
+            state = self._begin(problem, pool)
+            finished = state.done
+            optimize(problem, state, settings, pool, seed=self.seed, on_epoch=after_epoch)
+            if store is not None and not finished:
+                store.save(state, self.seed, self.rows, self.columns, group)
+            return state
+
+    def _begin(self, problem: Problem, pool: Workers) -> State:
+        state, settings = self.state, self.settings
+        if self.store is not None and self.manifest is not None:
+            state = self.store.load(self.manifest, self.rows, self.columns)
+        if state is None:
+            state = start(problem, settings, self.seed, pool)
+        if self.classes_first and state.labels is None:
+            context = state.X if state.Y is None else state.Y
+            state.labels = find_classes(context, settings.n_clusters, self.seed, pool)
+        return state
+
+
+@dataclass(kw_only=True)
+class Task(Epochs):
+    """What a rank gets of a matrix that the driver holds.
+
+    Attributes
+    ----------
+    P : Tree or Shard
+    row_sums : ndarray of float64
+        Of the own rows of P.
+    item_weight : ndarray or None
+        Of the own columns, of mean 1 over all.
+    """
+
+    P: Tree | Shard
+    row_sums: Array
+    item_weight: Array | None = None
+
+    def run(self, group: Group, on_epoch: OnEpoch | None = None) -> State:
+        """Fit this rank's rows together with the other ranks; return its part of the vectors.
+
+        All ranks call it together. ``on_epoch`` sees the report and this rank's state after every epoch.
+        """
+        return self.fit(self._problem(group), group, on_epoch)
+
+    def _problem(self, group: Group) -> Problem:
+        settings = self.settings
+        P = join(self.P, group)
+        P.__dict__["_sums"] = np.asarray(self.row_sums)  # known: the rows of the whole were normalised
+        return Problem(
+            P,
+            bool(settings.symmetric),
+            float(settings.beta),
+            settings.gradient,
+            float(settings.regularization),
+            settings.constraint,
+            settings.normalizer,
+            None,
+            self.item_weight,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,50 +172,36 @@ class Report:
     workers: int
 
 
-def run(task: Task, group: Group, on_epoch: Callable[[Report, State], None] | None = None) -> State:
-    """Fit this rank's rows together with the other ranks; return its part of the vectors.
-
-    All ranks call it together. ``on_epoch`` sees the report and this rank's state after every epoch.
-    """
-    settings, store = task.settings, task.store
-    problem = _problem(task, group)
-
-    def after_epoch(state: State) -> None:
-        report = Report(state.epoch, state.history[-1]["loss"], sum(group.gather(group.sent)), group.size)
-        if store is not None and state.epoch % store.every == 0 and state.epoch < settings.n_epochs:
-            store.save(state, task.seed, task.rows, task.columns, group)
-        if on_epoch is not None:
-            on_epoch(report, state)
-
-    with large_arrays_in(settings.scratch), workers(settings.n_jobs) as threads:
-        pool = SharedRows(threads, group, task.unit, task.block)
-        state = task.state
-        if store is not None and task.manifest is not None:
-            state = store.load(task.manifest, task.rows, task.columns)
-        if state is None:
-            state = start(problem, settings, task.seed, pool)
-        if task.classes_first and state.labels is None:
-            context = state.X if state.Y is None else state.Y
-            state.labels = find_classes(context, settings.n_clusters, task.seed, pool)
-        finished = state.done
-        optimize(problem, state, settings, pool, seed=task.seed, on_epoch=after_epoch)
-        if store is not None and not finished:
-            store.save(state, task.seed, task.rows, task.columns, group)
-        return state
+OnEpoch = Callable[[Report, State | None], None]
 
 
-def _problem(task: Task, group: Group) -> Problem:
-    settings = task.settings
-    P = join(task.P, group)
-    P.__dict__["_sums"] = np.asarray(task.row_sums)  # known already: the rows of the whole were normalised
-    return Problem(
-        P,
-        bool(settings.symmetric),
-        float(settings.beta),
-        settings.gradient,
-        float(settings.regularization),
-        settings.constraint,
-        settings.normalizer,
-        None,
-        task.item_weight,
-    )
+class Work(Protocol):
+    """What a cluster runs: a task for each worker."""
+
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        ...
+
+    @property
+    def given(self) -> State | None:
+        """Where the workers begin, put together."""
+        ...
+
+    @property
+    def store(self) -> Store | None:
+        """Where checkpoints are that the driver knows."""
+        ...
+
+    def task(self, rank: int) -> Any:
+        """Return what one worker gets: a dataclass with ``state``, ``manifest`` and ``run``, like `Task`."""
+        ...
+
+    def with_threads(self, n_jobs: int) -> Work:
+        """Return the same work for workers of so many threads, unless the user asked for others."""
+        ...
+
+    @property
+    def kept_every(self) -> int:
+        """Epochs between two states that the engine keeps; 0 for none."""
+        ...

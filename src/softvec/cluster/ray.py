@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from softvec.cluster.driver import Plan
-from softvec.cluster.rank import Report, Task, run
+from softvec.cluster.rank import Report, Work
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
@@ -165,23 +164,28 @@ class Worker:
         self._mailbox.put(number, source, letter)
 
     def fit(
-        self, number: int, rank: int, peers: list[Any], task: Task, state: State | None, every: int
-    ) -> State:
+        self, number: int, rank: int, peers: list[Any], task: Any, state: State | None, every: int
+    ) -> Any:
         """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
         self._report = self._kept = None
         if state is not None:  # arrays of the object store are read-only
             task = replace(task, state=_copy(state), manifest=None)
         group = RayGroup(rank, peers, self._mailbox, number)
 
-        def on_epoch(report: Report, state: State) -> None:
+        def on_epoch(report: Report, state: State | None) -> None:
             # all ranks keep the same epoch, the next one when the driver has the last
-            if every and report.epoch % every == 0 and all(group.gather(self._kept is None)):
+            if (
+                state is not None
+                and every
+                and report.epoch % every == 0
+                and all(group.gather(self._kept is None))
+            ):
                 with self._changed:
                     self._kept = report.epoch, _copy(state)
                     self._changed.notify_all()
             self._report = report
 
-        return run(task, group, on_epoch)
+        return task.run(group, on_epoch)
 
     def report(self) -> tuple[Report | None, int]:
         """Return how far the fit is, and the epoch of the state that is kept."""
@@ -290,16 +294,15 @@ class RayCluster:
             self._ray.kill(actor)
         self.actors = []
 
-    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> list[State]:
-        """Run a fit; where a worker is lost, go on from the last checkpoint."""
+    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+        """Run a fit; where a worker is lost, go on from the last checkpoint. Yield the parts one by one."""
         ray = self._ray
-        threads = plan.settings.n_jobs or self._threads
-        plan = replace(plan, settings=replace(plan.settings, n_jobs=threads))
+        plan = plan.with_threads(self._threads or 1)
         tasks = [ray.put(replace(plan.task(rank), state=None)) for rank in range(plan.size)]
         states = [None if plan.given is None else ray.put(plan.task(rank).state) for rank in range(plan.size)]
         lost, since, epoch = 0, -1, 0
         while True:
-            attempt = _Attempt(ray, self, tasks, states, 0 if plan.store else plan.settings.checkpoint_every)
+            attempt = _Attempt(ray, self, tasks, states, plan.kept_every)
             try:
                 return attempt.finish(on_report)
             except ray.exceptions.RayTaskError as error:
@@ -337,7 +340,7 @@ class _Attempt:
             for rank, (actor, task, state) in enumerate(zip(self._actors, tasks, states))
         ]
 
-    def finish(self, on_report: Callable[[Report], None]) -> list[State]:
+    def finish(self, on_report: Callable[[Report], None]) -> Iterator[Any]:
         """Wait for all; meanwhile tell of every epoch, and keep copies of the vectors."""
         ray, waiting, told = self._ray, list(self._fits), 0
         while waiting:
@@ -351,11 +354,11 @@ class _Attempt:
                 if report is not None and report.epoch > told:
                     told = report.epoch
                     on_report(report)
-        states = [_copy(state) for state in ray.get(self._fits)]
         report, _ = ray.get(self._actors[0].report.remote())
         if report is not None and report.epoch > told:
             on_report(report)
-        return states
+        results = (ray.get(ref) for ref in self._fits)
+        return (_copy(result) if isinstance(result, State) else result for result in results)
 
     def _keep(self, epoch: int) -> None:
         """Take over the states of an epoch: they lie in the object store, and are the driver's."""

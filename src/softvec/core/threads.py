@@ -108,6 +108,22 @@ class Workers:
         own = X[rows[(rows >= first) & (rows < first + len(X))] - first]
         return np.concatenate(self.gather(own))
 
+    def fetch(self, X: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows by their numbers in the whole, each process those it asks for."""
+        return X[rows]
+
+    def sum(self, values: NDArray[Any], d: int) -> Any:
+        """Return the sum over rows, in double precision, cut into the blocks of d-dimensional vectors."""
+        return self.fold(
+            lambda lo, hi: values[lo:hi].sum(axis=0, dtype=float),
+            row_blocks(len(values), self.block_rows(d)),
+            lambda a, b: a + b,
+        )
+
+    def mean(self, values: NDArray[Any], d: int) -> Any:
+        """Return the mean over rows; see :meth:`sum`."""
+        return self.sum(values, d) / self.whole(len(values))[1]
+
     def map(self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]]) -> list[T]:
         """Call ``function(*block)`` for each block; results in the order of ``blocks``."""
         results: list[Any] = [None] * len(blocks)
@@ -182,6 +198,9 @@ class Workers:
             for other in others:
                 other.result()
         let_interrupts_through()
+
+
+ALONE = Workers(1, None)  # one thread of one process
 
 
 @lru_cache(1)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.checks import choice, counted, number
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import workers
+from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding.relations import positions, recorded, relations, two_kinds
 from softvec.fit.views import degree_coordinates
 from softvec.names import Names
@@ -129,10 +129,10 @@ def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
     return base_measure(emb.sizes, power)
 
 
-def base_measure(sizes: NDArray[Any], power: float) -> NDArray[np.float64]:
+def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
     """Return size ** power for each item, sizes of at least the smallest above 0."""
-    known = sizes[sizes > 0]
-    return np.maximum(sizes, known.min() if len(known) else 1.0) ** power
+    least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
+    return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power
 
 
 def _shrinkage(emb: Embedding) -> tuple[float, float]:

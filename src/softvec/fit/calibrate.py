@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.threads import ALONE, Workers
+
 Array = NDArray[Any]
+_COLUMNS = 4096  # vectors of neighbours that are looked at at a time
 _ROWS, _SCORES = (30, 200), 100_000  # fewest and most rows, scores between
 # Items of the sum: all up to so many, else those near the rows, the largest, and a sample of the others.
 _ALL, _NEAR, _LARGEST, _OTHERS = 5000, 3000, 1000, 2000
@@ -46,73 +49,122 @@ class Calibration:
         return self.popularity_cross_entropy - self.cross_entropy
 
 
-def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibration | None:
-    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry."""
+def calibrate(
+    X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = ALONE
+) -> Calibration | None:
+    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry.
+
+    Where processes share the rows, X, A and sizes are of the rows here, and columns of A of all.
+    """
     rng = np.random.default_rng([seed, 91])
     filled = np.flatnonzero(np.diff(A.indptr))
-    if len(filled) == 0:
+    before, n_filled = pool.whole(len(filled))
+    if n_filled == 0:
         return None
-    count = min(len(filled), max(_ROWS[0], min(_ROWS[1], _SCORES // len(X))))
-    rows = np.sort(rng.choice(filled, count, replace=False))
+    count = min(n_filled, max(_ROWS[0], min(_ROWS[1], _SCORES // pool.whole(len(X))[1])))
+    places = np.sort(rng.choice(n_filled, count, replace=False)) - before
+    rows = filled[places[(places >= 0) & (places < len(filled))]]
     P = _walk(A, rows)
-    log_size = np.log(np.maximum(sizes, sizes[sizes > 0].min()))
-    log_size -= log_size.mean()
-    agreement = _agreement(X, A)
-    near = np.unique(P.indices)  # SciPy would copy all of X to double precision
-    x, pulled = X[rows].astype(np.float64), np.asarray(P[:, near] @ X[near])
-    items, log_weight = _items(A, rows, near, sizes, rng)
-    Y = X[items]
+    log_size = _log_sizes(sizes, X.shape[1], pool)
+    agreement = _agreement(X, A, pool)
+    x, pulled, sizes_pulled = (
+        np.concatenate(pool.gather(part))
+        for part in (X[rows].astype(np.float64), *_pulled(P, (X, log_size), pool))
+    )
+    items, log_weight = _items(A, rows, P.indices, sizes, rng, pool)
+    Y = pool.take(X, items)
     features = np.stack(
         [
             *(side.astype(X.dtype) @ Y.T for side in (x, x * agreement)),
-            np.broadcast_to(log_size[items], (count, len(items))),
+            np.broadcast_to(pool.take(log_size, items), (count, len(items))),
         ]
     ).astype(np.float64)  # (3, rows, items)
-    pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), (P @ log_size).sum()]) / count
+    pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), sizes_pulled.sum()]) / count
     best, losses = _newton(features, pull, log_weight)
     weights = tuple((best[0] + best[1] * agreement).tolist())
     return Calibration(weights, float(best[2]), losses[0], losses[1], count)
 
 
 def _items(
-    A: sparse.csr_array, rows: Array, near: Array, sizes: Array, rng: np.random.Generator
+    A: sparse.csr_array, rows: Array, linked: Array, sizes: Array, rng: np.random.Generator, pool: Workers
 ) -> tuple[Array, Array]:
     """Return the items over which the sums of some rows run, and the logarithm of what each counts for.
 
     An item that is linked to a row, or near it, holds much of the sum: left to chance, a neighbour that was
     not drawn would have a probability without being part of the sum, which no finite numbers would fit.
     """
-    n = A.shape[0]
+    first, n = pool.whole(A.shape[0])
     if n <= _ALL:
         return np.arange(n), np.zeros(n)
-    sure = np.zeros(n, bool)
-    sure[near] = sure[rows] = True
-    neighbours = np.diff(A.indptr)[near]
+    near = _union(linked, pool)
+    degrees = np.diff(A.indptr)
+    neighbours = pool.take(degrees, near)
     order = np.argsort(neighbours, kind="stable")  # few neighbours first: those of hubs are near to all
-    sure[A[near[order[np.cumsum(neighbours[order]) <= _NEAR]]].indices] = True
-    sure[np.argpartition(sizes, n - _LARGEST)[n - _LARGEST :]] = True
-    others = np.flatnonzero(~sure)
-    drawn = others if len(others) <= _OTHERS else np.sort(rng.choice(others, _OTHERS, replace=False))
-    weight = np.full(len(drawn), np.log(max(len(others), 1) / max(len(drawn), 1)))
-    return np.concatenate([np.flatnonzero(sure), drawn]), np.concatenate([np.zeros(sure.sum()), weight])
+    small = near[order[np.cumsum(neighbours[order]) <= _NEAR]] - first
+    around = A[np.sort(small[(small >= 0) & (small < len(degrees))])].indices
+    sure = _union(np.concatenate([linked, rows + first, around, _largest(sizes, first, pool)]), pool)
+    places = np.arange(n - len(sure))
+    if len(places) > _OTHERS:
+        places = np.sort(rng.choice(len(places), _OTHERS, replace=False))
+    drawn = places + np.searchsorted(sure - np.arange(len(sure)), places, side="right")  # of the others
+    weight = np.full(len(drawn), np.log(max(n - len(sure), 1) / max(len(drawn), 1)))
+    items, weights = np.concatenate([sure, drawn]), np.concatenate([np.zeros(len(sure)), weight])
+    ascending = np.argsort(items)
+    return items[ascending], weights[ascending]
+
+
+def _union(numbers: Array, pool: Workers) -> Array:
+    """Return the numbers that any process has, ascending."""
+    return np.unique(np.concatenate(pool.gather(np.unique(numbers).astype(np.int64))))
+
+
+def _largest(sizes: Array, first: int, pool: Workers) -> Array:
+    """Return the numbers of the largest items, of equal ones the first."""
+    own = np.argsort(-sizes, kind="stable")[:_LARGEST]
+    told = pool.gather((sizes[own], own + first))
+    size, number = (np.concatenate(parts) for parts in zip(*told))
+    return number[np.argsort(-size, kind="stable")[:_LARGEST]]
+
+
+def _log_sizes(sizes: Array, d: int, pool: Workers) -> Array:
+    """Return the logarithms of sizes, of mean 0; a size of 0 counts as the smallest above it."""
+    least = min(pool.gather(sizes[sizes > 0].min(initial=np.inf)))
+    log_size = np.log(np.maximum(sizes, least))
+    return log_size - pool.mean(log_size, d)
+
+
+def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> list[Array]:
+    """Return P @ array of each; some columns at a time, of those that P has entries in."""
+    near, places = np.unique(P.indices, return_inverse=True)
+    P = sparse.csr_array((P.data, places.astype(np.int32), P.indptr), shape=(P.shape[0], len(near)))
+    totals = [np.zeros((P.shape[0], *array.shape[1:])) for array in arrays]
+    for lo in range(0, max(pool.gather(len(near))), _COLUMNS):
+        part = P[:, lo : lo + _COLUMNS]
+        for total, array in zip(totals, arrays):
+            total += part @ pool.fetch(array, near[lo : lo + _COLUMNS])  # in double precision
+    return totals
 
 
 def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
     """Return rows of A divided by their sums, in double precision; none of them is empty."""
     part = sparse.csr_array(A[rows], dtype=np.float64)
+    if not len(rows):
+        return part
     scale = 1 / np.maximum.reduceat(part.data, part.indptr[:-1])  # first: sums of huge weights overflow
     part.data *= np.repeat(scale, np.diff(part.indptr))
     part.data /= np.repeat(np.add.reduceat(part.data, part.indptr[:-1]), np.diff(part.indptr))
     return part
 
 
-def _agreement(X: Array, A: sparse.csr_array) -> Array:
+def _agreement(X: Array, A: sparse.csr_array, pool: Workers) -> Array:
     """Return, for each coordinate, its correlation over edges divided by its variance, (d,)."""
-    rows = np.flatnonzero(np.diff(A.indptr))
-    rows = rows[:: max(1, len(rows) // _AGREEMENT_ROWS)]
-    means = _walk(A, rows).astype(np.float32) @ X
-    center = X.mean(axis=0, dtype=np.float64)
-    x, y = X[rows] - center, means - center
+    filled = np.flatnonzero(np.diff(A.indptr))
+    before, n_filled = pool.whole(len(filled))
+    step = max(1, n_filled // _AGREEMENT_ROWS)
+    rows = filled[-before % step :: step]
+    center = pool.mean(X, X.shape[1])
+    means = _pulled(_walk(A, rows), (X,), pool)[0]
+    x, y = (np.concatenate(pool.gather(part)) for part in (X[rows] - center, means - center))
     variance = np.maximum(np.mean(x * x, axis=0), 1e-12)
     return np.mean(x * y, axis=0) / variance**2 * np.mean(variance)
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.checks import choice
+from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
@@ -81,26 +82,33 @@ def recipe_of(kind: str) -> Recipe:
     return RECIPES.get(kind, Recipe())
 
 
-def fit_defaults(kind: str, counts: sparse.csr_array | None) -> dict[str, Any]:
+def fit_defaults(kind: str, counts: sparse.csr_array | None, pool: Workers = ALONE) -> dict[str, Any]:
     """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
     recipe = recipe_of(kind)
     beta = recipe.beta
     if recipe.beta_range is not None and counts is not None:
         low, high = recipe.beta_range
-        beta = round(min(max(mean_neighbours(counts) / 2, low), high), 2)
+        beta = round(min(max(mean_neighbours(counts, pool) / 2, low), high), 2)
     return {"n_epochs": recipe.n_epochs, "beta": beta}
 
 
-def mean_neighbours(counts: sparse.csr_array) -> float:
+def mean_neighbours(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
     """Return the mean number of entries in a row, of the rows that have any."""
     neighbours = np.diff(counts.indptr)
-    return float(neighbours[neighbours > 0].mean())
+    entries, filled = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
+    return entries / filled
 
 
-def neighbours_of_ends(counts: sparse.csr_array) -> float:
+def neighbours_of_ends(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
     """Return the mean number of neighbours of the ends of the edges: of k neighbours, mean k^2 / mean k."""
-    neighbours = np.diff(counts.indptr).astype(np.float64)
-    return float(neighbours @ neighbours / max(neighbours.sum(), 1.0))
+    neighbours = np.diff(counts.indptr).astype(np.int64)
+    squares, entries = _totals(pool, neighbours @ neighbours, neighbours.sum())
+    return squares / max(entries, 1)
+
+
+def _totals(pool: Workers, *counts: Any) -> list[int]:
+    """Return the sums of whole numbers over all processes."""
+    return [sum(column) for column in zip(*pool.gather([int(count) for count in counts]))]
 
 
 @dataclass(frozen=True)
@@ -138,11 +146,12 @@ FUSED = (
 )
 
 
-def views_of(counts: sparse.csr_array) -> tuple[View, ...]:
+def views_of(counts: sparse.csr_array, pool: Workers = ALONE) -> tuple[View, ...]:
     """Return the views of a graph: less sharp ones where a neighbour is little rarer than any node."""
-    if not counts.nnz:
+    neighbours = np.diff(counts.indptr)
+    entries, linked = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
+    if not entries:
         return FUSED
-    linked = np.count_nonzero(np.diff(counts.indptr))
-    beta = max(SHARPNESS * float(np.log(linked / mean_neighbours(counts))), 1.0)
+    beta = max(SHARPNESS * float(np.log(linked**2 / entries)), 1.0)
     share = min(1.0, beta / Settings.beta)
     return tuple(replace(view, beta=round(share * view.beta, 2)) for view in FUSED)

@@ -22,6 +22,7 @@ from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import State, optimize
 from softvec.fit.problem import Problem
 from softvec.fit.settings import Settings
+from softvec.fit.share import ALL, Share
 from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
@@ -69,7 +70,7 @@ class Fit:
 def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
     """Return what the user gave as a checked operator, rows divided by their sums where asked."""
     operator = as_operator(P)
-    if min(operator.shape) == 0:
+    if operator.every(min(operator.shape) == 0):
         missing = "sample" if operator.shape[0] == 0 else "feature"
         raise InputError(
             f"Found array with 0 {missing}(s) (shape={operator.shape}) while a minimum of 1 is required "
@@ -93,6 +94,7 @@ def fit(
     diagnosed: bool = True,
     stacklevel: int = 2,
     runner: Runner | None = None,
+    share: Share = ALL,
 ) -> Fit:
     """Learn the vectors of P, which is `prepared`.
 
@@ -112,8 +114,10 @@ def fit(
         Which caller a warning points at; 2 is the one of this function.
     runner : callable, optional
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
+    share : Share
+        Which rows are here: by default all of them.
     """
-    problem = _problem(P, settings, dissimilarity, item_weight)
+    problem = _problem(P, settings, dissimilarity, item_weight, share)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
     if runner is None:
         state, seed = _run_here(problem, settings, classes, warm)
@@ -122,10 +126,12 @@ def fit(
             raise InputError("a cluster fits neither given classes nor dissimilarities; leave them out")
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
-    rows = _rows_to_check(problem, state)
-    if diagnosed and problem.normalizer == "mixture" and rows >= min(P.shape[0], 10):
-        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
-            result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
+    if diagnosed and problem.normalizer == "mixture":
+        with large_arrays_in(settings.scratch), share.workers(settings.n_jobs) as pool:
+            n, m = (pool.whole(size)[1] for size in P.shape)
+            rows = _rows_to_check(problem, state, n, m)
+            if rows >= min(n, 10):
+                result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
 
 
@@ -190,15 +196,15 @@ def seed_of(random_state: Any) -> int:
     return int(random_state.randint(2**31 - 1))
 
 
-def _rows_to_check(problem: Problem, state: State) -> int:
-    """Return how many rows can be checked for a small share of what the fit took."""
-    (n, m), d = problem.P.shape, state.X.shape[1]
+def _rows_to_check(problem: Problem, state: State, n: int, m: int) -> int:
+    """Return how many of n rows and m columns can be checked for a small share of what the fit took."""
+    d = state.X.shape[1]
     work = max(1, state.epoch) * (problem.P.nnz + n * d) * d
     return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
-def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any) -> Problem:
-    if not np.any(P.row_sums() > 0):
+def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any, share: Share) -> Problem:
+    if P.every(not np.any(P.row_sums() > 0)):
         raise InputError("P has no non-zero entry; check how it was built")
     N = None
     if dissimilarity is not None:
@@ -210,7 +216,8 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
         weight = np.asarray(item_weight, np.float64)
         if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
             raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
-        weight = _mean_one(weight)
+        with share.workers(1) as pool:
+            weight = _mean_one(weight, settings.n_components, pool)
     return Problem(
         P,
         settings.one_sided(P),
@@ -224,13 +231,13 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
     )
 
 
-def _mean_one(weight: Array) -> Array:
+def _mean_one(weight: Array, d: int, pool: Workers) -> Array:
     """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
     with np.errstate(over="ignore"):  # NumPy 1.26 reports it for subnormal divisors, too
-        mean = weight.mean()
+        mean = pool.mean(weight, d)
         if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
-            weight = weight / weight.max()
-            mean = weight.mean()
+            weight = weight / max(pool.gather(weight.max(initial=0)))
+            mean = pool.mean(weight, d)
     return np.maximum(weight / mean, 1e-30)
 
 
@@ -268,7 +275,7 @@ def _check_classes(classes: Any, m: int) -> Array:
 class Progress:
     """A tqdm bar with the loss; nothing when not verbose."""
 
-    def __init__(self, verbose: int, n_epochs: int, done: int):
+    def __init__(self, verbose: int, n_epochs: int | None, done: int):
         self._bar: Any = None
         if verbose:
             from tqdm.auto import tqdm

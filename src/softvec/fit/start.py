@@ -12,13 +12,12 @@ from scipy.special import ndtri
 from softvec import kernels
 from softvec.core.errors import InputError
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.threads import ALONE, Workers, row_blocks
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
 _BLOCK = 1024
-_ALONE = Workers(1, None)
 
 
 def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
@@ -99,7 +98,7 @@ def given_start(
     constraint: str,
     dtype: Any,
     name: str = "init",
-    pool: Workers = _ALONE,
+    pool: Workers = ALONE,
 ) -> Array:
     """Check and copy vectors to start from; on the sphere they are normalised."""
     X = np.asarray(given)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.scratch import copied, empty
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import ALONE, Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View, views_of
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
+from softvec.fit.share import ALL, Share
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
@@ -26,7 +27,7 @@ _BLOCK = 4096
 # Root mean square of a degree coordinate, as a share of the third principal axis: less than what tells
 # communities apart, which k-means would miss behind larger degrees (docs/decisions.md).
 _DEGREE_SHARE, _AXIS = 0.5, 2
-_ALONE = np.float32(1e-3)  # length of an item without neighbours
+_ISOLATED = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
@@ -35,28 +36,44 @@ def n_epochs() -> int:
     return sum(view.n_epochs for view in FUSED)
 
 
-def _of_mean_weight_one(A: sparse.csr_array) -> sparse.csr_array:
+def mean_weight(A: sparse.csr_array, d: int, pool: Workers) -> float:
+    """Return the mean weight of all edges; sums go over the blocks of d-dimensional vectors."""
+    return float(pool.sum(_row_sums(A), d) / pool.whole(A.nnz)[1])
+
+
+def _row_sums(A: sparse.csr_array) -> Array:
+    return np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
+
+
+def _of_mean_weight_one(A: sparse.csr_array, d: int, pool: Workers) -> sparse.csr_array:
     """Return weights divided by their mean, so that their scale does not matter."""
-    if A.dtype == bool or not A.nnz:
+    if A.dtype == bool or not pool.whole(A.nnz)[1]:
         return A
-    values, mean = empty(A.data.shape, np.float32), A.data.mean(dtype=np.float64)
+    values, mean = empty(A.data.shape, np.float32), mean_weight(A, d, pool)
     for lo, hi in row_blocks(len(values), 1 << 20):
         values[lo:hi] = A.data[lo:hi] / mean
     return sparse.csr_array((values, A.indices, A.indptr), shape=A.shape)
 
 
-def view_operator(A: sparse.csr_array, view: View) -> Operator:
+def view_operator(A: sparse.csr_array, view: View, share: Share = ALL) -> Operator:
     """Return the walk of a view on an undirected graph, rows of sum 1."""
-    plain = Sparse(A, symmetric=True)
+    return _view_of(share.symmetric(A), _row_sums(A), view)
+
+
+def _view_of(plain: Any, degree: Array, view: View) -> Operator:
     if not view.two_steps:
         return Powers(row_normalize(plain), view.steps)
-    degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
     weight = np.where(degree > 0, np.maximum(degree, 1e-300) ** -view.damping, 0.0)
-    return row_normalize(Product([Sparse(A, col_scale=weight, symmetric=True), plain]))
+    return row_normalize(Product([plain.scale_columns(weight), plain]))
 
 
 def fit_views(
-    A: sparse.csr_array, settings: Settings, seed: int, lengths: Array, runner: Runner | None = None
+    A: sparse.csr_array,
+    settings: Settings,
+    seed: int,
+    lengths: Array,
+    runner: Runner | None = None,
+    share: Share = ALL,
 ) -> tuple[Array, list[Fit], float]:
     """Fit the views of a graph and fuse them.
 
@@ -71,6 +88,8 @@ def fit_views(
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
     runner : callable, optional
         Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
+    share : Share
+        Which rows A has: by default all of them.
 
     Returns
     -------
@@ -80,9 +99,13 @@ def fit_views(
     degree_scale : float
         Root mean square of the degree coordinates.
     """
-    A = _of_mean_weight_one(A)
+    d = settings.n_components
+    with share.workers(1) as pool:
+        A = _of_mean_weight_one(A, d, pool)
+        chosen_views = views_of(A, pool)
+    plain, degree = share.symmetric(A), _row_sums(A)
     parts, fits, before = [], [], 0
-    for number, view in enumerate(views_of(A)):
+    for number, view in enumerate(chosen_views):
         chosen = replace(
             settings,
             beta=view.beta,
@@ -91,20 +114,20 @@ def fit_views(
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        result = fit(prepared(view_operator(A, view), True), chosen, diagnosed=False, runner=runner)
+        operator = prepared(_view_of(plain, degree, view), True)
+        result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts.append(half)
         fits.append(result)
         before += view.n_epochs
-    with workers(settings.n_jobs) as pool:
-        degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
-        X = empty((A.shape[0], settings.n_components), np.float32)
-        spread = _fuse(parts, lengths.astype(np.float32), X[:, :-2], pool)
+    with share.workers(settings.n_jobs) as pool:
+        X = empty((A.shape[0], d), np.float32)
+        spread = _fuse(parts, lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
-        X[:, -2:] = degree_coordinates(degree, scale)
+        X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
-    X[alone] = _ALONE * parts[0][alone]
+    X[alone] = _ISOLATED * parts[0][alone]
     return X, fits, scale
 
 
@@ -118,7 +141,7 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Array:
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: int) -> Array:
     """Write the coordinates of the views on their leading principal axes; the mean square length is 1.
 
     Returns the root mean square of each coordinate.
@@ -127,17 +150,18 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Arra
     def side_by_side(lo: int, hi: int) -> Array:
         return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
 
-    n, d = out.shape
-    blocks = row_blocks(n, _BLOCK)
+    d = out.shape[1]
+    blocks = row_blocks(len(out), block)
 
-    def moments(lo: int, hi: int) -> tuple[Array, Array]:
-        block = side_by_side(lo, hi) * lengths[lo:hi, None]
-        return (lengths[lo:hi] @ block).astype(np.float64), (block.T @ block).astype(np.float64)
+    def moments(lo: int, hi: int) -> tuple[Array, Array, float]:
+        rows = side_by_side(lo, hi) * lengths[lo:hi, None]
+        weight = np.sum(lengths[lo:hi] ** 2, dtype=np.float64)
+        return (lengths[lo:hi] @ rows).astype(np.float64), (rows.T @ rows).astype(np.float64), weight
 
     # An item counts in the mean as it does in the sum of squares. It is centred before it is shortened: else
     # short vectors point away from the mean, all alike.
-    total, gram = pool.fold(moments, blocks, lambda a, b: (a[0] + b[0], a[1] + b[1]))
-    mean = total / np.sum(lengths**2, dtype=np.float64)
+    total, gram, weight = pool.fold(moments, blocks, lambda a, b: (a[0] + b[0], a[1] + b[1], a[2] + b[2]))
+    mean = total / weight
     gram -= np.outer(total, mean)
     squares_of_axes, axes = np.linalg.eigh(gram)  # (3 d, 3 d), ascending
     leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
@@ -151,24 +175,30 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers) -> Arra
         out[lo:hi] = (side_by_side(lo, hi) @ leading - center) * lengths[lo:hi, None]
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
+    n = pool.whole(len(out))[1]
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
     return scale * np.sqrt(np.maximum(squares_of_axes[::-1][:d], 0) / n)
 
 
-def degree_coordinates(degree: Array, scale: float, reference: Array | None = None) -> Array:
+def degree_coordinates(
+    degree: Array, scale: float, reference: Array | None = None, *, d: int = 1, pool: Workers = ALONE
+) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
-    The spread is ``scale``. Both are 0 for a regular graph.
+    The spread is ``scale``. Both are 0 for a regular graph. Means are taken by blocks of
+    d-dimensional vectors.
     """
     known = np.log1p(degree if reference is None else reference)
     wanted = np.log1p(degree)
-    mean, deviation = known.mean(), known.std()
+    mean = pool.mean(known, d)
+    deviation = np.sqrt(pool.mean((known - mean) ** 2, d))
     if deviation < 1e-6:
         return np.zeros((len(wanted), 2), np.float32)
     known, wanted = (known - mean) / deviation, (wanted - mean) / deviation
-    skew = np.mean(known**3)  # of known**2 on known
-    spread = np.std(known**2 - skew * known)
+    skew = pool.mean(known**3, d)  # of known**2 on known
+    rest = known**2 - skew * known
+    spread = np.sqrt(pool.mean((rest - pool.mean(rest, d)) ** 2, d))
     second = (wanted**2 - 1 - skew * wanted) / (spread if spread > 1e-6 else np.inf)
     return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 

@@ -32,6 +32,9 @@ _FAST = {"contract", "reassoc", "nsz", "arcp"}
 # Inlined without fail: a process that compiles a helper would otherwise call its own build of it and one
 # that loads the cache the copy in there, and the two differ in the last bit.
 _helper = njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
+# Scratch of a row lies this many numbers from what is allocated beside it: compiled code that finds two
+# arrays close together takes a loop of its own, whose sums differ in the last bit.
+_APART = 64
 _AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
 
 
@@ -48,7 +51,7 @@ def _finish_row(acc, i, lo, row_scale, add, out):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi):
-    acc = np.empty(X.shape[1], dtype=row_scale.dtype)
+    acc = np.empty(X.shape[1] + 2 * _APART, dtype=row_scale.dtype)[_APART:-_APART]
     for i in range(lo, hi):
         add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc)
         _finish_row(acc, i, lo, row_scale, add, out)
@@ -60,7 +63,7 @@ def _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out,
     step, scale_step = min(values.shape[0], 1), min(col_scale.shape[0], 1)
     w = values if step else np.ones(1, dtype=values.dtype)
     c = col_scale if scale_step else np.ones(1, dtype=col_scale.dtype)
-    acc = np.empty(X.shape[1], dtype=row_scale.dtype)
+    acc = np.empty(X.shape[1] + 2 * _APART, dtype=row_scale.dtype)[_APART:-_APART]
     for i in range(lo, hi):
         add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step)
         _finish_row(acc, i, lo, row_scale, add, out)
@@ -231,7 +234,7 @@ def _gradient(x, i, G, H, C, anchors, log_pi, rho, beta, r, g, stats):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _step_one_class(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
-    g = np.empty(X.shape[1], dtype=X.dtype)
+    g = np.empty(X.shape[1] + 2 * _APART, dtype=X.dtype)[_APART:-_APART]
     for i in range(X.shape[0]):
         x = X[i]
         dot, square = _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho[i], params[0], g, stats)
@@ -240,7 +243,7 @@ def _step_one_class(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _step_classes(X, G, H, C, anchors, log_pi, rho, params, copy, stats):
-    g = np.empty(X.shape[1], dtype=X.dtype)
+    g = np.empty(X.shape[1] + 2 * _APART, dtype=X.dtype)[_APART:-_APART]
     r = np.empty(log_pi.shape[0], dtype=np.float64)
     for i in range(X.shape[0]):
         x = X[i]

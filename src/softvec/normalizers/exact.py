@@ -47,9 +47,18 @@ def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: 
 
 
 def exact_log_z(X: Array, Y: Array, weights: Array | None, beta: float, pool: Workers) -> Array:
-    """Return the exact log Z of each row of X, float64; ``weights`` (m,) are a base measure."""
-    estimate = exact_sums(X, Y, beta, None if weights is None else np.log(weights), pool)
-    return estimate.log_scale + np.log(estimate.value)
+    """Return the exact log Z of each row of X, float64; ``weights`` (m,) are a base measure.
+
+    Where processes share the rows of Y, each has the same X.
+    """
+    own = []
+    if len(Y):
+        estimate = exact_sums(X, Y, beta, None if weights is None else np.log(weights), pool)
+        own = [(estimate.log_scale, estimate.value)]
+    parts = [part for parts in pool.gather(own) for part in parts]
+    scales, values = (np.stack(column) for column in zip(*parts))
+    top = scales.max(axis=0)
+    return top + np.log((values * np.exp(scales - top)).sum(axis=0))
 
 
 def exact_gradient(

@@ -101,7 +101,7 @@ def class_moments(
     Second moments are taken about ``center``, (d,): vectors that lie far from the origin and close together
     would otherwise lose their covariance in the rounding.
     """
-    k = 1 if classes is None else int(classes.max()) + 1
+    k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
 
     def sums_of(lo: int, hi: int) -> Sums:
         block = Y[lo:hi] if center is None else Y[lo:hi] - center

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from softvec import kernels
 from softvec.core.errors import InputError
@@ -87,6 +88,27 @@ class Operator(ABC):
     def contents(self) -> Iterator[Array | str]:
         """Yield all that the products depend on, for a hash: arrays, and words for what joins them."""
 
+    @property
+    def leaf(self) -> Operator:
+        """The operator whose rows are the rows of this one: itself, or the first that it is made of."""
+        return self
+
+    def every(self, holds: Any) -> bool:
+        """Whether something holds for the rows here and, where processes share them, for all others."""
+        return bool(holds) if self.leaf is self else self.leaf.every(holds)
+
+    def diagonal(self, values: Array) -> Operator:
+        """Return the diagonal matrix with one value for each row."""
+        if self.leaf is not self:
+            return self.leaf.diagonal(values)
+        from softvec.operators.sparse import Sparse
+
+        return Sparse(sparse.diags_array(values, format="csr"), symmetric=True)
+
+    def balanced(self) -> Operator:
+        """Return a multiple of each row that float32 can hold; self where there is none to be made."""
+        return self
+
     def row_sums(self) -> NDArray[np.float64]:
         """Return ``self @ 1`` as float64; computed once, not to be written to."""
         if "_sums" not in self.__dict__:
@@ -102,7 +124,9 @@ class Operator(ABC):
         if X.ndim not in (1, 2) or X.shape[0] != self.shape[1]:
             raise InputError(f"cannot multiply {self!r} with an array of shape {X.shape}")
         single = X.dtype == np.float32
-        columns = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float32 if single else np.float64)
+        columns = np.ascontiguousarray(
+            X if X.ndim == 2 else X[:, None], dtype=np.float32 if single else np.float64
+        )
         out = empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
         with workers() if kernels.worth_compiling(work) else nullcontext(Workers(1, None)) as pool:

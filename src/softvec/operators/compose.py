@@ -27,6 +27,10 @@ class Product(Operator):
         self.shape = (self._factors[0].shape[0], self._factors[-1].shape[1])
 
     @property
+    def leaf(self) -> Operator:
+        return self._factors[0].leaf
+
+    @property
     def T(self) -> Product:
         return Product([factor.T for factor in reversed(self._factors)])
 
@@ -70,6 +74,10 @@ class Sum(Operator):
             parts = [part.scale_rows(float(weight)) for part, weight in zip(parts, weights)]
         self._parts = tuple(parts)
         self.shape = parts[0].shape
+
+    @property
+    def leaf(self) -> Operator:
+        return self._parts[0].leaf
 
     @property
     def T(self) -> Sum:
@@ -116,6 +124,10 @@ class Powers(Operator):
         self.shape = self._base.shape
 
     @property
+    def leaf(self) -> Operator:
+        return self._base.leaf
+
+    @property
     def T(self) -> Powers:
         return Powers(self._base.T, self._length)
 
@@ -132,14 +144,14 @@ class Powers(Operator):
         yield from self._base.contents()
 
     def scale_rows(self, scale: float | Array) -> Operator:
-        diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
-        return Product([Sparse(diagonal, symmetric=True), self])
+        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
 
     def _row_sums(self) -> NDArray[np.float64]:
         first = self._base.row_sums()
         second = first if self._length == 1 else self._base @ first
         # a walk that keeps its probability in the second step keeps it in all
-        return first if np.allclose(first, second, rtol=1e-12, atol=0) else super()._row_sums()
+        kept = self.every(np.allclose(first, second, rtol=1e-12, atol=0))
+        return first if kept else super()._row_sums()
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
         # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn, the last to its own,
@@ -179,8 +191,7 @@ class LinearOperatorAdapter(Operator):
         yield np.asarray(self._operator.matmat(probe))
 
     def scale_rows(self, scale: float | Array) -> Operator:
-        diagonal = sparse.diags_array(np.broadcast_to(np.asarray(scale, float), self.shape[0]), format="csr")
-        return Product([Sparse(diagonal, symmetric=True), self])
+        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
         real = X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X

@@ -83,8 +83,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
         raise InputError(f"dangling is {dangling!r}; expected one of {', '.join(DANGLING)}")
     operator = as_operator(P)
     check_nonnegative(operator)
-    if isinstance(operator, Sparse):
-        operator = operator.balanced()
+    operator = operator.balanced()
     check_range(operator)
     sums = operator.row_sums()
     empty = sums <= 0
@@ -96,7 +95,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
             Option("dangling", "zero"),
             ", or drop them",
         )
-    if np.all(empty | (np.abs(sums - 1) < 1e-9)):
+    if operator.every(np.all(empty | (np.abs(sums - 1) < 1e-9))):
         normal = (
             operator  # a product or mean of stochastic matrices: a scaling would cost a pass and a matrix
         )

@@ -164,6 +164,11 @@ class Sparse(Operator):
         old = self._row_scale if len(self._row_scale) else np.ones(self.shape[0])
         return self._with(old * scale, self._col_scale)
 
+    def scale_columns(self, scale: Array) -> Sparse:
+        """Return ``self @ diag(scale)``."""
+        old = self._col_scale if len(self._col_scale) else np.ones(self.shape[1])
+        return self._with(self._row_scale, old * scale)
+
     def balanced(self) -> Sparse:
         """Return a multiple of each row, by a power of 2, that float32 can hold; self where all rows do.
 

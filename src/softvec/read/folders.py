@@ -37,14 +37,21 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     files = visible_files(map(Path, glob.glob(text, recursive=True)), Path())
     if not files:
         raise InputError(f"no file matches {text!r}")
-    tables = [file for file in files if _suffix(file) in _DATA]
+    tables = [file for file in files if is_table(file)]
     if tables and kind is None:
         raise InputError(
             f"{text!r} matches {tables[0].name}, which is not text; matching files are read as a corpus, so "
             "give one file, or ",
             Option("kind", "corpus"),
+            "; workers share files of edges with ",
+            Option("cluster", "local:2"),
         )
     return files
+
+
+def is_table(path: Path) -> bool:
+    """Whether the name of a file says that it holds a table or a matrix, not text."""
+    return _suffix(path) in _DATA
 
 
 def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:

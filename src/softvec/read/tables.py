@@ -337,6 +337,21 @@ def add_arrow(
         yield
 
 
+def names_are_plain(opened: Opened, layout: Layout) -> bool:
+    """Whether the columns of names are integers or text, and of one set of names alike."""
+    import pyarrow as pa
+
+    assert opened.arrow is not None
+    schema = arrow_batches(opened.source, opened.format)[0]
+    kinds = set()
+    for role in ("source", "target"):
+        kind = schema.field(opened.arrow.shown[layout.roles[role]]).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        kinds.add("text" if text else "integer" if pa.types.is_integer(kind) else "other")
+    return "other" not in kinds and (len(kinds) == 1 or opened.options.two_sided)
+
+
 def _names_as(column: Any, role: str, ids: str) -> Any:
     import pyarrow as pa
 

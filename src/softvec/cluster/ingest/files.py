@@ -106,6 +106,12 @@ def open_files(
     return [shares[at % group.size][at // group.size] for at in range(len(paths))]
 
 
+def is_shared(path: Path, options: TextOptions, kind: str | None, format: str | None) -> bool:
+    """Whether workers share a file: a table of edges whose names are integers or text."""
+    file = _open(path, options, kind, format, PIECE, quiet=True)
+    return file.table is not None or tables.names_are_plain(file.opened, file.layout)
+
+
 def _open_like(first: EdgeFile, path: Path, options: TextOptions, format: str | None, piece: int) -> EdgeFile:
     """Open a file as the first one was; raise an error where it has another layout."""
     text = find_format(open_source(path), format) == "text"

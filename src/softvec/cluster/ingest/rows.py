@@ -120,6 +120,16 @@ def _is_symmetric(group: Group, indptr: Array, indices: Array, values: Array | N
     Two sums, over (i, j, value) and (j, i, value), with two hashes each: of the matrices that differ, one in
     2**128 would pass.
     """
+    total = _hash_sums(group, indptr, indices, values, first)
+    return bool(np.array_equal(total[:2], total[2:]))
+
+
+def entry_sums(group: Group, shard: Shard) -> Array:
+    """Return sums of hashes of all entries: the same for any number of workers. Collective."""
+    return _hash_sums(group, shard.indptr, shard.indices, shard.values, shard.rows[0])
+
+
+def _hash_sums(group: Group, indptr: Array, indices: Array, values: Array | None, first: int) -> Array:
     sums = np.zeros(4, np.uint64)
     for lo in range(0, len(indices), _ENTRIES):
         hi = min(lo + _ENTRIES, len(indices))
@@ -129,8 +139,7 @@ def _is_symmetric(group: Group, indptr: Array, indices: Array, values: Array | N
         for seed in (0, 1):
             sums[seed] += _mix(i, j, bits, seed).sum(dtype=np.uint64)
             sums[2 + seed] += _mix(j, i, bits, seed).sum(dtype=np.uint64)
-    total = group.fold([sums], np.add)
-    return bool(np.array_equal(total[:2], total[2:]))
+    return group.fold([sums], np.add)
 
 
 def _mix(i: Array, j: Array, bits: Any, seed: int) -> Array:
