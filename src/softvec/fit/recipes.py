@@ -96,7 +96,7 @@ def mean_neighbours(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
     """Return the mean number of entries in a row, of the rows that have any."""
     neighbours = np.diff(counts.indptr)
     entries, filled = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
-    return entries / filled
+    return entries / max(filled, 1)
 
 
 def neighbours_of_ends(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
