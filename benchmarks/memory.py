@@ -163,7 +163,8 @@ with open("/proc/self/clear_refs", "w") as file:
 held = status("VmRSS")
 emb = measured_fit()
 measured = status("VmHWM") - held
-chosen = Job(affinity, job["d"], None, False, {k: v for k, v in fit.items() if k != "checkpoint"})
+few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": 4}
+chosen = Job(affinity, job["d"], None, False, {**few, **{k: v for k, v in fit.items() if k != "checkpoint"}})
 known = {**chosen.fit, **fit, "view": chosen.view}
 print(json.dumps({"measured": measured, "estimated": memory.needed_memory(affinity, job["d"], known)}))
 """

@@ -260,7 +260,11 @@ def test_command(tmp_path, capsys, monkeypatch):
     )
     assert run(["embed", "c.csv", "-k", "temporal", "--window", "15min", "-d", "8", "-q", "--seed", "0"]) == 0
     t, who = rng.integers(0, 12, 150), rng.integers(0, 40, 150)
-    tests = {"person": who, "time": FIRST + t * 900 + 60, "state": epidemic.states[t + 1, who]}
+    tests = {
+        "person": who,
+        "time": FIRST + (t * 900 + 60).astype("timedelta64[s]"),
+        "state": epidemic.states[t + 1, who],
+    }
     pd.DataFrame(tests).drop_duplicates().to_csv("tests.csv", index=False)
     arguments = [
         "epidemic",

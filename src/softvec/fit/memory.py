@@ -94,7 +94,7 @@ def estimate_memory(
     if normalizer == "exact":  # blocks of scores, and the gradient of the rows
         small += 2 * d * d * 8 + threads * (_EXACT_BYTES + _SCORES * size // 4) + n * d * size
         if both_ways or m is not None:  # gradients of the columns, before they are added up
-            small += 9 * (m or n) * d * size
+            small += 12 * (m or n) * d * size  # eight at a time, their sum in double precision, copies
     else:  # moments, blocks of vectors and their products
         small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
