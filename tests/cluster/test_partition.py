@@ -10,7 +10,6 @@ from scipy.sparse.linalg import aslinearoperator
 from softvec.cluster import partition
 from softvec.cluster.choose import runner
 from softvec.cluster.driver import plan
-from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Problem, Settings, fit, prepared
 from softvec.fit.recipes import FUSED
@@ -40,7 +39,7 @@ class Threads:
             if report.epoch == self.until:
                 raise KeyboardInterrupt
 
-        return on_ranks(plan.size, lambda group: run(plan.task(group.rank), group, on_epoch))
+        return on_ranks(plan.size, lambda group: plan.task(group.rank).run(group, on_epoch))
 
 
 def communities(n=1024, groups=32, *, weighted=False, directed=False, seed=0):

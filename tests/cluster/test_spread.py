@@ -193,8 +193,8 @@ def test_what_workers_cannot_read_is_read_by_the_driver(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"repeats": 2}, "take neither repeats"),
-        ({"callbacks": [print]}, "take neither repeats"),
+        ({"repeats": 2}, "allow no repeats"),
+        ({"callbacks": [print]}, "allow no repeats"),
         ({"init": np.eye(700, 8)}, "init needs all vectors"),
         ({"normalizer": "exact"}, "normalizer='exact' needs all vectors"),
         ({"isolated": "drop"}, "unknown option 'isolated' for files that workers share"),
