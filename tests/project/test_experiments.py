@@ -43,12 +43,14 @@ def test_results_are_continued_until_the_configuration_changes(tmp_path):
     results = Results(path, config)
     results.add(method="a", value=np.float64(0.1234567890))
     results.add(method="b", value=np.arange(2))
+    results.add(method="all", value=0)  # of all methods together, such as times in turn
     again = Results(path, config)
     assert again.has(method="a")
     assert again.select(method="b")[0]["value"] == [0, 1]
     other = Results(path, {"n": 3, "methods": {"a": {"x": 2}, "b": {"x": 1}}})
     assert not other.has(method="a")
     assert other.has(method="b")
+    assert other.has(method="all")
     assert not Results(path, {**config, "n": 4}).records
 
 
