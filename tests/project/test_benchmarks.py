@@ -242,8 +242,13 @@ def test_anchors_score_at_their_own_shares_of_labels(data, monkeypatch, tmp_path
     votes = anchors.measure(graphs.load("karate"), methods.METHODS[2], tmp_path)
     assert votes["0.75"]["micro_f1"] > votes["0.25"]["micro_f1"]
     row = {"0.25": {"micro_f1": 80.0, "macro_f1": 70.0}, "0.75": {"micro_f1": 90.0, "macro_f1": 85.0}}
-    shown = anchors.table({"cells": {"karate": {"ProNE": row}}, "published": {"micro_f1": {}}}, ["karate"])
+    worse = {ratio: {key: value - 5 for key, value in entry.items()} for ratio, entry in row.items()}
+    cells = {"karate": {"ProNE": row, "softvec": worse}}
+    shown = anchors.table({"cells": cells, "published": {"micro_f1": {}}}, ["karate"])
     assert "| ProNE | **80.0** / 70.0 | **90.0** / 85.0 |" in shown
+    assert "0 of 2 columns; a rival is ahead on karate at 25% (ProNE, by 5.0)" in anchors.verdict(
+        {"cells": cells}
+    )
 
 
 class TestChecks:

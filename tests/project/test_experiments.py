@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -251,8 +252,33 @@ def test_settings_are_scored_on_sets_that_did_not_choose_them():
     columns = A.sum(axis=0) ** 0.75
     with np.errstate(divide="ignore"):
         ppmi = np.maximum(np.log(A * columns.sum() / np.outer(A.sum(axis=1), columns)), 0)
-    U, S = ppmi_svd(A, 3, 0.75)
-    assert pytest.approx(ppmi @ ppmi.T, abs=1e-9) == (U * S**2) @ U.T
+    for shift in (1.0, 1.2):
+        M = np.maximum(ppmi - np.log(shift), 0)
+        U, S = ppmi_svd(A, 3, 0.75, shift)
+        assert pytest.approx(M @ M.T, abs=1e-9) == (U * S**2) @ U.T
+
+
+def test_frequent_contexts_count_as_little_as_in_the_operator(tmp_path):
+    from experiments.rivals import row_stochastic
+    from experiments.words.run import subsampled
+    from softvec.affinity.files import read_corpus
+
+    text = tmp_path / "text.txt"
+    text.write_text("the cat saw the dog\nthe dog saw the cat\na cat ran\n" * 3)
+    weighted = read_corpus(text, window=2, min_count=1, context_subsample=0.05)
+    P = row_stochastic(subsampled(weighted, 0.05))
+    n = P.shape[0]
+    np.testing.assert_allclose(weighted.operator @ np.eye(n), P.toarray(), atol=1e-6)
+    assert abs(P - row_stochastic(subsampled(weighted, None))).max() > 0.01
+
+
+def test_cross_entropy_of_popularity_by_hand():
+    from experiments.softmax.run import cross_entropy
+
+    P = sp.csr_array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    sizes = np.array([2.0, 1.0, 1.0])
+    logits = np.broadcast_to(np.log(sizes), (2, 3))
+    assert cross_entropy(logits, P) == pytest.approx((np.log(4) + np.log(2)) / 2)
 
 
 @pytest.mark.slow
