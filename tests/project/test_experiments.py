@@ -297,7 +297,9 @@ def test_als_separates_two_groups():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the normaliser is off:UserWarning")
-@pytest.mark.parametrize("name", ["communities", "contacts", "exact", "extensions", "genes", "two_sided"])
+@pytest.mark.parametrize(
+    "name", ["communities", "contacts", "exact", "extensions", "genes", "softmax", "two_sided"]
+)
 def test_small_run(name, tmp_path):
     import importlib
 
@@ -306,6 +308,7 @@ def test_small_run(name, tmp_path):
     needed = {
         "communities": ["karate"], "contacts": ["sfhh"], "exact": [], "genes": ["genes"],
         "extensions": ["genes", "football", "sfhh", "primaryschool"], "two_sided": ["novels"],
+        "softmax": ["polblogs", "cora"],
     }[name]  # fmt: skip
     for dataset in needed:
         if not datasets.available()[dataset]:
@@ -314,7 +317,7 @@ def test_small_run(name, tmp_path):
     module.main(["--quick", "--output", str(tmp_path)])
     content = json.loads((tmp_path / "results" / "quick.json").read_text())
     assert content["summary"]
-    if name in ("exact", "extensions", "two_sided"):
+    if name in ("exact", "extensions", "softmax", "two_sided"):
         text = module.report(content)
         assert text.startswith("## ")
         assert "nan" not in text.split()
