@@ -42,6 +42,7 @@ _SIZES = (
     "invariance",
     "coverage_items",
     "paper",
+    "grids",  # records name their own setting
 )
 
 
