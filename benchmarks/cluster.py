@@ -12,15 +12,13 @@ docs/figures/cluster.png and the table of docs/scaling.md.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, pinned, provenance, replace_section, write_json
+from benchmarks.common import RESULTS, ROOT, child, provenance, replace_section, write_json
 
 DIMENSION, EDGES_PER_NODE = 128, 10
 ENGINES = {"one process": None, "MPI": "mpi", "Ray": "local:2"}
@@ -73,11 +71,7 @@ def measured(graph: Path, walk: int, epochs: int, cluster: str | None) -> dict[s
     """Fit in processes of their own; return seconds of epochs, bytes, and a checksum of the vectors."""
     ranks = [str(Path(sys.executable).with_name("mpiexec")), "-n", "2"] if cluster == "mpi" else []
     words = [graph, DIMENSION, walk, epochs, cluster or "none"]
-    command = [*ranks, sys.executable, "-c", FIT, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=pinned(1), cwd=ROOT)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command[:3])} failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return child([*ranks, sys.executable, "-c", FIT, *words], 1)
 
 
 def summary(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -101,7 +95,7 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 def table(results: dict[str, Any]) -> str:
     """Return the Markdown table."""
     lines = [
-        "| walk | engine | seconds an epoch | efficiency | MiB exchanged | MiB by the halo | same bits |",
+        "| walk | engine | seconds per epoch | efficiency | MiB exchanged | MiB expected | same bits |",
         "|---|---|---|---|---|---|---|",
     ]
     for walk, rows in results["walks"].items():

@@ -15,7 +15,6 @@ import argparse
 import json
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,8 +26,8 @@ import numpy as np
 from benchmarks.common import (
     RESULTS,
     ROOT,
+    child,
     peak_rss,
-    pinned,
     provenance,
     replace_section,
     summary,
@@ -119,10 +118,7 @@ def run(reader: str, folder: Path) -> dict[str, Any]:
     if reader == "shared":
         mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
         command = [mpiexec, "-n", str(WORKERS), *command]
-    done = subprocess.run(command, cwd=ROOT, env=pinned(1), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{reader} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return child(command, 1)
 
 
 def compare(n_edges: int, files: int, runs: int) -> dict[str, Any]:

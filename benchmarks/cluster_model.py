@@ -67,11 +67,11 @@ def check(cluster: dict[str, Any]) -> dict[str, float]:
 def table(result: dict[str, Any]) -> str:
     """Return the section of docs/scaling.md."""
     lines = [
-        f"Assumed: {CORES} cores a machine, each as fast as one of ours; d = {D}, {EDGES} edges a node, "
-        "walks of one step, rows dealt out at random, no overlap of compute and exchange. Not measured "
+        f"Assumptions: {CORES} cores per machine, each as fast as ours; d = {D}, {EDGES} edges per node, "
+        "walks of one step, rows assigned at random, no overlap of compute and exchange. Not measured "
         "beyond two workers on one machine.",
         "",
-        "| nodes | machines | halo / own rows | memory a machine | compute | exchange at "
+        "| nodes | machines | halo / own rows | memory per machine | compute | exchange at "
         + " / ".join(map(str, NETWORKS)) + " Gbit/s | with d split: exchange, memory |",
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
@@ -85,8 +85,8 @@ def table(result: dict[str, Any]) -> str:
     found = result["check"]
     lines += [
         "",
-        f"Check: two ranks at walks of three steps, predicted {found['predicted']:.2f} s an epoch from one "
-        f"process and the exchange at one step; measured {found['measured']:.2f} s.",
+        f"Check: for two ranks and walks of three steps, one process and the exchange at one step predict "
+        f"{found['predicted']:.2f} s per epoch; measured: {found['measured']:.2f} s.",
     ]
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,26 @@ def pinned(threads: int) -> dict[str, str]:
     return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
 
 
+def cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def child(command: Sequence[object], threads: int | None) -> dict[str, Any]:
+    """Run a command with pinned threads (None: as they are); return the JSON of its last line."""
+    words = [str(word) for word in command]
+    environment = None if threads is None else pinned(threads)
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words[:4])[:200]} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def machine() -> dict[str, Any]:
     """Return what the timings depend on: processor, cores, memory, system, Python."""
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "memory_gib": round(_memory() / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -74,19 +89,19 @@ def commit() -> str:
 
 
 def _git(*words: str) -> str:
-    found = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of the named packages; absent ones are left out."""
-    found = {}
+    installed = {}
     for package in packages:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def provenance(threads: int) -> dict[str, Any]:

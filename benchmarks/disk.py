@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, pinned, provenance, replace_section, write_json
+from benchmarks.common import RESULTS, ROOT, child, provenance, replace_section, write_json
 
 RUNS = ("in memory", "on disk, plenty of memory", "on disk, a third of the memory")
 CHILD = r"""
@@ -86,11 +85,8 @@ print(json.dumps({
 
 def run(job: dict[str, Any], threads: int) -> dict[str, Any]:
     """Return what one run took."""
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, json.dumps({**job, "threads": threads})]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=pinned(threads))
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout)
+    job = {**job, "threads": threads}
+    return child([sys.executable, "-W", "ignore", "-c", CHILD, json.dumps(job)], threads)
 
 
 def write_edges(path: Path, n_nodes: int, per_node: int) -> None:

@@ -121,10 +121,10 @@ def page(result: dict[str, Any]) -> str:
     lines = [
         f"{result['epidemics']} simulated epidemics for each pattern of contacts, among {result['people']} "
         f"people in {result['windows']} windows:\nAUC over the hidden states, and the share of windows "
-        "in which the 90% band holds the true number.",
+        "in which the 90% band contains the true number.",
         "",
         "| contacts | observed | AUC | without vectors | share in the window | error of the curve | "
-        "band holds |",
+        "coverage |",
         "|---|---|---|---|---|---|---|",
     ]
     for pattern, rows in result["mean"].items():

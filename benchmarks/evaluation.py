@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +19,8 @@ import numpy as np
 from benchmarks.common import (
     RESULTS,
     ROOT,
+    child,
+    cores,
     interleave,
     peak_rss,
     provenance,
@@ -56,10 +56,7 @@ def generate(kind: str, edges: int) -> dict[str, Any]:
 
 def in_child(kind: str, edges: int) -> dict[str, Any]:
     """Run :func:`generate` in a process of its own, so that its peak memory is its own."""
-    command = [sys.executable, "-m", "benchmarks.evaluation", "--generate", kind, str(edges)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return report
+    return child([sys.executable, "-m", "benchmarks.evaluation", "--generate", kind, edges], None)
 
 
 def classifiers(repeats: int) -> dict[str, Any]:
@@ -135,11 +132,10 @@ def main() -> None:
         return
     path: Path = RESULTS / ("evaluation_quick.json" if options.quick else "evaluation.json")
     content = read_json(path, {})
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if options.only != "classifiers":
         sizes = [10**6] if options.quick else [10**6, 10**7] + [10**8] * options.large
         graphs = [in_child(kind, size) for kind in ("rmat", "dcsbm") for size in sizes]
-        content["generators"] = {"provenance": provenance(threads), "graphs": graphs}
+        content["generators"] = {"provenance": provenance(cores()), "graphs": graphs}
     if options.only != "generators":
         from threadpoolctl import threadpool_limits
 

@@ -16,7 +16,6 @@ import argparse
 import importlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +27,8 @@ import numpy as np
 from benchmarks.common import (
     RESULTS,
     ROOT,
+    child,
     peak_rss,
-    pinned,
     provenance,
     read_json,
     replace_section,
@@ -162,23 +161,19 @@ def _timed(run: Any) -> dict[str, Any]:
     }
 
 
-def child(kind: str, rival: str, path: Path, threads: int) -> dict[str, Any]:
+def run_rival(kind: str, rival: str, path: Path, threads: int) -> dict[str, Any]:
     """Run one rival in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.reading", "--one", kind, rival, str(path)]
-    done = subprocess.run(command, cwd=ROOT, env=pinned(threads), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{rival} failed on {path.name}:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return child([sys.executable, "-m", "benchmarks.reading", "--one", kind, rival, path], threads)
 
 
 def compare(kind: str, rivals: dict[str, int], path: Path, threads: int) -> dict[str, Any]:
     """Run the rivals in turn, each as often as asked, after one run that is not counted."""
     runs: dict[str, list[dict[str, Any]]] = {rival: [] for rival in rivals}
-    first = {rival: child(kind, rival, path, threads)["seconds"] for rival in rivals if rivals[rival] > 1}
+    first = {rival: run_rival(kind, rival, path, threads)["seconds"] for rival in rivals if rivals[rival] > 1}
     for turn in range(max(rivals.values())):
         for rival, repeats in rivals.items():
             if turn < repeats:
-                runs[rival].append(child(kind, rival, path, threads))
+                runs[rival].append(run_rival(kind, rival, path, threads))
                 print(path.name, rival, runs[rival][-1], flush=True)
     size = path.stat().st_size
     return {
@@ -274,10 +269,10 @@ def table(record: dict[str, Any]) -> str:
     lines = [
         f"{machine['processor']}, {machine['cores']} cores, {record['threads']} threads, commit "
         f"{record['commit']}; medians of interleaved runs in fresh processes, after imports, with compiled "
-        f"kernels cached. Load average {record.get('load', 0):.0f}: on a busy machine ratios count, and "
-        "processor seconds more than the clock.",
+        f"kernels cached. Load average {record.get('load', 0):.0f}: on a busy machine, trust ratios and "
+        "processor time more than wall time.",
         "",
-        "| file | | seconds | processor seconds | peak memory, times the file |",
+        "| file | | seconds | processor seconds | peak memory / file size |",
         "|---|---|---|---|---|",
     ]
     for name, result in record["results"].items():

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import RESULTS, ROOT, pinned, provenance, read_json, replace_section, write_json
+from benchmarks.common import RESULTS, ROOT, child, pinned, provenance, read_json, replace_section, write_json
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 DIMENSION = 128
@@ -73,13 +73,9 @@ print(json.dumps({"n": n, "nnz": nnz, "generate_seconds": made, "gather": gather
 """
 
 
-def child(code: str, *words: object, threads: int = 2) -> dict[str, Any]:
-    """Run code in a process of its own; return the JSON of its last line."""
-    command = [sys.executable, "-c", code, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=pinned(threads), cwd=ROOT)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def epochs_of(n: int, threads: int = 2) -> dict[str, Any]:
+    """Time epochs on a graph of n nodes in a process of its own."""
+    return child([sys.executable, "-c", EPOCHS, n, DIMENSION, threads, EDGES_PER_NODE], threads)
 
 
 def from_file(n: int, epochs: int) -> dict[str, Any]:
@@ -188,7 +184,7 @@ def table(data: dict[str, Any]) -> str:
     lines = [
         "## Size",
         "",
-        "R-MAT graphs with ten edges a node, d = 128, walks of one step, two threads; "
+        "R-MAT graphs with ten edges per node, d = 128, walks of one step, two threads; "
         "`python -m benchmarks.scaling`.",
         "",
         "| nodes | stored entries | epoch | bare gather + products | ratio | peak memory |",
@@ -257,11 +253,11 @@ def main() -> None:
     path = RESULTS / "scaling.json"
     data = read_json(path, {"sizes": {}})
     for n in arguments.sizes:
-        data["sizes"][str(n)] = child(EPOCHS, n, DIMENSION, 2, EDGES_PER_NODE)
+        data["sizes"][str(n)] = epochs_of(n)
         print(n, {k: v for k, v in data["sizes"][str(n)].items() if k != "rounds"}, flush=True)
         write_json(path, data)
     if arguments.threads:
-        runs = [child(EPOCHS, 10**6, DIMENSION, t, EDGES_PER_NODE, threads=t) for t in (1, 2, 1, 2)]
+        runs = [epochs_of(10**6, t) for t in (1, 2, 1, 2)]
         one, two = (min(run["epoch"] for run in runs[i::2]) for i in (0, 1))
         data["speedup"] = {"one": one, "two": two, "ratio": one / two}
         write_json(path, data)

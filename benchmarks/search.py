@@ -9,7 +9,6 @@ neighbours. Writes `benchmarks/results/search.json` and the table in `docs/embed
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from benchmarks.common import (
     RESULTS,
     ROOT,
+    cores,
     interleave,
     provenance,
     replace_section,
@@ -83,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10,000 vectors, two repeats, no documentation")
     options = parser.parse_args()
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = cores()
     repeats = 2 if options.quick else 5
     cases = [measure(n, q, repeats, threads) for n, q in (CASES[:2] if options.quick else CASES)]
     header = provenance(threads)

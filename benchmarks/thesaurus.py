@@ -55,7 +55,7 @@ def page(result: dict[str, Any]) -> str:
     embed = result["embed"]
     lines += [
         "",
-        f"({embed['data']['summary']}; {embed['epochs']} epochs of {embed['dimensions']} dimensions.)",
+        f"({embed['data']['summary']}; {embed['epochs']} epochs, {embed['dimensions']} dimensions.)",
     ]
     return "\n".join(lines)
 

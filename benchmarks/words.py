@@ -12,7 +12,6 @@ import argparse
 import gzip
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +21,8 @@ from typing import Any
 from benchmarks.common import (
     RESULTS,
     ROOT,
+    child,
     peak_rss,
-    pinned,
     provenance,
     read_json,
     replace_section,
@@ -86,7 +85,7 @@ def run_gensim(lines: str, method: str, seed: int) -> tuple[Any, dict[str, float
     return Embedding.from_gensim(model), times
 
 
-def child(method: str, seed: int, text: str, lines: str) -> None:
+def run_method(method: str, seed: int, text: str, lines: str) -> None:
     """Run one method in this process and print what was measured."""
     from softvec.datasets import load
     from softvec.evaluate import word_similarity
@@ -111,16 +110,12 @@ def measure(repeats: int, methods: list[str]) -> None:
         _short_lines(text, lines)
         for seed in range(repeats):
             for method in methods:
-                found = runs.setdefault(method, [])
-                if len(found) > seed:
+                of_method = runs.setdefault(method, [])
+                if len(of_method) > seed:
                     continue
-                words = ["--child", method, str(seed), str(text), str(lines)]
-                done = subprocess.run(
-                    [sys.executable, "-m", "benchmarks.words", *words],
-                    cwd=ROOT, env=pinned(THREADS), stdout=subprocess.PIPE, text=True, check=True,
-                )  # fmt: skip
-                found.append(json.loads(done.stdout.splitlines()[-1]))
-                print(method, seed, found[-1], flush=True)
+                words = ["--child", method, seed, text, lines]
+                of_method.append(child([sys.executable, "-m", "benchmarks.words", *words], THREADS))
+                print(method, seed, of_method[-1], flush=True)
                 ordered = {name: runs[name] for name in METHODS if name in runs}
                 write_json(RESULT, {**header, "runs": ordered})
 
@@ -150,7 +145,7 @@ def page(result: dict[str, Any]) -> str:
     machine = result["machine"]
     note = (
         f"Spearman correlation in percent; processor time of all threads, from text to vectors; "
-        f"medians of runs in turn. "
+        f"medians of interleaved runs. "
         f"{settings['dimensions']} dimensions, window {settings['window']}, words that occur at least "
         f"{settings['min_count']} times, "
         f"{result['threads']} threads of {machine['processor']}, gensim {result['gensim']['gensim']}."
@@ -171,7 +166,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         method, seed, text, lines = options.child
-        child(method, int(seed), text, lines)
+        run_method(method, int(seed), text, lines)
         return
     if options.fresh:
         RESULT.unlink(missing_ok=True)

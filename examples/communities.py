@@ -2,14 +2,13 @@
 Communities in a graph
 ======================
 
-Find the communities of a graph whose truth is known, and compare with Leiden, the usual tool for
-the task.
+Detect the communities of a graph with known ground truth, and compare with Leiden, the usual tool.
 """
 
 # %%
 # A degree-corrected block model: four hidden communities, and degrees as uneven as in real
-# networks. ``alpha`` says how hard it is: below 1 no method can find anything, at 4 it is easy.
-# Isolated nodes cannot be placed by anyone, so they are left out.
+# networks. ``alpha`` sets the difficulty: below 1 no method can detect anything, at 4 it is easy.
+# No method can place isolated nodes, so they are left out.
 
 import numpy as np
 
@@ -21,7 +20,7 @@ A, truth = A[linked][:, linked], truth[linked]
 print(f"{A.shape[0]:,} nodes, {A.nnz // 2:,} edges")
 
 # %%
-# One call embeds the graph, another groups the vectors.
+# One call embeds the graph, another clusters the vectors.
 
 import softvec
 
@@ -43,7 +42,7 @@ for name, found in {"softvec": groups, "Leiden": leiden}.items():
     print(f"{name:8} {len(set(found)):3} communities, adjusted mutual information {score:.3f}")
 
 # %%
-# A map, coloured by the truth. Nodes with few edges have short vectors: little is known about them.
+# A map, coloured by the ground truth. Nodes with few edges have short vectors.
 
 import matplotlib.pyplot as plt
 

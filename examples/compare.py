@@ -2,7 +2,7 @@
 Comparing two embeddings
 ========================
 
-Two embeddings of the same items differ by a rotation at least, so their coordinates cannot be
+Two embeddings of the same items differ at least by a rotation, so their coordinates cannot be
 compared. Three things can: neighbours, cosines, and coordinates after the best rotation.
 """
 
@@ -55,7 +55,7 @@ for name, emb in others.items():
 
 # %%
 # The same seed gives the same bits. Another seed gives other coordinates but nearly the same
-# cosines. Another walk length is another question: which characters moved most?
+# cosines. Another walk length gives other vectors: which characters moved most?
 
 moved = aligned_distance(base, others["walks of 8 steps"])
 [str(base.names[i]) for i in np.argsort(-moved)[:5]]

@@ -2,9 +2,8 @@
 Your own P
 ==========
 
-Any non-negative matrix of affinities will do, and it need not exist: softvec only multiplies with
-it. Here P is a mixture of two graphs over the same items, walked on for three steps, without ever
-being formed.
+Any non-negative matrix of affinities will do, and it need not be formed: softvec only multiplies by
+it. Here P is the walk of up to three steps on a mixture of two graphs of the same items.
 """
 
 # %%
@@ -43,7 +42,7 @@ def mixed(weight):
 
 # %%
 # ``EDRep`` is a scikit-learn estimator. Fit it for different mixtures, and see what the vectors
-# know.
+# predict.
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -58,7 +57,7 @@ scores = np.array(scores)
 scores.round(2)
 
 # %%
-# With half of each, the vectors tell both the workplace and the street.
+# With half of each, the vectors predict both the workplace and the street.
 
 import matplotlib.pyplot as plt
 

@@ -2,12 +2,12 @@
 Documents and words together
 ============================
 
-Documents and the words in them are two kinds of things. Embedded together, a document's nearest
-words say what it is about, and a word finds the documents where it belongs.
+Documents and their words are two kinds of items. Embedded together, a document's nearest words say
+what it is about, and a word finds the documents about it.
 """
 
 # %%
-# The documents: modules of Python's standard library, with the docstrings in them.
+# The documents: the docstrings of modules in Python's standard library.
 
 import importlib
 import inspect
@@ -62,7 +62,7 @@ for module in ("zipfile", "datetime", "socket", "statistics"):
     print(f"{module:12}", ", ".join(str(word) for word, _ in emb.most_similar(module, n=6, among="context")))
 
 # %%
-# Which modules are alike?
+# Which modules are similar?
 
 for module in ("gzip", "http.client", "math"):
     print(f"{module:12}", ", ".join(str(other) for other, _ in emb.most_similar(module, n=4)))

@@ -1,6 +1,6 @@
 """
-An epidemic on contacts in time
-===============================
+An epidemic on temporal contacts
+================================
 
 Contacts between people become vectors of (person, time). From the state of each person at a single
 moment, a logistic regression on these vectors reconstructs the whole epidemic.
@@ -31,8 +31,7 @@ emb = softvec.embed(rows, kind="temporal", n_components=32, walk_length=6, rando
 emb
 
 # %%
-# An epidemic on the same contacts, from which nobody recovers, and the true state behind each
-# vector.
+# An epidemic on the same contacts, without recovery, and the true state of each vector.
 
 from softvec.evaluate import infected_states, reconstruct_epidemic
 from softvec.generators import sir
@@ -43,7 +42,7 @@ infected = infected_states(epidemic, nodes, times)
 
 # %%
 # Observe each person once, predict their state at all other times, and repeat with other moments of
-# observation. Adding up probabilities gives a better curve than adding up the likelier states.
+# observation. Summing probabilities gives a better curve than summing the more likely states.
 
 result = reconstruct_epidemic(
     emb, nodes, times, infected, C=100, count="probabilities", repeats=20, random_state=0

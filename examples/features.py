@@ -1,9 +1,9 @@
 """
-Feature vectors, and UMAP of them
-=================================
+Feature vectors, drawn with UMAP
+================================
 
 Rows of numbers are linked to their nearest neighbours, and this graph is embedded. The vectors keep
-what is close; UMAP and t-SNE draw them.
+neighbours close; UMAP and t-SNE draw them.
 """
 
 # %%
@@ -23,7 +23,7 @@ emb = softvec.embed(digits.data, kind="features", n_neighbors=10, n_components=1
 emb
 
 # %%
-# Do groups of vectors match the digits? Compare with groups of the pixels themselves.
+# Do clusters of vectors match the digits? Compare with clusters of the pixels.
 
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score

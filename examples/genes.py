@@ -2,12 +2,12 @@
 Genes that work together
 ========================
 
-Pairs of genes, listed by hand from five textbook pathways, become vectors: genes of one pathway lie
-together, and a gene without a known role can be placed by its neighbours.
+Embed pairs of genes from five textbook pathways: genes of one pathway get similar vectors, and the
+neighbours of a gene without a known role suggest one.
 """
 
 # %%
-# Each line is a pathway and the pairs in it. Some genes belong to two, as TP53 and CCND1 do.
+# Each line is a pathway and its pairs. Some genes, such as TP53 and CCND1, belong to two.
 
 import softvec
 
@@ -28,13 +28,13 @@ emb = softvec.embed(pairs, kind="pairs", n_components=16, walk_length=3, random_
 emb
 
 # %%
-# What is near MDM2, the keeper of TP53? And what is like caspase 9?
+# What is near MDM2, the regulator of TP53? And what is similar to caspase 9?
 
 for gene in ("MDM2", "CASP9"):
     print(gene, [f"{other} {cosine:.2f}" for other, cosine in emb.most_similar(gene, n=4)])
 
 # %%
-# The map. A gene takes the colour of the pathway that lists it first.
+# The map. A gene has the colour of the first pathway that lists it.
 
 import matplotlib.pyplot as plt
 

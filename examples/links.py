@@ -2,13 +2,13 @@
 Link prediction with probabilities
 ==================================
 
-Hide some edges of a graph, embed the rest, and turn cosines into probabilities that can be trusted.
+Hide some edges of a graph, embed the rest, and turn cosines into calibrated probabilities.
 """
 
 # %%
-# The graph: a stochastic block model. A fifth of its edges is hidden, so that no node loses its
-# last edge, and as many pairs that are no edges are drawn. Negatives drawn uniformly are easy to
-# tell apart by degree alone; those matched by degree are the fairer test.
+# The graph: a stochastic block model. A fifth of its edges is hidden without isolating a node, and
+# as many non-edges are drawn. Degrees alone separate uniformly drawn negatives from edges;
+# degree-matched ones are a fairer test.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ split = split_edges(A, 0.2, random_state=0)
 print(split.positives.shape, {kind: pairs.shape for kind, pairs in split.negatives.items()})
 
 # %%
-# Embed what is left, and take the cosine of each pair.
+# Embed the remaining graph, and take the cosine of each pair.
 
 emb = softvec.embed(split.graph, n_components=32, random_state=0)
 negatives = split.negatives["random"]
@@ -45,7 +45,7 @@ probability = model.predict_proba(cosine[test, None])[:, 1]
 print(f"area under the ROC curve: {roc_auc_score(is_edge[test], probability):.3f}")
 
 # %%
-# Are they probabilities? Of the pairs that get 0.8, about 80 % should be edges.
+# Are they calibrated? Of the pairs with probability 0.8, about 80 % should be edges.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4))
 bins = np.linspace(-1, 1, 50)

@@ -2,9 +2,9 @@
 A softmax normaliser with error bars
 ====================================
 
-The sum :math:`Z_i = \\sum_a \\exp(\\beta\\, x_i \\cdot y_a)` over all items is what turns scores
-into probabilities. softvec estimates it in time that does not grow with the number of items, and
-says how far off each estimate may be.
+The sum :math:`Z_i = \\sum_a \\exp(\\beta\\, x_i \\cdot y_a)` over all items turns scores into
+probabilities. softvec estimates it in time that does not grow with the number of items, with an
+error bar for each estimate.
 """
 
 # %%
@@ -36,7 +36,7 @@ for name, method in methods.items():
     print(f"{name:30} median error of log Z {np.median(error):.4f}, largest {error.max():.4f}")
 
 # %%
-# Are the error bars honest? About 95 % of intervals should hold the exact value.
+# Are the error bars honest? About 95 % of the intervals should contain the exact value.
 
 control = methods["control variate, 500 samples"]
 low, high = control.confidence_interval(X)

@@ -2,8 +2,8 @@
 Recommendations
 ===============
 
-Users and films are two kinds of things, so each kind has its own vectors. A user's nearest films
-are what to recommend.
+Users and films are two kinds of items, and each kind has its own vectors. Recommend the films
+nearest to a user.
 """
 
 # %%
@@ -43,8 +43,8 @@ print([film for film, _ in emb.context.most_similar(emb.context.names[0], n=4)])
 print([user for user, _ in emb.most_similar("user7", n=3)])
 
 # %%
-# How often is a hidden film among the first films recommended, leaving out those already watched?
-# Compare with recommending what is popular.
+# How often is a hidden film among the first recommendations, leaving out films already watched?
+# Compare with recommending popular films.
 
 watched = known.groupby("user")["film"].agg(set)
 popular = known["film"].value_counts().index

@@ -2,14 +2,13 @@
 Single cells with AnnData
 =========================
 
-scanpy and its relatives keep a graph of cells in ``adata.obsp["connectivities"]``. softvec embeds
-that graph; the vectors go back into ``adata.obsm``, where every plot and every clustering of scanpy
-finds them.
+scanpy and related tools keep a graph of cells in ``adata.obsp["connectivities"]``. softvec embeds
+that graph; the vectors go back into ``adata.obsm``, where scanpy's plots and clustering methods find
+them.
 """
 
 # %%
-# Simulated counts: four types of cells, each with some genes of its own, and an uneven depth of
-# sequencing.
+# Simulated counts: four cell types, each with its own marker genes, and uneven sequencing depth.
 
 import anndata
 import numpy as np
@@ -55,7 +54,7 @@ adata.obs["group"] = pd.Categorical(emb.cluster(4))
 pd.crosstab(adata.obs["type"], adata.obs["group"])
 
 # %%
-# Cells most like a given one are a list of names away.
+# The cells most similar to a given one, by name.
 
 [(name, adata.obs["type"][name], round(cosine, 3)) for name, cosine in emb.most_similar("cell0", n=3)]
 

@@ -3,7 +3,7 @@ Words and analogies
 ===================
 
 The docstrings of NumPy, SciPy and scikit-learn are a text of several hundred thousand words that is
-already on this computer. Which words does it use alike?
+already on this computer. Which words are used alike?
 """
 
 # %%
@@ -27,9 +27,9 @@ texts = sorted(text for text in texts if text)
 print(f"{len(texts):,} docstrings, {sum(len(text.split()) for text in texts):,} words")
 
 # %%
-# One call counts which words stand within five words of each other, and fits vectors to the counts.
-# A warning that the loss is inexact is silenced: with the sharp softmax that suits text, one
-# Gaussian estimates it poorly, and it is not used here.
+# One call counts which words occur within five words of each other, and fits vectors to the counts.
+# The warning that the loss is inexact is silenced: one Gaussian estimates the sharp softmax for
+# text poorly, and the loss is not used here.
 
 import warnings
 

@@ -36,12 +36,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names())}")
     parser.add_argument("--quick", action="store_true", help="a small version of each, in minutes")
-    parser.add_argument("--plot", action="store_true", help="only draw the figures again")
+    parser.add_argument("--plot", action="store_true", help="only redraw the figures")
     parser.add_argument("--report", action="store_true", help="only write the pages from the results")
     options = parser.parse_args()
     unknown = set(options.name) - set(names())
     if unknown:
-        parser.error(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+        parser.error(f"unknown experiment {', '.join(sorted(unknown))}; expected {', '.join(names())}")
     if options.report:
         write_report(options.name or names())
         return 0

@@ -44,10 +44,10 @@ MODULES = (
 
 def signature_of(value: Any) -> str:
     try:
-        found = inspect.signature(value)
+        signature = inspect.signature(value)
     except (TypeError, ValueError):
         return type(value).__name__
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     text = str(inspect.Signature(plain))
     return re.sub(r" at 0x[0-9a-f]+", "", text)
 

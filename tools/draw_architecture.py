@@ -1,4 +1,4 @@
-"""Draw docs/figures/architecture.svg: the rooms of the source and what passes between them."""
+"""Draw docs/figures/architecture.svg: the packages of softvec and what passes between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 TARGET = Path(__file__).parent.parent / "docs" / "figures" / "architecture.svg"
 WIDTH, HEIGHT = 1040, 520
 BOX_W, BOX_H = 124, 92
-# The row of rooms: name, what it does, what it hands to the next.
+# The chain of packages: name, what it does, what it hands to the next.
 ROW = (
     ("read", ("find format,", "layout and kind,", "then read"), "source"),
     ("affinity", ("build P", "from any kind", "of data"), "Affinity"),
@@ -77,14 +77,14 @@ def draw() -> str:
         parts.append(arrow(40 + i * step + BOX_W / 2, 66, 40 + i * step + BOX_W / 2, top - 4, dashed=True))
     below = top + BOX_H + 40
     fit, last = 40 + 2 * step, 40 + 4 * step
-    parts += room(fit, below, "normalizers", ("log Z: mixture,", "exact, rivals"), 74)
+    parts += room(fit, below, "normalizers", ("log Z: mixture,", "exact, others"), 74)
     parts.append(arrow(fit + BOX_W / 2, below - 2, fit + BOX_W / 2, top + BOX_H + 5))
     parts += room(last, below, "plotting, map", ("pictures, and the", "interactive page"), 74)
     parts.append(arrow(40 + 3 * step + BOX_W / 2 + 30, top + BOX_H + 3, last - 4, below + 30))
     parts += room(40, below, "datasets", ("public data,", "with checksums"), 74)
     parts += room(40 + step, below, "generators", ("random data with", "known truth"), 74)
     base = below + 74 + 44
-    parts.append(text(40, base - 12, "Used by all rooms above:", 13, "normal", "#555", "start"))
+    parts.append(text(40, base - 12, "Used by all packages above:", 13, "normal", "#555", "start"))
     width = (WIDTH - 80 - 3 * 12) / 4
     for i, (name, lines) in enumerate(BASE):
         x = 40 + i * (width + 12)
@@ -95,7 +95,7 @@ def draw() -> str:
         text(
             WIDTH / 2,
             base + 104,
-            "A room imports only from rooms to its left and below. Solid arrows: the object handed on.",
+            "A package imports only from packages to its left and below. Solid arrows: the object handed on.",
             13,
             "normal",
             "#555",
@@ -109,7 +109,7 @@ def draw() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         'font-family="Helvetica, Arial, sans-serif" role="img">'
     )
-    title = "<title>The rooms of softvec and what passes between them</title>"
+    title = "<title>The packages of softvec and what passes between them</title>"
     return "\n".join([head, title, tip, *parts, "</svg>"]) + "\n"
 
 

@@ -21,6 +21,7 @@ import softvec
 
 SOURCE = os.path.dirname(os.path.abspath(softvec.__file__)) + os.sep
 OBJECTS = ("Opened", "Affinity", "Fit", "Embedding")  # what rooms hand on: read, affinity, fit, embedding
+COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
 @dataclass
@@ -41,6 +42,8 @@ class Trace:
         if event == "return" and type(value).__name__ in OBJECTS and type(value).__name__ not in self.handed:
             self.handed.append(type(value).__name__)
         if event != "call" or not code.co_filename.startswith(SOURCE) or _imports(frame):
+            return
+        if code.co_name in COMPREHENSIONS:  # part of the function that holds them
             return
         module = code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
         self.functions.add((module, code.co_qualname))

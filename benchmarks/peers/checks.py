@@ -71,7 +71,7 @@ def undominated(data: dict[str, Any]) -> list[Check]:
                 found.append(f"{graph}: {name} +{gap:.2f} (s.e. {error:.2f}), {ratio:.1f}x faster")
                 if gap > SIGNIFICANT * error:
                     clear.append(found[-1])
-    statement = "no rival is both faster and better"
+    statement = "no other method is both faster and better"
     return [
         Check(words, not pairs if graphs else None, "; ".join(pairs) or f"none on {len(graphs)} graphs")
         for words, pairs in (
@@ -126,7 +126,7 @@ def walk_speedup(data: dict[str, Any]) -> list[Check]:
             ratio = spent / min((c["seconds"] for c in reach), default=np.inf)
             fastest.append((ratio, text))
     checks = []
-    for kind, pairs in (("defaults", default), ("the quickest setting that gets there", fastest)):
+    for kind, pairs in (("defaults", default), ("the fastest setting that reaches it", fastest)):
         statement = f"{SPEEDUP:g}x faster than walk-based methods at their score, with {kind}"
         if not pairs:
             checks.append(Check(statement, None, ""))

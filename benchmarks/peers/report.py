@@ -144,7 +144,7 @@ def environment_table(data: dict[str, Any]) -> str:
         names = {"gensim": "gensim", "umap": "umap-learn", "edrep": "EDRep"}
         package = names.get(key, key)
         version = data["environments"].get(key, {}).get(package, "")
-        version = "written here" if method.environment is None and method.name != US else version
+        version = "our implementation" if method.environment is None and method.name != US else version
         lines.append(f"| {method.name} | {settings} | {method.source} | {version} |")
     return "\n".join(lines)
 
@@ -155,23 +155,23 @@ def render(data: dict[str, Any], figure: str | None) -> str:
     parts = [
         f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
         f"Python {machine['python']}, commit {data['commit']}, {data['date']}; {data['threads']} threads for "
-        f"every method, d = {protocol['d']}. Times leave out imports and compilation, medians of up "
+        f"every method, d = {protocol['d']}. Times exclude imports and compilation, medians of up "
         f"to {protocol['repeats'] * protocol['rounds']} runs in interleaved rounds; slow methods run once; "
-        "~ where the machine was busy. "
-        f"Scores of softvec are means of {METHODS[0].starts} random starts, with their standard deviation.",
+        "~ if the machine was busy. "
+        f"Scores of softvec are means of {METHODS[0].starts} seeds, with their standard deviation.",
         "### Micro-F1 at half of the labels, and time\n\n" + overview(data),
     ]
     if figure:
         parts.append(f"![Score against time on each graph]({figure})")
     checks = "\n".join(f"- {check}" for check in all_checks(data))
-    parts.append("### What must hold\n\n" + checks)
+    parts.append("### Targets\n\n" + checks)
     sweep = best_of_sweep(data)
     if sweep:
         parts.append(
-            "### Best micro-F1 of a small sweep\n\nThe best of the settings tried for each method, chosen on "
-            "the score shown: an upper estimate, for all methods alike.\n\n" + sweep
+            "### Best micro-F1 of a small sweep\n\nThe best of the settings tried for each method, chosen by "
+            "the score shown, so it is optimistic for all methods.\n\n" + sweep
         )
-    parts.append("### Every measure\n\n" + "\n\n".join(
+    parts.append("### All measurements\n\n" + "\n\n".join(
         f"#### {graph}\n\n{detail(data, graph)}" for graph in data["cells"] if published(data, graph)
     ))  # fmt: skip
     parts.append("### Settings and versions\n\n" + environment_table(data))

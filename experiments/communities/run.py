@@ -271,18 +271,17 @@ def plot(content: dict[str, Any], path: Path) -> None:
 
 
 _TEXT = """Block model of {n:,} nodes, mean degree {c}, {q} communities, the paper's degree law, d = {d}.
-NMI in percent, mean and standard deviation over samples ({samples}); the figure draws what the
-spectral method is ahead by. Nodes without edges (three in ten) are taken out before any
-method sees the graph, and not scored. The paper shows the same order: EDRep close to the spectral method but
-near the threshold, DeepWalk behind both. It does not say how isolated nodes are scored, so its values cannot
-be compared one by one. It averages 10 samples of every method; DeepWalk, whose fit takes minutes, and the
-released package have fewer, which is said above and by the cells that are empty. "EDRep as printed" follows
-Eq. grad with the paper's P (w = 3); "EDRep (authors)" is the released package, which follows the row form
-(first section).
+NMI in percent, mean and standard deviation over samples ({samples}); the figure shows the lead of the
+spectral method. Nodes without edges (three in ten) are removed before any method sees the graph, and not
+scored. The paper shows the same order: EDRep close to the spectral method except near the threshold,
+DeepWalk behind both. It does not say how isolated nodes are scored, so its values cannot be compared
+individually. It averages 10 samples of every method; here DeepWalk, whose fit takes minutes, and the
+released package have fewer, and some cells are empty. "EDRep as printed" follows Eq. grad with the paper's
+P (w = 3); "EDRep (authors)" is the released package, which follows the row form (first section).
 
-Settings of ours: {settings}. The defaults fuse several views of these graphs, whose hubs have many
-neighbours; the rows with a beta have unit vectors (shrinkage 0). Communities are those of k-means on the
-directions. The two steps were chosen on other samples, at alpha = 1.5."""
+Our settings: {settings}. The defaults fuse several views of these graphs, whose hubs have many neighbours;
+rows with a beta have unit vectors (shrinkage 0). Communities are found by k-means on the directions. The
+two steps were chosen on other samples, at alpha = 1.5."""
 
 
 def _percent(entry: dict[str, Any] | None) -> str:

@@ -237,16 +237,16 @@ def _with_gaps(curves: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 _TEXT = """{n_windows} equal windows, infection {beta}, recovery {mu}, {epidemics} epidemics, {observations}
-choices of the observed states each, {embeddings} starts of every method. Error: mean over the windows of
-|predicted - true| number of infected, ± standard error over the epidemics, in brackets the standard deviation
-over the starts, from predicted probabilities and from predicted states; share of states predicted right; time
-by the clock / of all cores. The paper finds both methods barely distinguishable, and EDRep more than 5 times
-faster. The fit of 10 epochs was added when the times of the others were known.
+choices of the observed states each, {embeddings} seeds for every method. Error: mean over the windows of
+|predicted - true| number of infected, ± standard error over the epidemics, with the standard deviation over
+the seeds in brackets, from predicted probabilities and from predicted states; share of correctly predicted
+states; wall time / processor time. The paper finds the two methods barely distinguishable, and EDRep more
+than 5 times faster. The fit with 10 epochs was added after the times of the others were known.
 
-Only "EDRep as printed" and "EDRep (authors)" use the paper's P, the row-normalised supra-adjacency A, the one
-with the printed gradient, the other with the row form; "softvec" uses A + A', "forward only" walks of up to
-three steps on A. "No vectors" gives the regression {bumps} Gaussian bumps of the number of the window, and
-neither persons nor contacts."""
+Only "EDRep as printed" and "EDRep (authors)" use the paper's P, the row-normalised supra-adjacency A, the
+former with the printed gradient, the latter with the row form; "softvec" uses A + A', "forward only" walks of
+up to three steps on A. "No vectors" gives the regression {bumps} Gaussian bumps over the window number, and
+neither people nor contacts."""
 
 
 def report(content: dict[str, Any]) -> str:
@@ -267,15 +267,15 @@ def report(content: dict[str, Any]) -> str:
     heads = [f"{name}, d = {d}" for name, by_d in summary["table"].items() for d in by_d]
     return "\n\n".join(
         [
-            '## Contacts in time (figure "use cases", panels E and F)',
-            "![true and reconstructed number of infected](../experiments/contacts/figure.png)",
+            '## Temporal contacts (figure "use cases", panels E and F)',
+            "![True and reconstructed number of infected](../experiments/contacts/figure.png)",
             _TEXT.format(**config, bumps=min(config["dimensions"])),
             table(
-                ["data", "d", "method", "error", "error (states)", "right (%)", "time (s)"],
+                ["data", "d", "method", "error", "error (states)", "correct (%)", "time (s)"],
                 rows,
             ),
             _verdict(config, summary["table"]),
-            "Time of DyANE over that of softvec:",
+            "Time of DyANE divided by that of softvec:",
             table(["", *heads], faster),
         ]
     )

@@ -265,22 +265,22 @@ def _draw_losses(axis: Any, forms: dict[str, Any]) -> None:
 
 
 _TEXT = """P from the negative-binomial model (N = {N}, p = {p}, {mean_degree} entries per row), d = {d},
-{n_epochs} epochs, learning rate {learning_rate}; both methods on all cores, the rest of the code the same.
-"paper form" is the paper's gradient with beta 1 and its regulariser; "defaults" is softvec's own (row form,
-beta {beta:g}, no regulariser). C_t is the paper's, the root mean square difference of all scalar products
-between the exact run and the approximated one at epoch t, for n = {curve_n:,}, mean of {samples} samples.
+{n_epochs} epochs, learning rate {learning_rate}; both methods use all cores and otherwise the same code.
+"paper form" is the paper's gradient with beta 1 and its regulariser; "defaults" are softvec's (row form,
+beta {beta:g}, no regulariser). C_t is that of the paper: the root mean square difference of all dot products
+between the exact and the approximated run at epoch t, for n = {curve_n:,}, mean of {samples} samples.
 
-The paper shows quadratic time against linear, and a C_t that stays small and falls with k. It gives
-no axis values in its text, and its exact method is its own, so seconds cannot be compared. Our exact sums
-are in single precision with BLAS on all cores, the fastest we could write plainly."""
+The paper shows quadratic against linear time, and a C_t that stays small and falls with k. Its text gives no
+axis values, and it has its own exact method, so seconds cannot be compared. Our exact sums use single
+precision and BLAS on all cores, the fastest simple implementation we could write."""
 _CURVES = """What is the exact run? With S the softmax of X X', the derivative of Eq. opt is
--(P + P') X + S X + S' X, plus the regulariser's. The printed gradient (Eq. grad) holds the means and
-covariances fixed, which drops S' X. So C_t is measured four times: **Eq. opt**, the printed gradient with k
-classes against the analytic derivative of Eq. opt, which is the paper's comparison; **paper form**, both
-without S' X, where only the normaliser differs; **whole form**, both with it (`gradient="full"`); and the
-**defaults**. Each cell: C_{epochs} / how far the exact loss of the result lies above that of the exact run,
-in nats per row. It may be below 0: steps have a fixed length, so a run that follows the whole derivative
-need not end lowest. Two lines give the scale: rounding alone, and the exact method from another start."""
+-(P + P') X + S X + S' X, plus that of the regulariser. The printed gradient (Eq. grad) treats the means and
+covariances as constant, which drops S' X. So C_t is measured four times: **Eq. opt**, the printed gradient
+with k classes against the analytic derivative of Eq. opt, which is the paper's comparison; **paper form**,
+both without S' X, where only the normaliser differs; **whole form**, both with it (`gradient="full"`); and
+the **defaults**. Each cell: C_{epochs} / exact loss of the result minus that of the exact run, in nats per
+row. It may be negative: steps have a fixed length, so a run that follows the full derivative need not reach
+the lowest loss. Two rows give the scale: rounding alone, and the exact method from another start."""
 
 
 def _ends(curves: dict[str, Any]) -> str:
@@ -312,10 +312,10 @@ def report(content: dict[str, Any]) -> str:
     text = _TEXT.format(**{**config, "beta": EDRep().beta})
     return "\n\n".join(
         [
-            '## Against the exact gradient (figure "Comparison with exact gradient calculation")',
-            "![time against n, and C_t against the epoch](../experiments/exact/figure.png)",
+            '## Comparison with the exact gradient (figure "Comparison with exact gradient calculation")',
+            "![Time against n, and C_t against the epoch](../experiments/exact/figure.png)",
             text,
-            "Seconds, mean and standard deviation; the last two columns are exact over approximated:",
+            "Seconds, mean and standard deviation; the last two columns are ratios, exact to approximated:",
             table(["n", *names, *(f"ratio, {form}" for form in TIMED)], rows),
             _CURVES.format(epochs=config["n_epochs"]),
             _ends(curves),
@@ -341,13 +341,12 @@ def _verdict(curves: dict[str, Any]) -> str:
         move = f"falls {first / last:.1f}x" if first > 1.05 * last else f"does not fall ({last / first:.2f}x)"
         lines.append(
             f"- {form}: from {shown[0]} to {shown[-1]} the last C_t {move}; "
-            f"with {shown[0]} it is {first / other:.1%} of what another start makes."
+            f"with {shown[0]} it is {first / other:.1%} of the difference that another start makes."
         )
     dropped, approximated = (curves[form]["k = 1"]["error"][-1] for form in ("Eq. opt", "whole form"))
     lines.append(
-        f"- Against Eq. opt the difference is made by the term that the printed gradient leaves out, "
-        f"{dropped / approximated:.0f} times as much as by the approximated normaliser; "
-        "that is why more classes do not lower it."
+        f"- Against Eq. opt, the term that the printed gradient drops makes {dropped / approximated:.0f} "
+        "times as large a difference as the approximated normaliser; so more classes do not reduce it."
     )
     return "\n".join(lines)
 

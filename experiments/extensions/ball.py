@@ -87,11 +87,11 @@ def draw(axis: Any, summary: dict[str, Any]) -> None:
     axis.legend(fontsize=7)
 
 
-_TEXT = """**Bounded vectors.** {graph}, d = {d}, P = one step of the walk, whole gradient; exact loss in
-nats per row, micro-F1 in percent at half of the labels (same classifier, vectors as they are), share of
+_TEXT = """**Bounded vectors.** {graph}, d = {d}, P = one step of the walk, full gradient; exact loss in
+nats per row, micro-F1 in percent at half of the labels (same classifier, vectors unchanged), share of
 norms below 0.99, and rank correlation of norm and degree. {verdict} For labels the norms give {labels}: the
-ball changes micro-F1 by {least:+.1f} to {most:+.1f} points. With the mixture the exact loss of both grows
-again for large beta, because the normaliser is then off, and the ball does not undo that."""
+ball changes micro-F1 by {least:+.1f} to {most:+.1f} points. With the mixture, the exact loss of both grows
+again for large beta, because the normaliser is then inaccurate, and the ball does not correct that."""
 
 
 def report(summary: dict[str, Any]) -> str:
@@ -116,9 +116,9 @@ def report(summary: dict[str, Any]) -> str:
                 ]
             )
     verdict = (
-        f"With exact sums the ball ends at a lower loss for beta {', '.join(lower)}; there norms follow the "
-        "degree, the breadth of a row. For smaller beta nearly all vectors lie on the boundary and the ball "
-        "ends no lower than the sphere."
+        f"With exact sums the ball reaches a lower loss for beta {', '.join(lower)}; there norms follow the "
+        "degree, the number of entries in a row. For smaller beta nearly all vectors lie on the boundary, "
+        "and the loss of the ball is no lower than that of the sphere."
         if lower
         else "The ball gains nothing here: its vectors stay on the boundary."
     )

@@ -115,7 +115,7 @@ _TEXT = """**Contrastive term.** Genes: P from the positive training pairs, N fr
 accuracy of a logistic regression on the cosine of test pairs, in percent, mean of {splits} splits.
 Validation chooses c = {chosen}: {gain:+.2f} points over c = 0, {over:+.2f} over two separate fits (with
 both cosines as features), {plain:+.2f} over counting common neighbours in both graphs without any vectors.
-A weight of 1 harms: then the negative pairs shape the space."""
+A weight of 1 does harm: the negative pairs then dominate."""
 
 
 def report(summary: dict[str, Any]) -> str:

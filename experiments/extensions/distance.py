@@ -191,10 +191,10 @@ def draw(axis: Any, summary: dict[str, Any]) -> None:
 
 
 _TEXT = """**Distance between temporal graphs** (Dall'Amico, Barrat, Cattuto 2024). Contacts at a conference
-and in a primary school in pieces of an hour; how often the nearest piece is of the same place or kind, in
-percent; versions of one piece are not compared with each other. The rival compares numbers of people,
-contacts and pairs only. Partners redrawn leave people and contacts nearly as many but change the pairs;
-shuffled snapshots change none of the three, only the order in time."""
+and in a primary school, cut into pieces of one hour; how often the nearest piece is from the same place or of
+the same kind, in percent; versions of one piece are not compared with each other. The baseline compares only
+the numbers of people, contacts and pairs. Redrawing partners hardly changes the numbers of people and
+contacts but changes the pairs; shuffling snapshots changes none of the three, only the order in time."""
 
 
 def report(summary: dict[str, Any]) -> str:
@@ -209,14 +209,14 @@ def report(summary: dict[str, Any]) -> str:
     matched = {key: value[0] for key, value in summary["matched"].items()}
     last = summary["swaps"][-1]
     closing = (
-        "The same children on two days: the matched distance of an hour to the same hour of the other day "
+        "The same children on two days: the matched distance from an hour to the same hour of the other day "
         f"is {matched['same_hour']:.3f} on average, to other hours {matched['other_hour']:.3f}; the nearest "
         f"is the same hour for {100 * matched['hour']:.0f}% of {matched['hours']:.0f} hours (chance "
-        f"{100 * matched['chance_hour']:.0f}%; by the cosine of the plain lists of pairs, without vectors, "
+        f"{100 * matched['chance_hour']:.0f}%; with the cosine of the plain lists of pairs, without vectors, "
         f"{100 * matched['hour_by_pairs']:.0f}%). Two "
-        f"fits of one piece from different starts differ by {matched['another_start']:.3f} (children "
-        "who are absent keep random vectors): a smaller distance means nothing. When all people swap names "
-        f"the matched distance is {last[0]:.3f}, the unmatched one {last[1]:.3f}."
+        f"fits of one piece with different seeds differ by {matched['another_start']:.3f} (absent "
+        "children keep random vectors): smaller distances mean nothing. When all people swap names "
+        f"the matched distance is {last[0]:.3f} and the unmatched one {last[1]:.3f}."
     )
-    header = ["nearest piece is of the same", "embeddings", "counts only", "chance"]
+    header = ["nearest piece has the same", "embeddings", "counts only", "chance"]
     return "\n\n".join([_TEXT, table(header, rows), closing])

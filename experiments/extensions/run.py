@@ -64,9 +64,9 @@ def report(content: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "## Extensions (named in the conclusions)",
-            "![one panel for each extension](../experiments/extensions/figure.png)",
-            "The paper names these as minor changes to the algorithm and shows no experiment, so there is no "
-            "figure to compare with.",
+            "![One panel for each extension](../experiments/extensions/figure.png)",
+            "The paper mentions these as minor changes to the algorithm without experiments, so there is "
+            "nothing to compare with.",
             *found,
         ]
     )

@@ -112,10 +112,10 @@ def _name(kind: str) -> str:
 
 _TEXT = """**Any non-negative P.** Rows of the walk matrix times a power of the degree, and the
 symmetrically normalised adjacency; micro-F1 on {graph} and NMI on block models of {n:,} nodes, in percent.
-With the row gradient (the default) the sums of rows change nothing, by construction: they scale each row's
-own gradient, of which only the direction counts. Measured, the vectors move by {row:.1e} (root mean square
-of all cosines), which is rounding; close to the threshold of a block model even rounding decides what a
-start leads to. With the whole gradient they do ({full:.2f}): each row pulls its targets with its weight."""
+With the row gradient (the default) the row sums change nothing, by construction: they scale each row's own
+gradient, of which only the direction counts. The vectors move by {row:.1e} (root mean square of all cosines),
+which is rounding; near the threshold of a block model even rounding can change the result. With the full
+gradient the vectors do change ({full:.2f}): each row pulls its targets with its weight."""
 
 
 def report(summary: dict[str, Any]) -> str:
@@ -137,8 +137,8 @@ def report(summary: dict[str, Any]) -> str:
                 gains += [(found[p]["score"] - by_kind["0.0"][p]["score"], p) for p in problems]
     best, where = max(gains)
     closing = (
-        f"The most that weighted rows add to the whole gradient is {100 * best:+.1f} points "
-        f"({where.upper() if where == problems[0] else f'alpha {where}'}), where the row gradient is at "
+        f"With the full gradient, weighted rows gain at most {100 * best:+.1f} points "
+        f"({where.upper() if where == problems[0] else f'alpha {where}'}), where the row gradient has "
         f"{100 * summary['scores']['row']['0.0'][where]['score']:.1f}."
     )
     header = ["gradient", "rows of P", problems[0], *(f"alpha {problem}" for problem in problems[1:])]

@@ -212,21 +212,21 @@ def plot(content: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-_TEXT = """Accuracy in percent by logistic regression on one number per pair / by the best cut on the training
-pairs; time by the clock / of all cores, in seconds, of the fit on all pairs. Slanted: baselines from the
-graph alone, no vectors. "paper": all pairs build P, those of the test too, as in the paper, which reports 92
-for EDRep (6 s) and 84 for Gene2Vec (12 s). "positive": only positive training pairs build P. "apart":
-neither a test pair nor its genes are known to the regression. In the paper's protocol P holds negative pairs
-as well as positive ones, so a method that fits P too well does worse: fewer epochs and a smaller beta gain.
-Baselines are shown even where they win. Means and, where there are several, standard deviations of {splits}
-splits, each with a start of its own; rows without a deviation have one split. "EDRep as printed" follows
-Eq. grad with the paper's P; "EDRep (authors)" is the released package, which follows the row form.
+_TEXT = """Accuracy in percent of a logistic regression on one number per pair / of the best threshold on the
+training pairs; wall time / processor time in seconds of the fit on all pairs. In italics: baselines from the
+graph alone, without vectors. "paper": P is built from all pairs, including test pairs, as in the paper, which
+reports 92 for EDRep (6 s) and 84 for Gene2Vec (12 s). "positive": only positive training pairs build P.
+"apart": the regression knows neither a test pair nor its genes. In the paper's protocol P holds negative as
+well as positive pairs, so a method that fits P too well does worse, and fewer epochs or a smaller beta help.
+Baselines are shown even if they win. Means and standard deviations of {splits} splits, each with its own
+seed; rows without a deviation have one split. "EDRep as printed" follows Eq. grad with the paper's P;
+"EDRep (authors)" is the released package, which follows the row form.
 
-Gene2Vec is skip-gram on pairs as sentences of two words, here by gensim, with {passes} passes, its published
+Gene2Vec is skip-gram on pairs as sentences of two words, here with gensim and {passes} epochs, the published
 number. It reaches {here:.0f}% in the paper's protocol, not the 84% of the paper, and {longer:.0f}% with
-{more} passes: at {passes} the vectors do not seem to be fitted yet (by the best cut it has {cut:.0f}%), as
-sentences of two words make few updates. The paper used the authors' own script with default parameters, which
-was not run here: how often it goes over the pairs, and with which learning rate, decides this figure."""
+{more} epochs: after {passes} the vectors do not seem to have converged (the best threshold gives {cut:.0f}%),
+because sentences of two words make few updates. The paper used the authors' own script with default
+parameters, which was not run here: its number of epochs and learning rate decide this figure."""
 
 
 def _text(content: dict[str, Any]) -> str:
@@ -268,7 +268,7 @@ def report(content: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             '## Genes (figure "use cases", panels C and D)',
-            "![cosines of interacting and other pairs](../experiments/genes/figure.png)",
+            "![Cosines of interacting and other pairs](../experiments/genes/figure.png)",
             _text(content),
             table(["", "paper", "positive", "apart", "time"], rows),
             "Gene2Vec (10 epochs, its published number) takes "

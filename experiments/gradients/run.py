@@ -154,13 +154,13 @@ def plot(content: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-_TEXT = """The released package does not follow the gradient that the paper prints, and results differ. The
-first step of each program is compared with three formulas written out in dense NumPy
-(`experiments/gradients/run.py`; n = {n}, d = {d}, {samples} random P of each kind): the printed Eq. grad; the
-row form, in which each row follows its own cross-entropy with the other vectors held fixed (no P', half of
-the regulariser); and the whole derivative of Eq. opt with exact sums. Numbers are root mean square
-differences of unit steps: 0 is the same step, 1.41 a right angle. The package is only called, with a
-learning rate of 0 for its start and with one large step; its source was not used."""
+_TEXT = """The released package does not follow the gradient printed in the paper, and the results differ. We
+compare the first step of each program with three formulas in dense NumPy (`experiments/gradients/run.py`;
+n = {n}, d = {d}, {samples} random P of each kind): the printed Eq. grad; the row form, in which each row
+follows its own cross-entropy with the other vectors fixed (no P', half of the regulariser); and the full
+derivative of Eq. opt with exact sums. The numbers are root mean square differences of unit steps: 0 is the
+same step, 1.41 a right angle. The package is only called, with a learning rate of 0 for its initial vectors
+and with one large step; its source was not used."""
 
 
 def report(content: dict[str, Any]) -> str:
@@ -176,19 +176,20 @@ def report(content: dict[str, Any]) -> str:
         entry = found.get("EDRep (authors)")
         if entry:
             lines.append(
-                f"- {kind} P: after {config['n_epochs']} epochs from one start the package and softvec's "
-                f'`gradient="row", beta=1, regularization=1` differ by C = {entry["C"]["row"]:.0e}, the '
-                f'package and the printed gradient (`gradient="paper"`) by {entry["C"]["printed"]:.2f}.'
+                f"- {kind} P: after {config['n_epochs']} epochs from the same start, the package and "
+                f'softvec\'s `gradient="row", beta=1, regularization=1` differ by C = '
+                f'{entry["C"]["row"]:.0e}, the package and the printed gradient (`gradient="paper"`) '
+                f"by {entry['C']['printed']:.2f}."
             )
     return "\n\n".join(
         [
-            "## Which gradient: as printed, and as released",
-            "![differences of steps](../experiments/gradients/figure.png)",
+            "## The gradient: as printed and as released",
+            "![Differences of steps](../experiments/gradients/figure.png)",
             _TEXT.format(**config),
             table(["", "steps of", *FORMULAS], rows),
             "\n".join(lines),
             'Rows named "EDRep (authors)" below are the released package, which follows the row form; rows '
-            "named \"EDRep as printed\" follow Eq. grad with the paper's own P, by softvec's kernels.",
+            "named \"EDRep as printed\" follow Eq. grad with the paper's P, computed by softvec's kernels.",
         ]
     )
 

@@ -141,14 +141,14 @@ def best_baseline(rows: dict[str, Any]) -> tuple[str, float]:
     return name, rows[name]["mean"]
 
 
-_NEGATIVES = {"auc_random": "random pairs", "auc_degree": "pairs of like degrees"}
-_TEXT = """Area under the curve in percent of hidden edges ({fraction:.0%} of all) against pairs that are
-none, random ones / of like degrees; d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse
-several views of dense graphs, and one walk (`view="walk"`); mean ± standard deviation of {samples} starts
-(one walk and for links: 3); the means are compared. Vectors are scored by a logistic regression on their
-products, which is trained against random pairs; "softvec for links" is one walk scored by its calibrated
-softmax (`score_links(emb, split, scorer="softmax")`). Slanted: counts in the remaining graph, no vectors.
-Degree product and preferential attachment are one and the same."""
+_NEGATIVES = {"auc_random": "random pairs", "auc_degree": "degree-matched pairs"}
+_TEXT = """AUC in percent of hidden edges ({fraction:.0%} of all) against non-edges, random / degree-matched;
+d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse several views of dense graphs, and one
+walk (`view="walk"`); mean ± standard deviation of {samples} seeds (one walk and for links: 3); means are
+compared. Vectors are scored by a logistic regression on their products, trained against random pairs;
+"softvec for links" is one walk scored by its calibrated softmax
+(`score_links(emb, split, scorer="softmax")`). In italics: counts in the remaining graph, without vectors.
+Degree product and preferential attachment are the same."""
 
 
 def report(content: dict[str, Any]) -> str:
@@ -179,7 +179,7 @@ def report(content: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "## Links: counts without vectors",
-            "![softvec and ProNE less the best baseline](../experiments/links/figure.png)",
+            "![softvec and ProNE minus the best baseline](../experiments/links/figure.png)",
             _TEXT.format(**config),
             table(["", *graphs], rows),
             "\n".join(lines),

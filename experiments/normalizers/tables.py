@@ -93,7 +93,7 @@ def one_percent(found: dict[str, Any], settings: list[tuple[str, str]]) -> str:
         if method != "Exact" and all(records) and all(r[0]["relative_median"] <= 0.01 for r in records):
             good.append((sum(r[0]["cost"]["query"] for r in records), method, [r[0] for r in records]))
     if not good:
-        return "No method but the exact sum holds 1% (median) at beta 9 in every setting."
+        return "Only the exact sum has a median error of 1% or less at beta 9 in every setting."
     _, method, records = min(good, key=lambda item: item[0])
     parts = []
     for (name, norms), r in zip(settings, records):
@@ -136,9 +136,9 @@ def coverage(found: dict[str, Any], settings: list[tuple[str, str]], more: list[
     least = min(worst[main, b][0] for b in found["config"]["betas"])
     items = found["config"]["coverage_items"]
     text = (
-        f"`{main}` at beta 1 to 9: {100 * low:.1f} to {100 * high:.1f}%; least of all: {100 * least:.1f}%. "
-        f"At most {items:,} items of a set, drawn at random; queries are drawn apart from those that the fit "
-        "learns its tails from."
+        f"`{main}` at beta 1 to 9: {100 * low:.1f} to {100 * high:.1f}%; minimum over all beta: "
+        f"{100 * least:.1f}%. At most {items:,} random items of a set; the queries are not those on which "
+        "the fit calibrates its intervals."
     )
     return f"{_table(head, rows)}\n\n{text}"
 

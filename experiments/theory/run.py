@@ -127,15 +127,15 @@ def report(content: dict[str, Any]) -> str:
     fails = ", ".join(f"{h:g}" for h in content["summary"]["fails"])
     return "\n\n".join(
         [
-            "![bounds and exact probability](../experiments/theory/figure.png)",
-            f"Probability that Z / m is off its mean by {config['deviations']:g} standard deviations or "
-            f"more, for m = {config['m']:,} scores of h or -h with equal chance; and the items from which "
-            f"a bound promises an error of {config['error']:.0%} with probability "
-            f"{config['confidence']:.0%}:",
+            "![Bounds and exact probability](../experiments/theory/figure.png)",
+            f"Probability that Z / m deviates from its mean by {config['deviations']:g} standard deviations "
+            f"or more, for m = {config['m']:,} scores that are h or -h with equal probability; and the "
+            f"number of items from which a bound guarantees an error of {config['error']:.0%} with "
+            f"probability {config['confidence']:.0%}:",
             table(head, rows),
-            f"The printed bound is below the exact probability, so it fails, at h = {fails}.",
+            f"The printed bound is below the exact probability, and so wrong, at h = {fails}.",
             f"Number of terms that effectively make up Z, median / 5th percentile over {config['queries']} "
-            f"queries, of {min(r['m'] for r in real):,} unit vectors or more:",
+            f"queries, out of {min(r['m'] for r in real):,} unit vectors or more:",
             table(["vectors", *(f"beta {beta}" for beta in config["betas"])], terms),
         ]
     )

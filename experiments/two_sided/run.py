@@ -234,11 +234,11 @@ def plot(content: dict[str, Any], path: Path) -> None:
 
 
 _TEXT = """{passages:,} passages of {length} words of {books} novels by {authors} authors, {words:,} words,
-{entries:,} entries; {test:.0%} of the entries are kept for the test, {validation:.0%} to choose settings.
+{entries:,} entries; {test:.0%} of the entries are held out for the test, {validation:.0%} to choose settings.
 d = {d} for all methods, mean of {samples} splits. Words: rank the words that a passage is not known to hold.
-Book: accuracy with {labelled:.0%} of the passages labelled. Author: accuracy on novels none of whose passages
-is labelled, vectors from all of them. Each cell: default / chosen on validation data. The paper names the
-two-sided problem and shows no experiment, so there is nothing to compare with but the rivals."""
+Book: accuracy with {labelled:.0%} of the passages labelled. Author: accuracy on novels without any labelled
+passage, with vectors from all passages. Each cell: default / chosen on validation data. The paper mentions
+the two-sided problem without an experiment, so we compare only with other tools."""
 
 
 def report(content: dict[str, Any]) -> str:
@@ -262,8 +262,8 @@ def report(content: dict[str, Any]) -> str:
             settings.setdefault(name, []).append(f"{QUESTIONS[key]}: {shown}")
     return "\n\n".join(
         [
-            "## Two kinds of items: passages and words",
-            "![scores of words, books and authors](../experiments/two_sided/figure.png)",
+            "## Bipartite data: passages and words",
+            "![Scores of words, books and authors](../experiments/two_sided/figure.png)",
             _TEXT.format(**{**config, **{k: v for k, v in summary.items() if k != "methods"}}),
             table(["percent", *QUESTIONS.values(), "time of the default (s)"], rows),
             verdict(summary["methods"]),

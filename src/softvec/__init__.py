@@ -1,6 +1,6 @@
 """softvec turns affinities (graphs, pairs, contacts, text) into vectors, in linear time.
 
-The names below are loaded when first used, so that ``import softvec`` is quick.
+The names below are loaded on first use, so that ``import softvec`` is fast.
 """
 
 from __future__ import annotations

@@ -44,9 +44,10 @@ def embed(
     verbose: int = 0,
     check_memory: bool = True,
     cluster: str | None = None,
+    partition: str | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
-    """Turn a graph, a table, a text, a matrix or a file into named vectors.
+    """Embed a graph, a table, text, a matrix or a file: return named vectors.
 
     Parameters
     ----------
@@ -55,48 +56,52 @@ def embed(
         frame; an iterable of pairs or triples; a list of texts; an Affinity; the path of a file, or ``-``
         for standard input.
     n_components : int, optional
-        Dimensions of the vectors; 128 by default, or those of ``init``.
+        Dimension of the vectors; 128 by default, or that of ``init``.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
-        What the data is, where the default guess is not what you mean.
+        Kind of data (default: detected).
     walk_length : int, optional
-        Steps of the random walk: more relate items further apart.
+        Steps of the random walk: more steps relate items further apart.
     random_state : int, optional
         Same seed, same vectors, whatever the number of threads.
     repeats : int
-        Fits from as many seeds (``random_state``, ``random_state + 1``, ...). The first is returned, and with
-        it how far neighbours and groups agree between seeds: :meth:`softvec.Embedding.stability`.
+        Number of fits, with seeds ``random_state``, ``random_state + 1``, ... The first is returned, together
+        with the agreement of neighbours and groups between seeds: :meth:`softvec.Embedding.stability`.
     n_jobs : int, optional
-        Threads; by default all cores.
+        Number of threads (default: all cores).
     callbacks : sequence of callable, optional
         Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.
     verbose : int
         1 shows a progress bar.
     check_memory : bool
-        Refuse a job that cannot fit in the memory that is free; see :mod:`softvec.fit.memory`.
+        Refuse a job that does not fit into the free memory; see :mod:`softvec.fit.memory`.
     cluster : str, optional
         Workers that share the fit: ``"local:4"`` starts four on this machine, ``"ray://host:port"`` uses a
-        cluster of Ray, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
-        ``"auto"`` what it finds of these. The vectors have the bits of one process. Checkpoints are folders
-        then. Needs ``pip install 'softvec[cluster]'``.
+        Ray cluster, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
+        ``"auto"`` whichever of these it finds. The vectors have the same bits as in one process. Checkpoints
+        are folders then. Needs ``pip install 'softvec[cluster]'``.
+    partition : {"none", "stream"}, optional
+        ``"stream"`` renumbers the items of a fit on a cluster so that workers exchange fewer vectors, if that
+        pays off. The vectors are those of one process on the renumbered data, for any number of workers.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
-        ``checkpoint``, ``checkpoint_every``, ``scratch``: see :class:`softvec.EDRep`. For a graph there are
-        20 epochs by default, and ``beta`` is half of the mean number of neighbours, at least 3 and at most 6.
+        ``checkpoint``, ``checkpoint_every``, ``scratch``: see :class:`softvec.EDRep`. A graph gets 20 epochs
+        by default, and ``beta`` is half of the mean number of neighbours, but at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
-        of their neighbours. Most often two epochs and one round suffice; options that ask for
-        another fit (``n_epochs``, ``learning_rate``, ...) run epochs from there.
-        ``base_measure`` is a power p: items of size s (degree, word count) weigh s ** p in the softmax, 0
-        for all alike; 0.75 for text by default. ``shrinkage`` s makes the vectors of items with few
-        neighbours short: of m of them, on average a, the length is sqrt(m / (m + s a)); 0.5 for undirected
-        graphs by default, and with 0 all vectors have length 1, which is where the softmax was fitted.
-        ``view`` is "walk" for one fit, "fused" for several walks on an undirected graph, fitted apart and
-        turned to their principal axes, with two coordinates for the degree; "auto" (default) fuses where
-        the end of an edge has 20 neighbours or more on average and no option asks for a single fit.
-        ``effort`` "fast" is for large graphs and first looks: one walk of one step, four epochs (two
-        from 100,000 nodes on), and no softmax calibrated on the vectors; scores are lower than by "default".
-        Everything else goes to the builder of this kind of data, such as ``window`` for text or
+        of their neighbours. By default two epochs and one round suffice; with options of a fit
+        (``n_epochs``, ``learning_rate``, ...) epochs run from there.
+        ``base_measure`` is a power p: items of size s (degree, word count) have weight s ** p in the softmax;
+        0.75 for text, else 0 (equal weights). ``shrinkage`` s shortens the vectors of items with few
+        neighbours: with m of them, and a on average, the length is sqrt(m / (m + s a)); 0.5 for undirected
+        graphs by default. With 0 all vectors have length 1, as in the fitted softmax.
+        ``view`` is "walk" for a single fit, "fused" for several walks on an undirected graph, fitted
+        separately and projected onto their principal components, with two coordinates for the degree;
+        "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option
+        implies a single fit.
+        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, four
+        epochs (two from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
+        All other options go to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
 
@@ -120,6 +125,7 @@ def embed(
         one_view_for_own_walk(fit)
     else:
         walk_length = walk_of_effort(fit)
+    check_partition(cluster, partition)
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
@@ -127,7 +133,7 @@ def embed(
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
-            fit["runner"] = runner(workers, check_memory=check_memory)
+            fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
         with large_arrays_in(fit.get("scratch")):
             affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
         ready = time.perf_counter()
@@ -146,6 +152,12 @@ def embed(
         )
 
 
+def check_partition(cluster: str | None, partition: str | None) -> None:
+    """Raise an error for a partition of a fit in one process."""
+    if cluster is None and partition is not None:
+        raise InputError(Option("partition"), " is for a cluster; give ", Option("cluster"), " too")
+
+
 def walk_of_effort(fit: dict[str, Any]) -> int | None:
     """Return the walk length of the effort asked for; None for that of the kind of data."""
     return EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)].get("walk_length")
@@ -155,7 +167,7 @@ def one_view_for_own_walk(fit: dict[str, Any]) -> None:
     """Ask for one fit where the walk is given: several views have walks of their own."""
     view = fit.get("view", "auto")
     if view == "fused":
-        raise InputError(Option("view", "fused"), " has walks of its own; leave out ", Option("walk_length"))
+        raise InputError(Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length"))
     fit["view"] = "walk" if view == "auto" else view
 
 
@@ -181,27 +193,18 @@ def to_affinity(
     if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
         return affinity
     if not affinity.symmetric:
-        raise InputError(
-            "walk_length is for one kind of items, but the rows and columns here are of two kinds"
-        )
+        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
     if affinity.parameters.get("length", 1) != 1:
-        raise InputError("walk_length is given for an affinity that has one already")
-    operator = Powers(affinity.operator, check_length(walk_length))
+        raise InputError("this affinity already has a walk length; leave out walk_length")
+    operator = Powers(affinity.operator, integer("walk_length", walk_length))
     parameters = {**affinity.parameters, "length": int(walk_length)}
     return replace(affinity, operator=operator, parameters=parameters)
 
 
-def check_length(length: Any) -> int:
-    """Return the walk length as an integer of at least 1."""
-    if isinstance(length, bool) or not hasattr(length, "__index__") or int(length) < 1:
-        raise InputError(f"walk_length is {length!r}; expected an integer of at least 1")
-    return int(length)
-
-
 def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
     """Return the walk length of the fit to go on from, where the data may have one."""
-    made = init.provenance.get("data") or {}
-    length = (made.get("options") or {}).get("length")
+    options_of_fit = recorded(init, "data").get("options")
+    length = options_of_fit.get("length") if isinstance(options_of_fit, dict) else None
     own = isinstance(data, Affinity) or "length" in options or init.two_sided
     own = own or recorded(init, "parameters").get("view") == "fused"  # walks of its own, fitted anew
     return None if own or length is None else int(length)
@@ -222,7 +225,7 @@ def embed_affinity(
     repeats = integer("repeats", repeats)
     old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
     if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
-        raise InputError("repeats are fits from different seeds; leave out init and checkpoint")
+        raise InputError("repeats use different seeds; leave out init and checkpoint")
     with large_arrays_in(fit.get("scratch")):
         job = Job(affinity, n_components, old, check_memory, fit)
         first = job.run(random_state)

@@ -48,9 +48,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Per epoch: ``epoch, loss, attraction, normalizer, regularizer, learning_rate, seconds``; the loss
         is that before the epoch's step, by the approximated normaliser, divided by n.
     diagnosis_ : Diagnosis or None
-        Exact loss and error of log Z on a sample of rows, where that was cheap; see :meth:`diagnose`.
+        Exact loss and error of log Z on a sample of rows, if cheap; see :meth:`diagnose`.
     n_iter_ : int
-        Epochs run.
+        Number of epochs run.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Affinities, finite and non-negative.
         y : ignored
         labels : array_like of shape (m,), optional
-            Classes of the mixture, in place of k-means.
+            Classes of the mixture, instead of k-means.
         dissimilarity : like P, optional
             A second matrix N: its pairs are pushed apart (the contrastive term).
         item_weight : array_like of shape (m,), optional
@@ -155,7 +155,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         result = fit(
             operator,
             settings,
-            labels=labels,
+            classes=labels,
             dissimilarity=dissimilarity,
             item_weight=item_weight,
             warm=warm,
@@ -204,16 +204,16 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self._fit_.diagnose(n_rows, pool, stacklevel=3)
 
     def transform(self, P: Any, *, dissimilarity: Any = None) -> Array:
-        """Embed unseen rows against the fitted context vectors, everything else frozen.
+        """Embed unseen rows against the fitted context vectors, with everything else fixed.
 
-        The item weights of the fit hold for new rows too.
+        The item weights of the fit also apply to new rows.
 
         Parameters
         ----------
         P : matrix of shape (n_new, m)
             Affinities of the new rows to the columns of the fit.
         dissimilarity : matrix of shape (n_new, m), optional
-            Dissimilarities of the new rows, of a model that was fitted with some.
+            Dissimilarities of the new rows, if the model was fitted with dissimilarities.
 
         Returns
         -------

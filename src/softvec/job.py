@@ -64,9 +64,7 @@ class Job:
         self.turned_to, self.runner = None, fit.pop("runner", None)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
-            warnings.warn(
-                "init has several views, which are fitted anew and then aligned with it", stacklevel=4
-            )
+            warnings.warn("init has several views, which are refitted and then aligned with it", stacklevel=4)
             self.turned_to, self.old, old = old, None, None
         if old is not None:
             n_components = _same_components(n_components, old)
@@ -283,7 +281,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:
         raise InputError(
-            "shrinkage needs one set of unit vectors, and to know the neighbours of each item; leave it out"
+            "shrinkage needs one set of unit vectors and the neighbours of each item; leave it out"
         )
     return float(shrinkage)
 
@@ -291,7 +289,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) ->
 def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
     """Return size ** power for each column; None for a power of 0."""
     if not isinstance(power, int | float) or not 0 <= power <= 2:
-        raise InputError(f"base_measure is {power!r}; expected a power between 0 (all items alike) and 2")
+        raise InputError(f"base_measure is {power!r}; expected a power between 0 (equal weights) and 2")
     if power == 0:
         return None
     if affinity.symmetric:
@@ -299,7 +297,7 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
     elif affinity.counts is not None:
         sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     else:
-        raise InputError("base_measure needs the sizes of columns, which this affinity does not know")
+        raise InputError("base_measure needs the sizes of columns, which this affinity does not have")
     return base_measure(sizes, power)
 
 

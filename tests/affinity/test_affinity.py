@@ -250,7 +250,7 @@ def test_names_of_rows_and_of_ids(path):
             aff.random_walk(np.ones((2, 2)), names=names)
     with pytest.raises(InputError, match="id 7 has no name"):
         aff.random_walk([(7, 1)], names="ab")
-    with pytest.raises(InputError, match="have names already"):
+    with pytest.raises(InputError, match="already have names"):
         aff.random_walk([("u", "v")], names="ab")
 
 
@@ -309,7 +309,7 @@ def test_bad_matrices(matrix, message):
 def test_shapes_and_labels_must_agree():
     with pytest.raises(InputError, match="2 row names"):
         aff.Affinity(as_operator(np.eye(3)), Names.range(2), Names.range(3), "graph", "")
-    with pytest.raises(InputError, match="known by its products only"):
+    with pytest.raises(InputError, match="is a linear operator"):
         _ = aff.as_affinity(as_operator(np.eye(3))).matrix
 
 
@@ -383,7 +383,7 @@ def test_sparse_factors_and_remainders():
         ([[1.0]], {"rank": 1, "n_factors": 1}, "n_factors is 1"),
         ([[1.0]], {"top_k": 0}, "top_k is 0"),
         ([[1.0]], {"threshold": -1}, "threshold is -1"),
-        ([[1.0]], {"entries_per_row": 1}, "give rank as well"),
+        ([[1.0]], {"entries_per_row": 1}, "pass rank too"),
         ([[1.0, 2.0]], {"length": 2}, "same items"),
     ],
 )

@@ -103,7 +103,7 @@ def test_windows():
         ([(0, 1, 1)], {}, "two different nodes"),
         ([], {}, "no contacts"),
         ([("x", 1, 2)], {}, "its time is not a number"),
-        ([(float("nan"), 1, 2)], {}, "not finite"),
+        ([(float("nan"), 1, 2)], {}, "no finite time"),
         ([(0, 1, 2)], {"self_weight": -1}, "self_weight is -1"),
         ({"source": [1], "target": [2]}, {}, "no time column"),
     ],
@@ -358,7 +358,7 @@ def test_frames(library, monkeypatch):
     want = {("a", "b"): 0.5, ("b", "a"): 0.5, ("b", "c"): 2, ("c", "b"): 2}
     assert by_name(aff.as_affinity(make(columns))) == want
     odd = make({"p": [1, 2], "q": [2, 3], "note": ["x", "y"]})
-    with pytest.warns(GuessWarning, match="p and q are taken for the ends"):
+    with pytest.warns(GuessWarning, match="p and q are read as the ends"):
         assert by_name(aff.as_affinity(odd)) == {(1, 2): 1, (2, 1): 1, (2, 3): 1, (3, 2): 1}
     picked = aff.as_affinity(make(columns), columns={"source": "from", "target": "to"}, directed=True)
     assert by_name(picked) == {("a", "b"): 1, ("b", "c"): 1}

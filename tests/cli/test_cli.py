@@ -18,30 +18,6 @@ from softvec.embedding import Embedding
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty current directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command that must succeed; return what it printed."""
-
-    def call(*arguments, code=0):
-        found = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert found == code, captured.err
-        if code:
-            assert captured.err.startswith("softvec: ")
-            assert captured.err.count("\n") == 1, f"more than one line: {captured.err}"
-            return captured.err
-        return captured.out
-
-    return call
-
-
 def two_groups(n=20, seed=0):
     """Edges within two groups of n and a few between them."""
     rng = np.random.default_rng(seed)

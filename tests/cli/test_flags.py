@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import softvec
-from softvec.cli import fitting, run
+from softvec.cli import fitting
 from softvec.cli.app import app
 from softvec.cli.flags import flag_writer
 from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
@@ -23,19 +23,12 @@ from softvec.fit.settings import SETTINGS
 COMMANDS = typer.main.get_command(app).commands
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
-def call(capsys):
-    def call(*arguments, code=0):
-        assert run([str(argument) for argument in arguments]) == code
-        return capsys.readouterr()
-
-    return call
+def call(run_command):
+    return run_command
 
 
 def test_a_message_keeps_its_options_through_composition():

@@ -5,22 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from softvec.cli import run
 from softvec.embedding import Embedding
-
-
-@pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty directory; return what it printed, or its one line of error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments, code=0):
-        found = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert found == code, captured.err
-        return captured.err if code else captured.out
-
-    return call
 
 
 @pytest.fixture

@@ -16,20 +16,12 @@ from softvec.fit import memory
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def mistake(folder, capsys):
+def mistake(folder, run_command):
     """Run a command that must fail with one line; return the line."""
 
     def mistake(*arguments):
         before = sorted(os.listdir(folder))
-        code = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert code == 2, captured.err
+        captured = run_command(*arguments, code=2)
         assert captured.out == ""
         lines = captured.err.strip().splitlines()
         if lines[0].startswith("graph: "):  # what was read before the mistake showed
@@ -71,7 +63,7 @@ def mistake(folder, capsys):
         (["neighbors", "empty.txt", "ann"], "is empty"),
         (["neighbors", "v.svec", "ann", "--context"], "one side"),
         (["neighbors", "v.svec", "ann", "-n", "0"], "-n"),
-        (["similarity", "v.svec", "ann"], "two by two"),
+        (["similarity", "v.svec", "ann"], "takes pairs of names"),
         (["similarity", "v.svec"], "no names"),
         (["similarity", "v.svec", "--pairs", "none.txt"], "none.txt"),
         (["communities", "v.svec", "-k", "50"], "--number is 50"),
@@ -82,7 +74,7 @@ def mistake(folder, capsys):
         (["evaluate", "v.svec", "other.txt"], "none of its"),
         (["plot", "v.svec", "--kind", "pie"], "--kind is 'pie'"),
         (["plot", "v.svec", "--method", "mds"], "method is 'mds'"),
-        (["plot", "v.svec", "-o", "x.foo"], "no picture format 'foo'"),
+        (["plot", "v.svec", "-o", "x.foo"], "unknown picture format 'foo'"),
         (["plot", "v.svec", "--kind", "loss"], "no losses to draw"),
         (["convert", "v.svec", "x.foo"], "extension '.foo'"),
         (["convert", "v.svec", "x.txt", "--to", "pickle"], "pickle"),
@@ -96,7 +88,7 @@ def mistake(folder, capsys):
         (["communities", "v.svec", "--seed", "99999999999"], "--seed"),
         (["embed", "e.txt", "--window", "nan"], "--window is nan"),
         (["embed", "e.txt", "--window", "5"], "if this is temporal or corpus data, say so with --kind"),
-        (["embed", "e.txt", "--set", "kind=graph"], "an option of its own: --kind"),
+        (["embed", "e.txt", "--set", "kind=graph"], "its own option: --kind"),
         (["embed", "e.txt", "--set", "n_epoch=3"], "did you mean 'n_epochs'?"),
         (["embed", "e.txt", "--set", "self_loop=keep"], "did you mean 'self_loops'?"),
         (["embed", "e.txt", "--set", "beta=abc"], "beta is 'abc'; expected a number"),
@@ -114,8 +106,8 @@ def mistake(folder, capsys):
         (["embed", "e.txt", "--weighted"], "name it with --columns"),
         (["embed", "loops.txt"], "nothing to embed: the data has no edges (1 node, 0 edges"),
         (["embed", "e.txt", "--checkpoint", "no/x"], "does not exist"),
-        (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is not a checkpoint: no checkpoint of softvec"),
-        (["neighbors", "e.txt", "a"], "e.txt, line 1: not a line of a name and numbers"),
+        (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is not a softvec checkpoint"),
+        (["neighbors", "e.txt", "a"], "e.txt, line 1: expected a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
         (["plot", "v.svec", "--size", "7by5"], "--size is '7by5'; expected width x height in inches"),
@@ -133,7 +125,7 @@ def mistake(folder, capsys):
         (["embed", "e.txt", "--view", "nope"], "--view is 'nope'; expected one of auto, walk, fused"),
         (
             ["embed", "e.txt", "--view", "fused", "-w", "2"],
-            "--view fused has walks of its own; leave out --walk",
+            "--view fused sets its own walks; leave out --walk",
         ),
         (["embed", "lines.txt"], "--input-format adjlist or --kind corpus"),
         (

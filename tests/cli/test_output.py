@@ -1,5 +1,6 @@
 """What commands print and write in cases at the edge: names that are numbers, few vectors, quiet, pipes."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,27 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from softvec.cli import run
+from softvec.cli.terminal import Settings, working
+from softvec.core.errors import printable
 from softvec.embedding import Embedding
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
-def call(capsys):
-    """Run a command that must succeed; return standard output and standard error."""
-
-    def call(*arguments):
-        code = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert code == 0, captured.err
-        return captured.out, captured.err
-
-    return call
+def call(run_command):
+    return run_command
 
 
 def vectors(n, d=4, names=None, **more):
@@ -62,7 +52,20 @@ def test_one_is_not_many(call, folder):
     (folder / "l.tsv").write_text("a\tx\nb\tx\nc\tx\nd\tx\n")
     assert "1 community of 4\n" in call("communities", "v.svec", "-k", 1)[1]
     (folder / "l.tsv").write_text("a\tx\nb\tx\nc\ty\nd\ty\n")
-    assert "4 of 4 labelled, 2 classes, one each" in call("evaluate", "v.svec", "l.tsv")[1]
+    assert "4 of 4 items labelled, 2 classes, one label each" in call("evaluate", "v.svec", "l.tsv")[1]
+
+
+def test_convert_counts_the_vectors_of_the_side_it_writes(call):
+    context = np.random.default_rng(1).standard_normal((5, 4))
+    vectors(3, names=list("abc"), context_vectors=context).save("v.svec")
+    assert "5 vectors -> c.npy" in call("convert", "v.svec", "c.npy", "--side", "context")[1]
+    assert "3 vectors -> r.npy" in call("convert", "v.svec", "r.npy", "--side", "rows")[1]
+    assert json.loads(call("convert", "v.svec", "c.csv", "--side", "context", "--json")[0])["vectors"] == 5
+
+
+def test_info_counts_the_stored_entries_not_the_steps_of_walks(call, folder):
+    (folder / "e.txt").write_text("a b\nb c\n")
+    assert json.loads(call("info", "e.txt", "--json")[0])["entries"] == 4
 
 
 def test_similarity_says_how_many_pairs_are_known(call, folder):
@@ -116,3 +119,23 @@ def test_dollars_and_underscores_are_drawn_as_they_are(call, folder):
 def test_dimensions_may_be_spelt_out(call, folder):
     (folder / "e.txt").write_text("a b\nb c\nc a\nc d\n")
     assert "4 vectors of 3 dimensions" in call("embed", "e.txt", "--dimensions", 3)[1]
+
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("name", ["\x1b]0;title\x07\u202e\x9b2J.txt", "a[/bold].txt"])
+def test_names_of_files_beside_the_spinner_are_plain_text(monkeypatch, name):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with working(Settings(), f"reading {name}"):
+        pass
+    shown = screen.getvalue()
+    assert "\x1b]0" not in shown
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+    assert printable(name) in shown

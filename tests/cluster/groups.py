@@ -31,7 +31,7 @@ class ThreadGroup:
         return received
 
     def fold(self, parts, add):
-        return reduce(add, [part for rows in self._share(list(parts)) for part in rows])
+        return reduce(add, [part for rows in self.gather(list(parts)) for part in rows])
 
     def gather(self, value):
         return [pickle.loads(text) for text in self._share(pickle.dumps(value))]
@@ -62,7 +62,7 @@ def outcomes(size, function):
     return results
 
 
-def run(size, function):
+def on_ranks(size, function):
     """Call ``function(group)`` on every rank; return the results, or raise the first exception."""
     results = outcomes(size, function)
     errors = [result for result in results if isinstance(result, BaseException)]

@@ -10,7 +10,7 @@ from softvec.fit import Settings, fit, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.operators import Powers
-from tests.cluster.threads_group import on_ranks
+from tests.cluster.groups import on_ranks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the normaliser is off"),

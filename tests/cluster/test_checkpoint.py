@@ -1,17 +1,20 @@
 """A checkpoint of several workers is complete or absent, and any number of workers can read it."""
 
+import io
 import json
+import zlib
 
 import numpy as np
 import pytest
 
+from softvec.cluster.checkpoint import Store
 from softvec.cluster.driver import plan, whole_of
 from softvec.cluster.rank import run
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
-from tests.cluster.threads_group import on_ranks
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -34,16 +37,18 @@ def settings(folder, **options):
     )
 
 
-def on_workers(size, until=None):
+def on_workers(size, until=None, on_epoch=None):
     """Return what runs a fit in threads; it is killed after the epoch ``until``."""
 
-    def on_epoch(report, state):
+    def after_epoch(report, state):
+        if on_epoch is not None:
+            on_epoch(report.epoch)
         if report.epoch == until:
             raise Killed
 
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
-        return whole_of(on_ranks(size, lambda group: run(cut.task(group.rank), group, on_epoch))), cut.seed
+        return whole_of(on_ranks(size, lambda group: run(cut.task(group.rank), group, after_epoch))), cut.seed
 
     return elsewhere
 
@@ -111,10 +116,104 @@ def test_other_settings_files_and_damage_are_refused(tmp_path):
         fit(P, settings(part), runner=on_workers(2), diagnosed=False)
 
 
-def test_a_url_of_fsspec(tmp_path):
-    pytest.importorskip("fsspec")
-    url = f"file://{tmp_path / 'saved'}"
+@pytest.fixture(params=["memory", "file"])
+def url(request, tmp_path):
+    """A place for a checkpoint that fsspec reaches."""
+    fsspec = pytest.importorskip("fsspec")
+    yield f"{request.param}://{tmp_path / 'saved'}"
+    fsspec.filesystem("memory").store.clear()
+
+
+def test_a_url_of_fsspec(url):
     with pytest.raises(Killed):
         fit(P, settings(url), runner=on_workers(3, 5), diagnosed=False)
-    there = fit(P, settings(url), runner=on_workers(2), diagnosed=False)
+    epochs = []
+    there = fit(P, settings(url), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+    assert min(epochs) == 5
     np.testing.assert_array_equal(there.state.X, fit(P, settings(None), diagnosed=False).state.X)
+    Store(url, 1, "").delete()
+    assert Store(url, 1, "").manifest() is None
+
+
+@pytest.mark.parametrize("file", ["checkpoint.json", "X-"])
+def test_a_half_written_url_is_not_used(url, file, monkeypatch):
+    with pytest.raises(Killed):
+        fit(P, settings(url), runner=on_workers(2, 3), diagnosed=False)
+    write = Store._write
+
+    def dies_half_way(self, name, how):
+        def half(stream):
+            whole = io.BytesIO()
+            how(whole)
+            stream.write(whole.getvalue()[: len(whole.getvalue()) // 2])
+            raise Killed
+
+        write(self, name, half if file in name else how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_write", dies_half_way)
+        with pytest.raises(Killed):
+            fit(P, settings(url), runner=on_workers(3), diagnosed=False)
+    epochs = []
+    there = fit(P, settings(url), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+    assert min(epochs) == 3
+    np.testing.assert_array_equal(there.state.X, fit(P, settings(None), diagnosed=False).state.X)
+
+
+def edit_part(manifest, **changes):
+    manifest["parts"][0].update(changes)
+
+
+@pytest.mark.parametrize("change", [
+    lambda m: edit_part(m, file="../kept/X-0-1.npy"),
+    lambda m: edit_part(m, file="/X-0-1.npy"),
+    lambda m: edit_part(m, file="epoch-1-of-1/../../kept/X-0-1.npy"),
+    lambda m: edit_part(m, file=7),
+    lambda m: edit_part(m, rows=[0]),
+    lambda m: edit_part(m, rows=["a", "b"]),
+    lambda m: edit_part(m, array="Z"),
+    lambda m: m.pop("parts"),
+    lambda m: m.update(parts={}),
+    lambda m: m.update(history=5),
+    lambda m: m.update(epoch=-1),
+    lambda m: m.update(seed="x"),
+    lambda m: m.update(done="yes"),
+], ids=range(13))  # fmt: skip
+def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change):
+    from softvec.cluster.checkpoint import Store
+
+    saved, kept = tmp_path / "saved", tmp_path / "kept"
+    kept.mkdir()
+    (kept / "own.txt").write_text("mine")
+    with pytest.raises(Killed):
+        fit(P, settings(saved), runner=on_workers(2, 3), diagnosed=False)
+    manifest = json.loads((saved / "checkpoint.json").read_text())
+    change(manifest)
+    (saved / "checkpoint.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="is a damaged checkpoint"):
+        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+    with pytest.raises(InputError, match="is a damaged checkpoint"):
+        Store(str(saved), 2, "any").delete()
+    assert (kept / "own.txt").read_text() == "mine"
+    assert (saved / "checkpoint.json").exists()
+
+
+def test_a_part_with_an_absurd_header_or_nan_is_refused(tmp_path):
+    saved = tmp_path / "saved"
+    with pytest.raises(Killed):
+        fit(P, settings(saved), runner=on_workers(1, 3), diagnosed=False)
+    manifest = json.loads((saved / "checkpoint.json").read_text())
+    part = saved / manifest["parts"][0]["file"]
+    X = np.load(part)
+    X[3, 2] = np.nan
+    np.save(part, X)
+    manifest["parts"][0]["crc"] = zlib.crc32(X.tobytes())
+    (saved / "checkpoint.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="is damaged"):
+        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+    with open(part, "wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 60, 8)}
+        )
+    with pytest.raises(InputError, match="is damaged"):
+        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)

@@ -15,8 +15,8 @@ from softvec.core.errors import InputError
 from softvec.core.threads import Workers
 from softvec.fit import Problem, Settings, prepared
 from softvec.operators import Sparse, as_operator
+from tests.cluster.groups import on_ranks
 from tests.cluster.processes import random_graph
-from tests.cluster.threads_group import on_ranks
 
 
 def problem(**options):
@@ -120,3 +120,13 @@ def test_sums_are_folded_in_units():
     order = pool.fold(lambda i: f"{i}", parts, lambda a, b: f"({a} {b})")
     first = "".join("(" * 15) + "0" + "".join(f" {i})" for i in range(1, 16))
     assert order.startswith(f"(({first} ")
+
+
+def test_a_partition_needs_a_cluster(edges, capsys):
+    import softvec
+    from softvec.cli import run
+
+    with pytest.raises(InputError, match="partition is for a cluster; give cluster too"):
+        softvec.embed(random_graph(), partition="stream")
+    assert run(["embed", str(edges), "--partition", "stream"]) == 2
+    assert "--partition is for a cluster; give --cluster too" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from softvec.affinity import read_graph
 from softvec.cluster.ingest import ingest
 from softvec.cluster.ingest.blocks import Reader
 from softvec.core.errors import GuessWarning, InputError
-from tests.cluster.groups import outcomes, run
+from tests.cluster.groups import on_ranks, outcomes
 
 UNIT = 16
 SIZES = (1, 2, 3, 5)
@@ -76,7 +76,7 @@ def check(where, whole, sizes=SIZES, piece=1000, kind="graph", **options):
     truth = read_graph(whole, kind=kind, **options)
     matrix = truth.counts
     for size in sizes:
-        parts = run(
+        parts = on_ranks(
             size, lambda group: ingest(where, group, unit=UNIT, kind=kind, piece=piece, recent=50, **options)
         )
         shards = [part.shard for part in parts]
@@ -329,5 +329,5 @@ def test_one_worker_that_fails_fails_all(tmp_path, monkeypatch):
 def test_words_for_missing_values_are_told_once(tmp_path):
     (tmp_path / "a.txt").write_text("a b\nb NA\nc a\n")
     with pytest.warns(GuessWarning, match="NA is read as a name") as told:
-        run(1, lambda group: ingest(tmp_path / "a.txt", group, unit=UNIT))
+        on_ranks(1, lambda group: ingest(tmp_path / "a.txt", group, unit=UNIT))
     assert len(told) == 1

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 
 import numpy as np
@@ -91,3 +92,36 @@ def test_a_killed_driver_continues_with_other_workers(edges, tmp_path):
     finished("embed", edges, "-o", other, *there, "local:3")
     assert one.read_bytes() == other.read_bytes()
     assert not saved.exists()
+
+
+def test_a_local_cluster_listens_at_loopback_alone(ray_here):
+    assert [node["NodeManagerAddress"] for node in ray_here.nodes()] == ["127.0.0.1"]
+    host, port = ray_here.get_runtime_context().gcs_address.rsplit(":", 1)
+    assert host == "127.0.0.1"
+    socket.create_connection((host, int(port)), 5).close()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        try:
+            udp.connect(("192.0.2.1", 9))  # sends nothing, but tells the address that others see
+        except OSError:
+            pytest.skip("this machine has no other address")
+        outside = udp.getsockname()[0]
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((outside, int(port)), 5).close()
+
+
+def test_the_command_prints_the_gain_of_a_partition(tmp_path):
+    n = 1024
+    ring = np.arange(n)[:, None] + np.arange(1, 5)  # a ring whose items are shuffled
+    shuffled = np.random.default_rng(0).permutation(n)
+    pairs = np.stack([np.repeat(np.arange(n), 4), ring.reshape(-1) % n], axis=1)
+    np.savetxt(tmp_path / "edges.txt", shuffled[pairs], fmt="%d")
+    options = ("-d", 8, "--seed", 0, "-t", 1, "--partition", "stream", "--cluster")
+    for workers in (2, 3):
+        said = finished(
+            "embed", tmp_path / "edges.txt", "-o", tmp_path / f"{workers}.svec", *options, f"local:{workers}"
+        )
+        assert "partition: a worker reads" in said
+        assert "no gain" not in said
+    one, other = (softvec.Embedding.load(tmp_path / f"{workers}.svec") for workers in (2, 3))
+    assert one.names == other.names
+    np.testing.assert_array_equal(one.vectors, other.vectors)

@@ -185,7 +185,7 @@ MARKET = {
     "giant": (b"%%MatrixMarket matrix coordinate real general\n999999999999 9 1\n1 1 1\n", VARIABLE),
     "array": (
         b"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",
-        "announces 4 numbers, but 3 follow",
+        "declares 4 numbers, but 3 follow",
     ),
     "word": (b"%%MatrixMarket matrix array real general\n1 2\n1\nx\n", "line 4: 'x'; expected a number"),
     "complex": (b"%%MatrixMarket matrix array complex general\n1 1\n1 2\n", "complex numbers"),
@@ -265,8 +265,8 @@ def npy_header(shape, descr="<f8"):
 @pytest.mark.parametrize(
     ("shape", "descr", "match"),
     [
-        ("(999999999999, 99)", "<f8", "announces float64 of shape"),
-        ("(-1, 4)", "<f8", "announces the shape"),
+        ("(999999999999, 99)", "<f8", "declares float64 of shape"),
+        ("(-1, 4)", "<f8", "declares the shape"),
         ("(2, 2", "<f8", "not a readable .npy file"),
         ("(2, 2)", "|O", "never unpickled"),
         ("(4,)", "|V8", "expected numbers or text"),
@@ -286,7 +286,7 @@ def test_npy_headers_that_lie(tmp_path, shape, descr, match):
 def test_word2vec_headers_that_lie(tmp_path, name, head):
     path = tmp_path / name
     path.write_bytes(head + b"ann 1 2\n")
-    refused(path, "announces|two numbers above 0", Embedding.load)
+    refused(path, "declares|two numbers above 0", Embedding.load)
 
 
 def test_vectors_are_finite(tmp_path):

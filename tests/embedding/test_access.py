@@ -117,7 +117,7 @@ def test_index_of_other_vectors_is_refused(emb, tmp_path):
     from softvec.embedding import search
 
     data, measured = emb.index.to_bytes()
-    with pytest.raises(InputError, match="not one of these vectors"):
+    with pytest.raises(InputError, match="does not match these vectors"):
         search.restore_index(data, measured, (29, 4))
     with pytest.raises(InputError, match="cannot be read"):
         search.restore_index(data, {}, (30, 4))

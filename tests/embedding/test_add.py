@@ -138,7 +138,7 @@ def test_threads_do_not_change_the_bits(emb):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"3": ["7"]}, "'3' is in the embedding already"),
+        ({"3": ["7"]}, "'3' is already in the embedding"),
         ({"new": ["nobody"]}, "no item is named 'nobody'"),
         ({"new": []}, "without an edge"),
         ([("x", "y")], "2 new items without an edge"),

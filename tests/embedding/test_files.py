@@ -485,10 +485,10 @@ def test_foreign_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"2 2\na 1 2\n", "announces 2 vectors, 1 follow"),
+        (b"2 2\na 1 2\n", "declares 2 vectors, 1 follow"),
         (b"2 3\na 1 2\nb 1 2\n", "line 2"),
         (b"a 1 2\nb 1\n", "line 2: 1 numbers"),
-        (b"a 1 2\nb 1 x\n", "line 2: not a line"),
+        (b"a 1 2\nb 1 x\n", "line 2: expected a name and numbers"),
         (b"a 1 2\nb 1 nan\n", "'b' holds missing, NaN"),
         (b"2 2\n", "no vectors"),
         (b"hello\n", "no vectors"),

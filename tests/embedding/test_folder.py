@@ -16,7 +16,7 @@ import softvec
 from softvec import Embedding
 from softvec.cli import main
 from softvec.core.errors import InputError
-from softvec.embedding.files import folder
+from softvec.embedding.files import folder, parts
 from softvec.names import Names
 
 
@@ -51,8 +51,8 @@ def small_parts(monkeypatch):
 ], ids=["text", "range", "integers", "pairs"])  # fmt: skip
 @pytest.mark.parametrize("mmap", [False, True])
 def test_round_trip(tmp_path, small_parts, monkeypatch, names, mmap):
-    monkeypatch.setattr(folder, "_IN_MEMORY", 0)
-    monkeypatch.setattr(folder, "available_memory", lambda: 0)
+    monkeypatch.setattr(parts, "_IN_MEMORY", 0)
+    monkeypatch.setattr(parts, "available_memory", lambda: 0)
     emb = Embedding(vectors(), names, sizes=np.arange(300.0), provenance={"data": {"source": "x"}})
     emb.save(f"{tmp_path}/v/")
     assert sorted(os.listdir(tmp_path / "v")) == [
@@ -85,14 +85,14 @@ def test_any_table_tool_reads_the_parts(tmp_path):
 def test_workers_write_their_own_parts(tmp_path):
     V, names = vectors(), Names([f"n{i}" for i in range(300)])
     number = folder.generation(tmp_path / "v")
-    parts = [
+    written = [
         folder.write_part(tmp_path / "v", k, V[lo : lo + 100], names[lo : lo + 100], encoding="text",
                           generation=number)
         for k, lo in enumerate((0, 100, 200))
     ]  # fmt: skip
     with pytest.raises(InputError, match="is unfinished"):
         Embedding.load(tmp_path / "v")
-    folder.write_manifest(tmp_path / "v", parts, 6, "text", {"made": "by three"})
+    folder.write_manifest(tmp_path / "v", written, 6, "text", {"made": "by three"})
     same(Embedding(V, names, provenance={"made": "by three"}), Embedding.load(tmp_path / "v"))
 
 
@@ -114,6 +114,33 @@ def test_a_new_save_replaces_the_old_one_at_once(tmp_path, small_parts, monkeypa
     new.save(tmp_path / "v")
     same(new, Embedding.load(tmp_path / "v"))
     assert len(os.listdir(tmp_path / "v")) == 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks of folders")
+def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_parts, monkeypatch):
+    first, second = Embedding(vectors()), Embedding(vectors(90, seed=1))
+    write, refused = folder.write_part, []
+
+    def interrupted(*args, **options):
+        if not refused:
+            refused.append(1)
+            with pytest.raises(InputError, match=r"another process is writing to .*v/?; wait until"):
+                second.save(f"{tmp_path}/v/")
+        return write(*args, **options)
+
+    monkeypatch.setattr(folder, "write_part", interrupted)
+    first.save(f"{tmp_path}/v/")
+    assert refused
+    same(first, Embedding.load(tmp_path / "v"))
+    second.save(f"{tmp_path}/v/")
+    same(second, Embedding.load(tmp_path / "v"))
+
+
+def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path):
+    Embedding(vectors()).save(f"{tmp_path}/v/")
+    (tmp_path / "v" / ".part-00007-3.parquet.abcd1234.part").write_text("half")
+    Embedding(vectors()).save(f"{tmp_path}/v/")
+    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", "part-00000-1.parquet"]
 
 
 @pytest.fixture
@@ -175,10 +202,10 @@ def test_a_link_out_of_the_folder_is_refused(saved, tmp_path):
 def test_a_name_in_two_parts_is_refused(tmp_path):
     V, names = vectors(4), [Names(["a", "b"]), Names(["c", "a"])]
     folder.generation(tmp_path / "v")
-    parts = [
+    written = [
         folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
     ]
-    folder.write_manifest(tmp_path / "v", parts, 6, "text", {})
+    folder.write_manifest(tmp_path / "v", written, 6, "text", {})
     with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
         Embedding.load(tmp_path / "v")
 
@@ -214,7 +241,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     call(["convert", f"{tmp_path}/v.svec", f"{tmp_path}/again/", "--quiet"])
     same(emb, Embedding.load(f"{tmp_path}/again/"))
     capsys.readouterr()
-    monkeypatch.setattr(folder, "read", None)  # info leaves the vectors alone
+    monkeypatch.setattr(parts, "open_stored", None)  # info leaves the vectors alone
     call(["info", out, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert (told["vectors"], told["dimensions"], told["names"]) == (4, 4, ["a", "b", "c", "d"])

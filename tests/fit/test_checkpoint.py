@@ -96,7 +96,7 @@ def test_foreign_or_broken_checkpoints_are_refused(tmp_path):
     with pytest.raises(InputError, match="other data or other settings"):
         EDRep(**OPTIONS, checkpoint=path).fit(sparse.eye_array(3000).tocsr())
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(InputError, match="not a checkpoint"):
+    with pytest.raises(InputError, match="not a softvec checkpoint"):
         EDRep(**OPTIONS, checkpoint=path).fit(graph())
     with pytest.raises(InputError, match="checkpoint_every is 0"):
         EDRep(checkpoint=path, checkpoint_every=0).fit(graph())

@@ -57,7 +57,7 @@ def log_z(X, weight, mu, omega, beta):
 
 
 def loss(X, Y, P, mom, beta, lam, Nm=None):
-    """L of DESIGN section 1, from the formula."""
+    """The loss, from the formula."""
     value = -beta * np.sum(P * (X @ Y.T)) + P.sum(1) @ log_z(X, *mom, beta)
     if Nm is not None:
         value += beta * np.sum(Nm * (X @ Y.T)) + Nm.sum(1) @ log_z(X, mom[0], -mom[1], mom[2], beta)
@@ -88,7 +88,7 @@ def step_direction(problem, X, Y=None, labels=None, eta=1e-7):
         engine = Engine(problem, X, Y, pool, half=False)
         engine.block = 5  # several blocks, the last one shorter
         if labels is not None:
-            engine.set_labels(labels)
+            engine.set_classes(labels)
         value = engine.epoch(eta)
     return (X - X0) / eta, None if Y is None else (Y - Y0) / eta, value
 

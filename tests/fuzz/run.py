@@ -162,7 +162,7 @@ def table(result: dict[str, Any]) -> str:
         reader, _, suffix = name.partition(" ")
         rows.setdefault(_title(reader, suffix), Counter()).update(counts)
     lines = [
-        f"{result['reads']:,} damaged files, seed {result['seed']}, limits of 10 s and 4 GiB a read.",
+        f"{result['reads']:,} damaged files, seed {result['seed']}, with limits of 10 s and 4 GiB per read.",
         "",
         "| file | read | clear error | accepted | raw exception | crash | memory | not finite | hang |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -124,7 +124,7 @@ def test_nasty_names_stay_data():
     assert names[8:13] == NASTY[8:13]
     assert names[13] == "? alone"
     assert header["title"] == title
-    assert header["notes"] == ["1 name longer than 500 characters cut."]
+    assert header["notes"] == ["1 name longer than 500 characters truncated."]
 
 
 def test_notebooks_get_a_sandboxed_frame(emb):
@@ -261,7 +261,7 @@ def test_the_heaviest_edges_are_drawn(emb):
     header, array, _ = data_of(page.html)
     assert header["edges"] == {"shown": 10, "total": 59, "directed": False}
     assert sorted(array("edges.source")) == list(range(49, 59))
-    assert header["notes"] == ["10 of 59 edges drawn, the strongest."]
+    assert header["notes"] == ["Only the strongest 10 of 59 edges are drawn."]
     assert len(page.content.edges.source) == 59
 
 
@@ -299,7 +299,7 @@ def test_dated_contacts_have_dates():
     assert array(column["array"])[3] - array(column["array"])[0] == 3600
     for times in (["2024-03-01", "2024-03-02", "2024-03-01"], np.array([5, 1, 5], "M8[D]")):
         assert Embedding(np.eye(3)).map(times=times, method="pca").content.times.dtype.kind == "M"
-    with pytest.raises(InputError, match="numbers and dates"):
+    with pytest.raises(InputError, match="numbers or dates"):
         Embedding(np.eye(3)).map(times=["a", "b", "c"], method="pca")
 
 

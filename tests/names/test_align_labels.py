@@ -85,7 +85,7 @@ def test_labels_that_fit_nothing_are_refused():
         align_labels(pd.Series([1, 2, 3], index=["a", "a", "b"]), 2, names)
     with pytest.raises(InputError, match="3 labels for 2 vectors"):
         align_labels([1, 2, 3], 2, names)
-    with pytest.raises(InputError, match="numbers in no order"):
+    with pytest.raises(InputError, match="unordered integers"):
         align_labels([1, 2], 2, Names([7, 3]), from_file=True)
 
 

@@ -153,7 +153,7 @@ def test_which_numbers_are_values(emb, labels, continuous, bar):
 
 
 def test_values_that_cannot_be_drawn(emb):
-    with pytest.raises(InputError, match="labels hold 'x', no number"):
+    with pytest.raises(InputError, match="labels hold 'x', which is not a number"):
         plotting.plot_map(emb, ["x"] * 60, method="pca", continuous=True)
     with pytest.raises(InputError, match="infinite"):
         plotting.plot_map(emb, [0.5, np.inf] * 30, method="pca")
@@ -204,7 +204,7 @@ def test_size_and_dpi(emb):
     with pytest.raises(InputError, match="dpi is 0"):
         emb.plot(method="pca", dpi=0)
     _, ax = matplotlib.pyplot.subplots()
-    with pytest.raises(InputError, match="leave out ax"):
+    with pytest.raises(InputError, match="leave out either them or ax"):
         emb.plot(method="pca", ax=ax, size=(3, 2))
 
 
@@ -297,7 +297,7 @@ def test_save(emb, tmp_path, kind):
 
 
 def test_save_to_an_unknown_format(emb, tmp_path):
-    with pytest.raises(InputError, match="no picture format 'xyz'"):
+    with pytest.raises(InputError, match="unknown picture format 'xyz'"):
         plotting.save(emb.plot(), tmp_path / "x.xyz")
 
 

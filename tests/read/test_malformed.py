@@ -69,7 +69,7 @@ def test_one_clear_error(tmp_path, name, content, message, road):
         ("bad.mat", b"MATLAB 5.0 MAT-file" + b" " * 120, "not a readable MATLAB file"),
         ("hdf.mat", b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "save it with the option -v7"),
         ("bad.mtx", MTX + b"2 2 1\n1 5 1.0\n", "entry 1 is at 1, 5, outside 2 x 2"),
-        ("short.mtx", MTX + b"2 2 3\n1 2 1.0\n", "announces 3 entries, but 1 follow"),
+        ("short.mtx", MTX + b"2 2 3\n1 2 1.0\n", "declares 3 entries, but 1 follow"),
         ("head.mtx", b"%%MatrixMarket vector\n", "not the header of a Matrix Market file"),
         ("plain.mtx", b"2 2 1\n1 2 1.0\n", "starts with %%MatrixMarket"),
         ("bad.graphml", b"<?xml version='1.0'?><graphml><graph>", "not a readable graphml file"),
@@ -98,13 +98,13 @@ def test_cut_off_compression(tmp_path, keep, road):
     }.items():
         path = tmp_path / name
         path.write_bytes(packed[: int(keep * len(packed))])
-        with pytest.raises(InputError, match="damaged or cut off"):
+        with pytest.raises(InputError, match="damaged or truncated"):
             sio.read(path)
     path = tmp_path / "spoilt.txt.gz"
     packed = bytearray(gzip.compress(text))
     packed[len(packed) // 2] ^= 0xFF
     path.write_bytes(packed)
-    with pytest.raises(InputError, match="damaged or cut off"):
+    with pytest.raises(InputError, match="damaged or truncated"):
         sio.read(path)
 
 

@@ -67,3 +67,22 @@ def test_legend_of_histograms_stands_above_the_bars():
     highest = axes.transData.transform((0, axes.dataLim.y1))[1]
     matplotlib.pyplot.close("all")
     assert legend.y0 >= highest
+
+
+@pytest.mark.parametrize("kind", [{}, {"kind": "bipartite"}, {"kind": "temporal"}])
+def test_columns_of_lists_and_records_are_no_names(tmp_path, kind):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    nested = {"lists": [[1, 2]] * 20, "records": [{"x": 1}] * 20}
+    for name, column in nested.items():
+        table = pa.table({"a": [f"n{i}" for i in range(20)], "b": column})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        with pytest.raises(InputError, match="has 2 columns, 1 with names or numbers; edges need two"):
+            softvec.embed(tmp_path / f"{name}.parquet", 4, **kind)
+
+
+def test_a_column_of_lists_beside_edges_is_left_alone(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ends = [f"n{i % 7}" for i in range(20)], [f"n{i % 5}" for i in range(20)]
+    table = pa.table({"notes": [["x"]] * 20, "from": ends[0], "to": ends[1]})
+    pq.write_table(table, tmp_path / "e.parquet")
+    assert len(softvec.embed(tmp_path / "e.parquet", 4, n_epochs=1)) == 7

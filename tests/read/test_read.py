@@ -279,7 +279,7 @@ def test_temporal_files(tmp_path, road):
     assert sio.read(path, kind="graph").kind == "graph"
     named = tmp_path / "named.csv"
     named.write_text("a,b,timestamp\n" + "".join(f"{a},{b},{t}\n" for t, a, b in rows))
-    with pytest.warns(GuessWarning, match="contacts in time, by column timestamp; kind='graph'"):
+    with pytest.warns(GuessWarning, match="temporal contacts, by column timestamp; kind='graph'"):
         assert by_name(sio.read(named)) == by_name(got)
     assert by_name(sio.read(named, columns=("timestamp", "a", "b"), kind="temporal")) == by_name(got)
     weighted = tmp_path / "weighted.txt"

@@ -1,6 +1,6 @@
 """Affinities: the matrix P with names, and builders from graphs, pairs, text, contacts and features.
 
-What concerns files is loaded when first used.
+The functions for files are loaded on first use.
 """
 
 from importlib import import_module

@@ -24,25 +24,25 @@ logger = logging.getLogger("softvec")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Affinity:
-    """A non-negative matrix P, known by its products, whose rows and columns have names.
+    """A non-negative matrix P, as a linear operator, with names for rows and columns.
 
     Attributes
     ----------
     operator : Operator
-        P: what an estimator fits. Row-stochastic unless asked otherwise.
+        P, as estimators use it. Row-stochastic by default.
     rows, columns : Names
-        The names. One object for both where rows and columns are the same items.
+        The names; the same object if rows and columns are the same items.
     kind : str
-        Where it comes from: ``"graph"``, ``"pairs"``, ``"bipartite"``, ``"temporal"``, ``"corpus"``,
+        Kind of data: ``"graph"``, ``"pairs"``, ``"bipartite"``, ``"temporal"``, ``"corpus"``,
         ``"features"``, ``"dense"`` or ``"operator"``.
     summary : str
         One line that says what was read.
     counts : csr_array or None
-        The matrix before normalisation; boolean where nothing is weighted. See :attr:`matrix`.
+        The matrix before normalisation; boolean if unweighted. See :attr:`matrix`.
     parameters : mapping
-        The choices that made it, for the record.
+        The settings that it was built with.
     directed, weighted : bool or None
-        Whether edges have a direction, and weights; None where the data has no edges.
+        Whether edges have a direction, and weights; None if the data has no edges.
     frequency : ndarray of int or None
         How often each word occurs in a corpus.
     contacts : Contacts or None
@@ -101,7 +101,7 @@ class Affinity:
     def matrix(self) -> sparse.csr_array:
         """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
-            raise InputError(f"this {self.kind} affinity is known by its products only; it has no matrix")
+            raise InputError(f"this {self.kind} affinity is a linear operator; it has no matrix")
         kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
         values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
@@ -134,7 +134,7 @@ def name_rows(rows: Names, names: Any) -> Names:
         return named
     ids = rows.to_numpy()
     if ids.dtype.kind not in "iu":
-        raise InputError(f"the items have names already (first: {rows[0]!r}); leave out names")
+        raise InputError(f"the items already have names (first: {rows[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
         raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")

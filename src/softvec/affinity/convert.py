@@ -30,16 +30,16 @@ def from_object(
     Parameters
     ----------
     data : object
-        An Affinity or Operator as it is; a SciPy sparse or dense matrix; a networkx, igraph or PyTorch
+        An Affinity or Operator; a SciPy sparse or dense matrix; a networkx, igraph or PyTorch
         Geometric graph; a pandas, polars or Arrow table of edges, or a square one; an iterable of pairs
         or triples; a list of texts. For files see :func:`softvec.affinity.read`.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
-        How to read it, where the default is not what you mean. Default: a matrix is a graph if it is
-        square, two-sided if not; a dense matrix that is neither square nor of counts is one of features;
+        Kind of data. Default: a matrix is a graph if it is square, two-sided if not; a dense matrix that is
+        neither square nor of counts holds features;
         pairs are edges of a graph; texts are a corpus; a table with a time column is temporal, one with
         columns named like users and items is bipartite.
     defaults : mapping, optional
-        By kind, options that are used unless they are given.
+        Default options by kind.
     options
         Passed on to the builder of that kind: :func:`random_walk`, :func:`pairs`, :func:`bipartite`,
         :func:`supra_adjacency`, :func:`cooccurrence`, :func:`neighbors`, :func:`from_dense`.
@@ -66,10 +66,10 @@ def from_object(
 
 def _from_operator(operator: Operator, names: Any = None, column_names: Any = None) -> Affinity:
     n, m = operator.shape
-    rows = objects.names_or_none(names) or Names.range(n)
-    columns = (
-        rows if n == m and column_names is None else objects.names_or_none(column_names) or Names.range(m)
-    )
+    rows = Names.range(n) if names is None else Names(names)
+    columns = rows
+    if n != m or column_names is not None:
+        columns = Names.range(m) if column_names is None else Names(column_names)
     return Affinity(operator, rows, columns, "operator", f"operator of {n:,} x {m:,}")
 
 

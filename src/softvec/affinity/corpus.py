@@ -37,7 +37,8 @@ class Corpus:
     Parameters
     ----------
     tokenizer : {"words", "whitespace"}
-        ``"words"`` takes punctuation (all but the underscore) for blanks; ``"whitespace"`` only blanks.
+        ``"words"`` splits at whitespace and punctuation (except the underscore); ``"whitespace"`` only at
+        whitespace.
     lowercase : bool
 
     Examples
@@ -208,12 +209,12 @@ def cooccurrence(
     Parameters
     ----------
     corpus : Corpus, or iterable of documents
-        A document is a text, or a sequence of words taken as they are.
+        A document is a text, or a sequence of words, which are used unchanged.
     window : int
         Words further apart than this do not count. Windows do not cross documents.
     weighting : {"linear", "harmonic", "uniform"}
         Weight of a pair at distance s: (window + 1 - s) / window, the mean of word2vec's random window;
-        1 / s as in GloVe; or 1.
+        1 / s, as in GloVe; or 1.
     min_count : int
         Rarer words are removed before windows are taken, as in word2vec.
     subsample : float, optional
@@ -221,8 +222,8 @@ def cooccurrence(
         with weight sqrt(t / f). This is the mean of word2vec's random removal, without its noise and
         without bringing the remaining words closer together.
     context_subsample : float, optional
-        The same as context alone: the columns of P are weighted, its counts stay. Frequencies are those
-        among the words kept. :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
+        The same, but only as context: the columns of P are weighted, the counts are unchanged. Frequencies
+        are those among the words kept. :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
     max_vocab : int, optional
         Keep only this many of the most frequent words.
     self_loops : {"drop", "keep"}

@@ -34,15 +34,15 @@ def from_dense(
     dangling: str = "zero",
     random_state: int = 0,
 ) -> Affinity:
-    """Build an affinity from a dense non-negative matrix, made cheaper to multiply with if asked.
+    """Build an affinity from a dense non-negative matrix, optionally approximated by a cheaper one.
 
-    An epoch costs as many multiplications as P has entries. Two ways to have fewer: keep only the large
+    An epoch costs as many multiplications as P has entries. Two ways to reduce them: keep only the large
     entries (``threshold``, ``top_k``), or write P as a product of sparse factors (``rank``), after Le
     Magoarou and Gribonval's flexible multi-layer factorisation: alternating projected gradients, each
     factor kept non-negative (so that P stays one) and, with ``entries_per_row``, sparse. With ``rank``
     and ``top_k`` together, the ``top_k`` largest remainders of each row are added to the product.
-    The error is stated in the summary and in ``error``: the Frobenius norm of the change over
-    that of P, both after normalisation.
+    The error is given in the summary and in ``error``: the Frobenius norm of the change divided by that
+    of P, both after normalisation.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def from_dense(
     n_factors : int
         Number of factors, at least 2.
     entries_per_row : int, optional
-        Entries kept in each row of each factor; all that are not zero by default.
+        Entries kept in each row of each factor; by default all non-zero ones.
     n_iter : int
         Sweeps over the factors.
     normalize : bool
@@ -81,7 +81,7 @@ def from_dense(
     dense = _check(P)
     n, m = dense.shape
     if rank is None and entries_per_row is not None:
-        raise InputError("entries_per_row is an option of the factors; give rank as well")
+        raise InputError("entries_per_row is an option of the factors; pass rank too")
     if normalize:
         dense = _finite_sums(dense)
         sums = dense.sum(axis=1, keepdims=True)

@@ -42,16 +42,16 @@ def neighbors(
     ----------
     features : array_like or sparse of shape (n, n_features)
     n_neighbors : int, optional
-        Neighbours of each row, itself not counted; 15 by default, or all where there are fewer.
+        Neighbours of each row, excluding itself; 15 by default, or all if there are fewer.
     metric : str
         Any metric of scikit-learn's ``NearestNeighbors``, such as ``"euclidean"``, ``"cosine"``.
     weights : {"uniform", "gaussian"}
-        Edges weigh 1, or exp(-d_ij^2 / (s_i s_j)) with s_i the distance of i to its last neighbour.
+        Edge weights: 1, or exp(-d_ij^2 / (s_i s_j)) with s_i the distance of i to its last neighbour.
     mutual : bool
-        Keep an edge only where each is a neighbour of the other; by default one of the two suffices.
+        Keep an edge only if each end is a neighbour of the other; by default one direction suffices.
     method : {"auto", "exact", "approximate"}
         Exact search by scikit-learn, or approximate by pynndescent; ``"auto"`` is approximate above
-        20,000 rows where pynndescent is installed.
+        20,000 rows if pynndescent is installed.
     names : sequence, optional
         Names of the rows.
     length : int

@@ -13,7 +13,7 @@ from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError, Option
-from softvec.read.contents import read_anndata, read_temporal_edges
+from softvec.read.contents import read_anndata, read_contents
 from softvec.read.detect import detect
 from softvec.read.edges import Edges
 from softvec.read.folders import text_files
@@ -32,13 +32,13 @@ def read(
     where : path, "-" or binary file
         The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
         are decompressed. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
-        corpus, one text file a document.
+        corpus, one file per document.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
-        What the data is. Default: a matrix or a list of edges is a graph, a table with a time column is
-        temporal, one with columns named like users and items is bipartite, a text of lines of words is a
-        corpus, a table of decimals is one of features.
+        Kind of data. Default: a matrix or a list of edges is a graph, a table with a time column is
+        temporal, one with columns named like users and items is bipartite, lines of words are a corpus,
+        a table of decimals holds features.
     defaults : mapping, optional
-        By kind, options that are used unless they are given.
+        Default options by kind.
     options
         Of the reader (see :func:`read_graph`, :func:`read_corpus`, :func:`read_temporal`,
         :func:`read_features`) and of the builder of that kind (see :mod:`softvec.affinity`).
@@ -53,14 +53,15 @@ def read(
     """
     if kind is not None:
         check_kind(kind)
+    told = kind or kind_of_options(options)
     if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
         if kind not in (None, "corpus"):
             raise InputError(
                 f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
                 f"corpus; give a file for {kind} data"
             )
-        kind = "corpus"
-    return _read(where, kind or kind_of_options(options), options, defaults or {})
+        told = "corpus"
+    return _read(where, told, options, defaults or {})
 
 
 def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
@@ -95,7 +96,7 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
     for key in ("names", "column_names"):
         if isinstance(rest.get(key), str | os.PathLike):
             rest[key] = read_names(rest[key])
-    data = KINDS[kind].read(opened, rest.pop("variable", None))
+    data = read_contents(opened, rest.pop("variable", None))
     shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
     if isinstance(data, Graph):
         shared += ["columns", "negative"]
@@ -116,7 +117,7 @@ def _kind_of_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> str:
         return opened.kind
     for key in ("directed", "self_loops", "length"):
         if rest.pop(key, None) not in (None, "drop", 1):
-            raise InputError(f"{opened.name} is a matrix of shape {shape}; it takes no {key}")
+            raise InputError(f"{opened.name} is a matrix of shape {shape}; {key} does not apply")
     return "bipartite"
 
 
@@ -142,7 +143,7 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
     ids : {"auto", "integer", "string"}
         Integers stay integers if all ids of a text are; ``"string"`` keeps them as text.
     names : sequence or path, optional
-        Names of the rows of a matrix, or of integer ids 0, 1, ...; a file has one name a line.
+        Names of the rows of a matrix, or of integer ids 0, 1, ...; a file has one name per line.
     column_names : sequence or path, optional
         Names of the columns of a two-sided matrix.
     variable : str, optional
@@ -178,8 +179,10 @@ def read_contacts(where: Any, **options: Any) -> Edges:
             f"unknown option {', '.join(map(repr, unknown))} for reading contacts; expected one of "
             f"{', '.join(TEXT_OPTIONS)}, format"
         )
-    options_of_text = TextOptions.of(options)
-    return read_temporal_edges(detect(where, options_of_text, kind="temporal", format=options.get("format")))
+    opened = detect(where, TextOptions.of(options), kind="temporal", format=options.get("format"))
+    edges = read_contents(opened)
+    assert isinstance(edges, Edges)
+    return edges
 
 
 def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", **options: Any) -> Affinity:
@@ -188,8 +191,8 @@ def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", 
     Parameters
     ----------
     where : path, "-" or binary file
-        One document a line; or a directory or a pattern such as ``"texts/*.txt"``, of which each file is
-        one document. Hidden files are left out.
+        One document per line; or a directory or a pattern such as ``"texts/*.txt"``, where each file is one
+        document. Hidden files are skipped.
     encoding : str, optional
         UTF-8 by default.
     pattern : str
@@ -246,7 +249,7 @@ def read_features(where: Any, **options: Any) -> Affinity:
     Parameters
     ----------
     where : path, "-" or binary file
-        Rows are items; in a table, a first column of text has their names.
+        Rows are items; in a table, the first column, if it is text, has their names.
     delimiter, header, comment, encoding, format
         As in :func:`read_graph`.
     names : sequence or path, optional
@@ -258,7 +261,7 @@ def read_features(where: Any, **options: Any) -> Affinity:
 
 
 def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
-    """Read names, one a line; only line feeds (and a carriage return before one) end a line.
+    """Read names, one per line; only line feeds (and a carriage return before one) end a line.
 
     Examples
     --------

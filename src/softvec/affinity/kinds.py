@@ -1,11 +1,10 @@
-"""The kinds of data, in one table: what builds P from each, and what reads each from a file."""
+"""The kinds of data, in one table: what builds P from each."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from softvec.affinity.base import Affinity
@@ -15,9 +14,6 @@ from softvec.affinity.features import neighbors
 from softvec.affinity.relations import bipartite, pairs, random_walk
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.errors import InputError, Message, Option, did_you_mean
-from softvec.read.edges import Edges
-from softvec.read.objects import Graph
-from softvec.read.opened import Opened
 
 Defaults = Mapping[str, Mapping[str, Any]]  # by kind, options that are used unless they are given
 
@@ -32,18 +28,10 @@ class Kind:
         Makes an :class:`Affinity` of an object; its other parameters are the options of this kind.
     accepts : str
         What such data is, in a few words.
-    reader : str
-        The function of :mod:`softvec.read.contents` that reads such data from an opened file, loaded when
-        first used; empty for text, which is streamed.
     """
 
     build: Callable[..., Affinity]
     accepts: str
-    reader: str = "read_contents"
-
-    def read(self, opened: Opened, variable: str | None = None) -> Edges | Graph:
-        """Read what the builder takes."""
-        return getattr(import_module("softvec.read.contents"), self.reader)(opened, variable)
 
     @property
     def options(self) -> list[str]:
@@ -55,10 +43,10 @@ KINDS: Mapping[str, Kind] = {
     "graph": Kind(random_walk, "nodes and edges"),
     "pairs": Kind(pairs, "pairs that may repeat"),
     "bipartite": Kind(bipartite, "two kinds of items"),
-    "temporal": Kind(supra_adjacency, "contacts in time", "read_temporal_edges"),
-    "corpus": Kind(cooccurrence, "text", ""),
-    "features": Kind(neighbors, "feature vectors", "read_features"),
-    "dense": Kind(from_dense, "a dense matrix of affinities", "read_dense"),
+    "temporal": Kind(supra_adjacency, "temporal contacts"),
+    "corpus": Kind(cooccurrence, "text"),
+    "features": Kind(neighbors, "feature vectors"),
+    "dense": Kind(from_dense, "a dense matrix of affinities"),
 }
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip

@@ -25,7 +25,7 @@ class DataOptions(TypedDict, total=False):
     column_names: Any
     columns: Any
     key: str | None
-    # contacts in time, text
+    # temporal contacts, text
     window: Any
     n_windows: int | None
     equal: Literal["time", "stamps"]

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import from_edges, from_matrix
+from softvec.core.checks import check_weighted
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
-from softvec.read.opened import check_weighted
 
 
 def random_walk(
@@ -39,20 +39,20 @@ def random_walk(
     ----------
     graph : SciPy sparse, ndarray, networkx, igraph, PyTorch Geometric, frame or iterable of edges, Affinity
     length : int
-        Steps of the walk; more of them relate nodes further apart. Nothing is materialised.
+        Steps of the walk; more steps relate nodes further apart. Powers are never formed.
     directed : bool, optional
-        By default what the graph says: a matrix is undirected if it is symmetric, a list of edges is
+        By default that of the graph; a matrix is undirected if it is symmetric, a list of edges is
         undirected. False makes a matrix symmetric by adding its transpose.
     weighted : bool, optional
-        By default weights are used where there are any; False ignores them.
+        By default weights are used if present; False ignores them.
     self_loops : {"drop", "keep"}
-        Edges from a node to itself, counted in the summary.
+        Edges from a node to itself; the summary counts them.
     duplicates : {None, "sum", "merge", "error"}
-        Repeated edges: by default added up if weighted, merged into one if not.
+        Repeated edges: by default summed if weighted, merged into one if not.
     isolated : {"keep", "drop"}
         Nodes without edges.
     dangling : {"zero", "self", "error"}
-        Rows of P without entries: no weight in the loss, a step to itself, or an error.
+        Empty rows of P: ignored by the loss, a step to itself, or an error.
     names : sequence, optional
         Names of the nodes of a matrix, or of the integer ids 0, 1, ... of a list of edges.
     columns : sequence or mapping, optional
@@ -125,7 +125,7 @@ def pairs(
     ----------
     pairs : iterable of (a, b) or (a, b, weight), array of shape (m, 2) or (m, 3), frame
     weights : array_like, optional
-        One weight, or count, for each pair.
+        Weight or count of each pair.
     directed : bool
         Whether (a, b) says nothing about (b, a).
     weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
@@ -218,12 +218,12 @@ def _graph_source(
     data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
 ) -> Edges | objects.Graph:
     """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
-    data = frames.in_memory(data)
     if isinstance(data, objects.Graph | Edges):
         return data
+    data = frames.in_memory(data)
     if isinstance(data, Affinity):
         if data.counts is None:
-            raise InputError(f"this {data.kind} affinity has no matrix of its own to walk on")
+            raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
         return objects.Graph(data.counts, data.rows, column_names=own)
     if objects.is_networkx(data):
@@ -248,9 +248,9 @@ def _edge_source(
     data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
     told: bool = False,
 ) -> Edges:  # fmt: skip
-    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
+    data = frames.in_memory(data)
     options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
     if frames.is_frame(data):
         if weights is not None:
@@ -271,9 +271,9 @@ def temporal_edges(
     data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
 ) -> Edges:
     """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
-    data = frames.in_memory(data)
     if isinstance(data, Edges):
         return data
+    data = frames.in_memory(data)
     if frames.is_frame(data):
         return frames.edges_of_frame(
             data, columns=columns, weight=weight, negative=negative, timed=True, told=told

@@ -12,12 +12,11 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted, number
+from softvec.core.checks import check_weighted, choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.read.edges import Edges
-from softvec.read.opened import check_weighted
 
 Window = float | str | datetime.timedelta | np.timedelta64 | None
 _SECOND, _DAY = 1_000_000, 86_400_000_000  # in microseconds
@@ -58,7 +57,7 @@ def aggregate(
     equal: str = "time",
     directed: bool = False,
 ) -> Contacts:
-    """Add up temporal edges within windows of time.
+    """Aggregate temporal edges in time windows.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def aggregate(
         raise InputError("the edges have no times; give three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
     if times.dtype.kind == "f" and not np.isfinite(times).all():
-        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has a time that is not finite")
+        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has no finite time")
     index, starts = _windows(times, window, n_windows, choice("equal", equal, ("time", "stamps")))
     pairs = edges.pairs().astype(np.int64)
     weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))
@@ -191,7 +190,7 @@ def supra_adjacency(
     weighted: bool | None = None,
     weight: Any = None,
 ) -> Affinity:
-    """Build P of a temporal graph: its items are (node, time) pairs, and its walks respect time.
+    """Build P of a temporal graph: items are (node, time) pairs, and walks respect time.
 
     Following the supra-adjacency of Sato et al. (DyANE) as the EDRep paper defines it, a node active in
     a window points to its own next active window with weight ``self_weight``, and, for each contact of

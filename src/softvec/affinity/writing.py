@@ -16,7 +16,7 @@ from scipy import sparse
 
 from softvec.affinity import Affinity
 from softvec.affinity.graphs import canonical, is_symmetric, isolated_nodes
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.files import atomic_write
 from softvec.names import Names
 from softvec.read.lines import COMMENTS
@@ -46,7 +46,7 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
     names : sequence, optional
         Names of the rows of a plain matrix.
     format : str, optional
-        The format, where the extension does not tell.
+        The format (default: from the extension).
 
     Examples
     --------
@@ -76,7 +76,7 @@ def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format:
 
 
 def write_names(names: Any, path: str | os.PathLike[str]) -> None:
-    """Write names, one a line, for :func:`softvec.affinity.read_names`."""
+    """Write names, one per line, for :func:`softvec.affinity.read_names`."""
     names = Names(names)
     for i, name in enumerate(names):
         if "\n" in str(name):
@@ -279,10 +279,7 @@ def _write_mat(stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns
 def _write_network(
     stream: IO[bytes], matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool, kind: str
 ) -> None:
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InputError(f"writing {kind} needs networkx: pip install 'softvec[graphs]'") from None
+    nx = optional_package("networkx", f"writing {kind} needs networkx: pip install 'softvec[graphs]'")
     if rows is not columns:
         raise InputError(f"a two-sided matrix cannot be written as {kind}; write .csv, .parquet or .npz")
     names = [name if isinstance(name, str | int) else str(name) for name in rows]

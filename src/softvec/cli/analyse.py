@@ -19,10 +19,12 @@ from softvec.cli.options import (
     load,
     number_of,
     output_beside,
+    pictures,
     plain_name,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
-from softvec.core.errors import printable
+from softvec.core.checks import counted
+from softvec.core.errors import InputError, printable
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -36,17 +38,19 @@ def communities(
     ] = None,
     graph: Annotated[
         str | None,
-        typer.Option("--graph", help="Graph file, for the modularity of the communities (default: none)."),
+        typer.Option(
+            "--graph", help="Graph file, to report the modularity of the communities (default: none)."
+        ),
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Lines of a name and its community; - is standard output.")
+        str, typer.Option("-o", "--output", help="Lines of name and community; - is standard output.")
     ] = "-",
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Group the vectors and list the group of each item.
+    """Detect communities and list the community of each item.
 
     [dim]Examples:[/dim]
 
@@ -86,8 +90,6 @@ def communities(
 
 def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> float:
     from softvec.affinity import read
-    from softvec.core.checks import counted
-    from softvec.core.errors import InputError
     from softvec.evaluate import modularity
 
     with working(settings, "reading the graph"):
@@ -97,12 +99,11 @@ def _modularity(path: str, emb: Embedding, groups: Any, settings: Settings) -> f
         raise InputError(f"no node of {path} has a vector (first node: {affinity.rows[0]!r})")
     if len(members) < len(affinity.rows):
         missing = counted(len(affinity.rows) - len(members), "node")
-        warnings.warn(f"{missing} of {path} without a vector, each a group of its own", stacklevel=2)
+        warnings.warn(f"{missing} of {path} without a vector, each its own group", stacklevel=2)
     return modularity(affinity, members)
 
 
 def _read_groups(path: str, emb: Embedding) -> Groups:
-    from softvec.core.checks import counted
     from softvec.read.labels import read_labels
 
     groups = read_labels(path, emb.names)
@@ -113,21 +114,21 @@ def _read_groups(path: str, emb: Embedding) -> Groups:
 
 def evaluate(
     vectors: Vectors,
-    labels: Annotated[str, typer.Argument(help="Labels: text lines of name and label, .npy or .npz.")],
+    labels: Annotated[
+        str, typer.Argument(metavar="LABELS", help="Labels: lines of name and label, .npy or .npz.")
+    ],
     ratio: Annotated[
         list[float] | None,
-        typer.Option("--ratio", help="Share of labelled items to train on (default: 0.5)."),
+        typer.Option("--ratio", help="Share of labelled items to train on; repeatable (default: 0.5)."),
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Random splits.", min=1)] = 5,
-    c: Annotated[
-        str, typer.Option("--C", help="Inverse regularisation; cv chooses it by cross-validation.")
-    ] = "cv",
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of random splits.", min=1)] = 5,
+    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv for cross-validation.")] = "cv",
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Score the vectors against known labels: logistic regression, and communities.
+    """Score the vectors against known labels, by logistic regression and k-means.
 
     [dim]Examples:[/dim]
 
@@ -136,7 +137,6 @@ def evaluate(
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
     from softvec import evaluate as tasks
-    from softvec.core.checks import counted
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
@@ -168,9 +168,9 @@ def evaluate(
         print_json(result)
         return
     labelled = int((groups.codes >= 0).sum())
-    kind = "several" if groups.multiple else "one"
+    kind = "several labels" if groups.multiple else "one label"
     classes = counted(len(groups.classes), "class", "classes")
-    say(settings, f"{labelled:,} of {len(emb):,} labelled, {classes}, {kind} each")
+    say(settings, f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
     print_table(("score", "mean", "deviation"), rows)
 
 
@@ -179,31 +179,33 @@ def plot(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
     ] = None,
-    kind: Annotated[str, typer.Option("--kind", help="map, loss or similarities.")] = "map",
+    kind: Annotated[str, typer.Option("--kind", help="Picture: map, loss or similarities.")] = "map",
     method: Annotated[
         str, typer.Option("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
     labels: Annotated[
         str | None,
-        typer.Option("--labels", help="File of labels or values for colours, or: clusters (default: none)."),
+        typer.Option("--labels", help="File of labels or values for colours, or clusters (default: none)."),
     ] = None,
     values: Annotated[
         bool | None,
         typer.Option(
-            "--values/--groups", help="Labels are values with a colour bar, or groups (default: detected)."
+            "--values/--groups",
+            help="Treat labels as values with a colour bar, or as groups (default: detected).",
         ),
     ] = None,
     edges: Annotated[
         str | None,
         typer.Option(
-            "--edges", metavar="FILE", help="Graph whose edges to draw as thin lines (default: none)."
+            "--edges", metavar="FILE", help="Graph file; its edges are drawn as thin lines (default: none)."
         ),
     ] = None,
     names: Annotated[
-        int | None, typer.Option("--names", help="Names to write, at most (default: as many as fit).", min=0)
+        int | None, typer.Option("--names", help="Maximum number of names (default: as many as fit).", min=0)
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Items to draw, the largest or first (default: all).", min=1)
+        int | None,
+        typer.Option("--limit", help="Maximum number of items, largest first (default: all).", min=1),
     ] = None,
     title: Annotated[
         str | None, typer.Option("--title", help="Title of the picture (default: none).")
@@ -211,7 +213,7 @@ def plot(
     size: Annotated[
         str | None,
         typer.Option(
-            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: by the picture)."
+            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."
         ),
     ] = None,
     dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
@@ -232,8 +234,6 @@ def plot(
 
       softvec plot graph.svec --kind loss
     """
-    from softvec.core.errors import InputError
-
     if kind not in ("map", "loss", "similarities"):
         raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
     settings = Settings(quiet, json)
@@ -246,7 +246,7 @@ def plot(
     if kind == "map":
         options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
     axes = _drawn(emb, kind, labels, limit, seed, options, settings)
-    _pictures().save(axes, path, dpi=dpi)
+    pictures().save(axes, path, dpi=dpi)
     if json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
     say(settings, f"picture -> {'standard output' if path == '-' else path}")
@@ -254,8 +254,6 @@ def plot(
 
 def _size(text: str | None) -> tuple[float, float] | None:
     """Return the width and height that a text such as 7x5 gives."""
-    from softvec.core.errors import InputError
-
     if text is None:
         return None
     try:
@@ -263,20 +261,6 @@ def _size(text: str | None) -> tuple[float, float] | None:
     except ValueError:
         raise InputError(f"--size is {text!r}; expected width x height in inches, such as 7x5") from None
     return width, height
-
-
-def _pictures() -> Any:
-    """Return the module of pictures, which are drawn without a screen."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        from softvec.core.errors import InputError
-
-        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
-    matplotlib.use("Agg")
-    from softvec import plotting
-
-    return plotting
 
 
 def _drawn(
@@ -288,7 +272,7 @@ def _drawn(
     options: dict[str, Any],
     settings: Settings,
 ) -> Any:
-    plotting = _pictures()
+    plotting = pictures()
     colours: Any = labels
     if labels is not None and labels != "clusters":
         colours = dict(zip(emb, _read_colours(labels, emb)))

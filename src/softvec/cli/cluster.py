@@ -30,7 +30,14 @@ def workers_of(cluster: str | None, n_jobs: int | None, settings: Settings) -> I
         yield workers
 
 
-def runner_of(workers: Cluster, show: Callable[..., None] | None, *, check_memory: bool) -> Runner:
+def runner_of(
+    workers: Cluster,
+    show: Callable[..., None] | None,
+    settings: Settings,
+    *,
+    partition: str | None,
+    check_memory: bool,
+) -> Runner:
     """Return what runs the epochs on the workers; ``show`` sees every epoch."""
     from softvec.cluster.choose import runner
 
@@ -45,7 +52,13 @@ def runner_of(workers: Cluster, show: Callable[..., None] | None, *, check_memor
         for _ in range(new):
             show(report.epoch, report.loss, None, more)
 
-    return runner(workers, on_report, check_memory=check_memory)
+    return runner(
+        workers,
+        on_report,
+        check_memory=check_memory,
+        partition=partition,
+        say=lambda line: say(settings, line),
+    )
 
 
 def remove_checkpoint(path: str, cluster: Any) -> None:

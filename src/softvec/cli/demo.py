@@ -11,6 +11,7 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, Threads
 from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -30,9 +31,9 @@ class Example:
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where vectors and pictures go.")
-    ] = Path("softvec-demo"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
+        "softvec-demo"
+    ),
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -52,8 +53,6 @@ def demo(
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        from softvec.core.errors import InputError
-
         reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
         raise InputError(f"{output} {reason}; give another folder with -o") from error
     if not (quiet or json):

@@ -23,6 +23,7 @@ from softvec.cli.options import (
 )
 from softvec.cli.report import report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
+from softvec.core.errors import InputError, Option
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 @with_fit_flags
 def embed(
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="File or folder of data, or - for standard input.")
+        str, typer.Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Vectors; the extension is the format (default: INPUT.svec)."),
+        typer.Option(
+            "-o", "--output", help="Vector file; its extension sets the format (default: INPUT.svec)."
+        ),
     ] = None,
     map_file: Annotated[
         str | None,
@@ -46,7 +49,7 @@ def embed(
     n_components: Annotated[
         int | None,
         typer.Option(
-            "--dim", "--dimensions", "-d", help="Dimensions (default: 128, or those of --init).", min=1
+            "--dim", "--dimensions", "-d", help="Number of dimensions (default: 128, or as in --init).", min=1
         ),
     ] = None,
     kind: reading.Kind = None,
@@ -79,7 +82,7 @@ def embed(
         typer.Option(
             "--two-sided",
             rich_help_panel=FIT,
-            help="Separate vectors for columns (default: where rows and columns are of two kinds).",
+            help="Separate vectors for columns (default: if rows and columns are different items).",
         ),
     ] = False,
     init: Annotated[
@@ -88,7 +91,7 @@ def embed(
             "--init",
             metavar="VECTORS",
             rich_help_panel=FIT,
-            help="Vectors of an earlier version of the data, to start from (default: random).",
+            help="Vectors of an earlier version of the data to start from (default: random).",
         ),
     ] = None,
     repeats: Annotated[
@@ -96,7 +99,7 @@ def embed(
         typer.Option(
             "--repeats",
             rich_help_panel=FIT,
-            help="Number of seeds; with more than one, the stability of neighbours and groups is measured.",
+            help="Number of seeds; more than one measures the stability of neighbours and groups.",
             min=1,
         ),
     ] = 1,
@@ -109,21 +112,29 @@ def embed(
             help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
         ),
     ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            "--partition",
+            rich_help_panel=FIT,
+            help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
+        ),
+    ] = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
-        str | None, typer.Option("--format", help="Format of the output (default: by its extension).")
+        str | None, typer.Option("--format", help="Output format (default: from the extension).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run even if memory looks too small.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run even if memory seems too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
     **fit: Any,
 ) -> None:
-    """Turn a file of data into a file of vectors.
+    """Embed a data file and save the vectors.
 
     The input may be an edge list (text, gz, zst), a matrix (.mtx, .npz, .npy,
     .mat), a graph (.graphml, .gml), a table (.csv, .parquet), text (one
-    document a line, or a folder), contacts (t i j), or features.
+    document per line, or a folder), contacts (t i j), or features.
 
     [dim]Examples:[/dim]
 
@@ -145,7 +156,13 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import FIT_OPTIONS, one_view_for_own_walk, walk_length_of, walk_of_effort
+    from softvec.api import (
+        FIT_OPTIONS,
+        check_partition,
+        one_view_for_own_walk,
+        walk_length_of,
+        walk_of_effort,
+    )
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
 
@@ -170,13 +187,14 @@ def embed(
         one_view_for_own_walk(fit)
     else:
         walk_length = walk_of_effort(fit)
+    check_partition(cluster, partition)
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
         with large_arrays_in(fit.get("scratch")):
             affinity, spent = _read(source, kind, walk_length, options, settings, force)
         fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
-        emb = _fit(affinity, n_components, fit, spent, settings, workers)
+        emb = _fit(affinity, n_components, fit, spent, settings, workers, partition)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         remove_checkpoint(str(fit["checkpoint"]), cluster)
@@ -189,8 +207,6 @@ def embed(
 
 def _check_targets(source: str, target: str, map_file: str | None, checkpoint: str | None) -> None:
     """Refuse before the work what could not be written after it."""
-    from softvec.core.errors import InputError
-
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     check_target(target)
@@ -204,11 +220,9 @@ def _check_targets(source: str, target: str, map_file: str | None, checkpoint: s
 
 def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse in ``--set`` what has a flag and is no plain option of the reader or of the fit."""
-    from softvec.core.errors import InputError, Option
-
     for name in ("kind", "walk_length", "n_components"):
         if name in options:
-            raise InputError(f"--set {name}=... has an option of its own: ", Option(name))
+            raise InputError(f"--set {name}=... has its own option: ", Option(name))
     return options
 
 
@@ -223,20 +237,19 @@ def _read(
     import time
 
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError, Option
     from softvec.core.scratch import on_disk
     from softvec.fit.memory import available_memory
 
     if source.endswith(".svec"):
-        raise InputError(f"{source} is a file of vectors already; see softvec neighbors, plot and convert")
+        raise InputError(f"{source} already holds vectors; see softvec neighbors, plot and convert")
     free = available_memory()
     size = os.path.getsize(source) if os.path.isfile(source) else 0
     if not (force or on_disk()) and free is not None and size > free:
         raise InputError(
             f"{source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a folder on a "
-            "disk with room by ",
+            "large disk with ",
             Option("scratch", ...),
-            " (--force tries all the same)",
+            " (--force tries anyway)",
         )
     started = time.perf_counter()
     with working(settings, f"reading {source}"):
@@ -253,13 +266,16 @@ def _fit(
     spent: float,
     settings: Settings,
     workers: Cluster | None,
+    partition: str | None,
 ) -> Embedding:
     from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
 
     known = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
     with epoch_progress(settings, n_epochs(affinity, known, n_components) * fit["repeats"]) as callback:
         if workers is not None:
-            fit["runner"] = runner_of(workers, callback, check_memory=fit["check_memory"])
+            fit["runner"] = runner_of(
+                workers, callback, settings, partition=partition, check_memory=fit["check_memory"]
+            )
         return embed_affinity(
             affinity,
             n_components,

@@ -15,6 +15,7 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     load,
+    pictures,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -44,19 +45,18 @@ def epidemic(
         typer.Option(
             "--curve",
             metavar="FILE",
-            help="CSV of the number infected over time, with its band (default: none).",
+            help="CSV of the number of infected over time, with a band (default: none).",
         ),
     ] = None,
     plot: Annotated[
         str | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Picture of the curve: .png, .pdf or .svg (default: none)."
-        ),
+        typer.Option("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
     ] = None,
     active_only: Annotated[
-        bool, typer.Option("--active-only", help="Only people with a contact in a window, also in the curve.")
+        bool,
+        typer.Option("--active-only", help="Only people with a contact in the window, in the curve too."),
     ] = False,
-    level: Annotated[float, typer.Option("--level", help="Probability of the band.")] = 0.9,
+    level: Annotated[float, typer.Option("--level", help="Coverage of the band.")] = 0.9,
     seed: Seed = 0,
     threads: Threads = None,
     format: VectorFormat = None,
@@ -90,7 +90,7 @@ def epidemic(
     if curve is not None:
         write_csv(curve, ("time", "expected", "low", "high"), shown)
     if plot is not None:
-        _draw(result, plot)
+        pictures().save(result.plot(), plot)
     if json:
         print_json(_summary(result, output, plot))
         return
@@ -124,11 +124,3 @@ def _say_scores(result: EpidemicPrediction, output: str, plot: str | None, setti
     say(settings, repr(result).strip("<>") + (f" -> {', '.join(written)}" if written else ""))
     losses = ", ".join(f"{values['log_loss']:.3f} {_MEANING[name]}" for name, values in result.scores.items())
     say(settings, f"cross-validated log loss: {losses}")
-
-
-def _draw(result: EpidemicPrediction, path: str) -> None:
-    from softvec import plotting
-    from softvec.plotting.style import pyplot
-
-    pyplot().switch_backend("Agg")
-    plotting.save(result.plot(), path)

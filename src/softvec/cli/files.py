@@ -6,31 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, load
+from softvec.cli.options import Json, Quiet, VectorFormat, load, open_vectors
 from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors, or -.")],
-    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="New file, or -.")],
+    source: Annotated[str, typer.Argument(metavar="VECTORS", help="Vector file, or -.")],
+    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="Output file, or -.")],
     format: VectorFormat = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Format of the output (default: by its extension).")
+        str | None, typer.Option("--to", help="Output format (default: from the extension).")
     ] = None,
     side: Annotated[
         str | None,
         typer.Option(
             "--side",
-            help="Of a two-sided embedding: rows or context (default: both, where the format holds both).",
+            help="Side of a two-sided embedding: rows or context (default: both if the format allows it).",
         ),
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write a file of vectors in another format.
+    """Convert vectors to another format.
 
     .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather,
     .safetensors, .csv, .tsv (TensorBoard projector), .npy.
@@ -43,18 +44,21 @@ def convert(
 
       softvec convert words.svec - --to word2vec | head -1
     """
-    from softvec.embedding.files.formats import format_of
+    from softvec.core.checks import counted
+    from softvec.embedding.files.formats import WHOLE, format_of, write_vectors
 
     chosen = format_of(target, to)
-    emb = load(source, format, Settings(quiet or json))
-    emb.save(target, chosen, side=side)
+    emb = (load if chosen in WHOLE else open_vectors)(source, format, Settings(quiet or json))
+    write_vectors(emb, target, chosen, side=side)
+    vectors = emb.context_vectors if side == "context" else emb.vectors
+    n = 0 if vectors is None else len(vectors)
     if json and target != "-":
-        print_json({"output": target, "format": chosen, "vectors": len(emb), "dimensions": emb.n_components})
-    say(Settings(quiet, json), f"{len(emb):,} vectors -> {target} ({chosen})")
+        print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
+    say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File of vectors or of data, or -.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Vector or data file, or -.")],
     format: VectorFormat = None,
     dim: Annotated[
         int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
@@ -62,7 +66,7 @@ def info(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Describe a file of vectors, or how softvec would read a file of data.
+    """Summarise a vector file, or show how softvec would read a data file.
 
     [dim]Examples:[/dim]
 
@@ -70,8 +74,8 @@ def info(
 
       softvec info edges.txt.gz
     """
-    from softvec.core.errors import InputError
     from softvec.embedding.files.formats import is_folder
+    from softvec.embedding.files.record import RecordError
 
     if file != "-" and is_folder(file):
         described = _folder(file)
@@ -80,7 +84,7 @@ def info(
     try:
         emb = load(file, format)
     except InputError as no_vectors:
-        if file == "-" or format is not None:
+        if file == "-" or format is not None or isinstance(no_vectors, RecordError):
             raise
         described = _data(file, dim, no_vectors)
     else:
@@ -90,7 +94,7 @@ def info(
 
 def _folder(file: str) -> dict[str, Any]:
     """Describe a folder of vectors by its manifest and its first names; the vectors are not read."""
-    from softvec.embedding.files.folder import peek
+    from softvec.embedding.files.parts import peek
 
     folder, first = peek(file)
     context = folder.rows("context") or None
@@ -135,23 +139,23 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
     from softvec.api import to_affinity
-    from softvec.core.errors import InputError
     from softvec.fit.memory import available_memory, needed_memory
+    from softvec.job import Job
 
     try:
         affinity = to_affinity(file)
     except InputError as no_data:
         vector_file = str(file).endswith((".svec", ".bin", ".vec"))
         raise (no_vectors if vector_file else no_data) from None
-    free = available_memory()
+    free, job = available_memory(), Job(affinity, dim, None, False, {})
     return {
         "holds": affinity.kind,
         "summary": affinity.summary,
         "rows": affinity.shape[0],
         "columns": affinity.shape[1],
-        "entries": affinity.operator.nnz,
+        "entries": (affinity.operator if affinity.counts is None else affinity.counts).nnz,
         "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
-        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {})),
+        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {**job.fit, "view": job.view})),
         "memory_free": None if free is None else gibibytes(free),
     }
 

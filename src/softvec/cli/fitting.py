@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from softvec.core.checks import choice
 from softvec.fit.settings import SETTINGS
 
 PANEL = "Fit"
@@ -52,7 +53,6 @@ def _flag(setting: Field[Any]) -> inspect.Parameter:
 
 def check_fit_options(fit: dict[str, Any]) -> None:
     """Refuse a wrong value before the data is read, which may take long."""
-    from softvec.core.checks import choice
     from softvec.fit.recipes import EFFORTS, VIEWS
     from softvec.fit.settings import Settings
 

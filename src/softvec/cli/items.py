@@ -23,6 +23,8 @@ from softvec.cli.options import (
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.core.checks import counted
+from softvec.core.errors import InputError
 
 
 def add(
@@ -32,10 +34,10 @@ def add(
     ],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Old and new vectors (default: VECTORS_added.svec)."),
+        typer.Option("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec)."),
     ] = None,
     isolated: Annotated[
-        str, typer.Option("--isolated", help="New items without an edge to a known one: error or drop.")
+        str, typer.Option("--isolated", help="New items not connected to a known one: error or drop.")
     ] = "error",
     columns: Annotated[
         str | None,
@@ -43,16 +45,14 @@ def add(
     ] = None,
     more: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Any other option of the reader of edges (default: none)."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
     ] = None,
     n_jobs: Threads = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Add new items, each placed by its edges; the old vectors do not change.
+    """Add new items to an embedding by their edges; the old vectors do not change.
 
     [dim]Examples:[/dim]
 
@@ -60,7 +60,6 @@ def add(
 
       softvec add shop.svec new_orders.csv --columns customer,article -o shop2.svec
     """
-    from softvec.core.errors import InputError
     from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
@@ -81,7 +80,8 @@ def add(
         print_json({"output": target, "vectors": len(grown), "added": new["items"], "edges": new["edges"]})
     say(
         settings,
-        f"{new['items']:,} items added by {new['edges']:,} edges: {len(grown):,} vectors -> {target}",
+        f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: {len(grown):,} vectors "
+        f"-> {target}",
     )
 
 
@@ -92,12 +92,12 @@ def links(
         typer.Option(
             "--graph",
             metavar="FILE",
-            help="Known pairs to leave out: the data that was embedded (default: none).",
+            help="Known links to leave out, usually the embedded data (default: none).",
         ),
     ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="Number of links.", min=1)] = 100,
     of: Annotated[
-        str | None, typer.Option("--of", metavar="NAME", help="Links of this item alone (default: of all).")
+        str | None, typer.Option("--of", metavar="NAME", help="Only links of this item (default: all links).")
     ] = None,
     columns: Annotated[
         str | None,
@@ -133,13 +133,13 @@ def links(
 
 def predict(
     vectors: Vectors,
-    labels: Annotated[str, typer.Argument(help="Known labels: lines of name and label, .npy or .npz.")],
+    labels: Annotated[
+        str, typer.Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz.")
+    ],
     output: Annotated[
         str, typer.Option("-o", "--output", help="CSV of name, label, probability; - is standard output.")
     ] = "-",
-    c: Annotated[
-        str, typer.Option("--C", help="Inverse regularisation, a number; cv: by cross-validation.")
-    ] = "cv",
+    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv for cross-validation.")] = "cv",
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -150,8 +150,6 @@ def predict(
 
       softvec predict genes.svec functions.tsv -o predicted.csv
     """
-    from softvec.core.checks import counted
-
     settings = Settings(quiet, json)
     check_target(output)
     emb = load(vectors, format, settings)
@@ -173,6 +171,6 @@ def predict(
     classes = counted(len(predicted.classes), "class", "classes")
     say(
         settings,
-        f"{len(rows):,} labels of {classes} from {predicted.n_labelled:,} known ones; cross-validated "
-        f"accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
+        f"{counted(len(rows), 'label')} of {classes}, predicted from {predicted.n_labelled:,} known labels; "
+        f"cross-validated accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
     )

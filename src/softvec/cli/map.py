@@ -17,6 +17,7 @@ from softvec.cli.options import (
     output_beside,
 )
 from softvec.cli.terminal import Settings, print_json, say, working
+from softvec.core.errors import InputError, Message
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
@@ -33,13 +34,13 @@ def map(
         typer.Option(
             "-o",
             "--output",
-            help="Page (.html), or a hand-off: .parquet, .graphml, .gexf (default: VECTORS.html).",
+            help="Page (.html), or .parquet, .graphml, .gexf for other programs (default: VECTORS.html).",
         ),
     ] = None,
     labels: Annotated[
         str | None,
         typer.Option(
-            "--labels", metavar="FILE", help="File of labels for colours, or: clusters (default: none)."
+            "--labels", metavar="FILE", help="File of labels for colours, or clusters (default: none)."
         ),
     ] = None,
     metadata: Annotated[
@@ -47,12 +48,12 @@ def map(
         typer.Option(
             "--metadata",
             metavar="FILE",
-            help="Table with a column name: .csv, .tsv, .parquet or .feather (default: none).",
+            help="Table with a column 'name': .csv, .tsv, .parquet or .feather (default: none).",
         ),
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option("--edges", metavar="FILE", help="Graph whose edges can be shown (default: none)."),
+        typer.Option("--edges", metavar="FILE", help="Graph file; its edges can be shown (default: none)."),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", help="Layout: auto, pca, tsne, opentsne or umap.")
@@ -63,15 +64,17 @@ def map(
             "--neighbors", help="Neighbours kept for each item (default: 10; 0 above 100,000 items).", min=0
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Title (default: the data's file).")] = None,
-    theme: Annotated[str, typer.Option("--theme", help="Colours: auto, light or dark.")] = "auto",
+    title: Annotated[
+        str | None, typer.Option("--title", help="Title (default: name of the data file).")
+    ] = None,
+    theme: Annotated[str, typer.Option("--theme", help="Theme: auto, light or dark.")] = "auto",
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Make an interactive map: one HTML file that needs no server and no network.
+    """Make an interactive map: one HTML file that needs no server or network.
 
     [dim]Examples:[/dim]
 
@@ -103,8 +106,6 @@ def map(
 
 def check_map_target(path: str) -> None:
     """Find out before the work whether a map can be written."""
-    from softvec.core.errors import InputError
-
     if path != "-" and not path.lower().endswith(ENDINGS):
         raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
     check_target(path)
@@ -122,8 +123,6 @@ def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
 
 def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
     """Make a map and write it."""
-    from softvec.core.errors import Message
-
     with working(settings, "drawing the map"):
         made = emb.map(**options)
         made.save(path)
@@ -136,8 +135,6 @@ def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> 
 def _read_table(path: str) -> Any:
     """Read a table with a column ``name``."""
     import os
-
-    from softvec.core.errors import InputError
 
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")
@@ -165,7 +162,7 @@ def _read_table(path: str) -> Any:
         raise InputError(f"{path} cannot be read as a table: {' '.join(str(error).split())}") from error
     if "name" not in table.column_names:
         shown = ", ".join(table.column_names[:6])
-        raise InputError(f"{path} has no column 'name' that says whose line it is; it has {shown}")
+        raise InputError(f"{path} has no column 'name' with the names of items; its columns are {shown}")
     return table
 
 
@@ -176,6 +173,6 @@ def _open(path: str) -> None:
     from softvec.cli.terminal import note
 
     if path == "-" or not path.lower().endswith((".html", ".htm")):
-        note(f"--open is for a page; {path} is none")
+        note(f"--open is for a page; {path} is not an .html file")
     elif not webbrowser.open(Path(path).resolve().as_uri()):
         note(f"no browser found; open {path} yourself")

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softvec.cli.terminal import Settings
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.embedding.files.parts import Stored
 
 
 def _silence_warnings(quiet: bool) -> bool:
@@ -34,13 +36,13 @@ Seed = Annotated[
 ]
 FreshSeed = Annotated[
     int | None,
-    typer.Option(
-        "--seed", help="Random seed: same seed, same result (default: a new one).", min=0, max=_MOST
-    ),
+    typer.Option("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Threads (default: all cores).", min=1)]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-t", help="Number of threads (default: all cores).", min=1)
+]
 Vectors = Annotated[
-    str, typer.Argument(metavar="VECTORS", help="File of vectors (.svec, .txt, .bin, .parquet, ...), or -.")
+    str, typer.Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
 VectorFormat = Annotated[
     str | None,
@@ -55,6 +57,18 @@ def load(path: str, format: str | None = None, settings: Settings | None = None)
 
     with working(settings or Settings(quiet=True), f"reading {path}"):
         return Embedding.load(path, format, mmap=path != "-")
+
+
+def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | Stored:
+    """Read a file of vectors; those of a folder stay on disk."""
+    from softvec.cli.terminal import working
+
+    if path == "-" or not os.path.isdir(path):
+        return load(path, format, settings)
+    from softvec.embedding.files.parts import open_stored
+
+    with working(settings, f"reading {path}"):
+        return open_stored(path)
 
 
 def resolve(names: Any, text: str) -> Hashable:
@@ -97,8 +111,6 @@ def plain_name(name: Any) -> Any:
 
 def number_of(flag: str, text: str) -> float:
     """Return the number that an option was given; ``cv`` is the other thing that it may be."""
-    from softvec.core.errors import InputError
-
     number = _decimal(text)
     if number is None:
         raise InputError(f"{flag} is {text!r}; expected a positive number or cv")
@@ -111,8 +123,6 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true"])
     {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True}
     """
-    from softvec.core.errors import InputError
-
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -135,8 +145,6 @@ def columns_of(text: str | None) -> list[Any] | None:
 
 def check_target(target: str) -> None:
     """Find out before the work whether its result can be written."""
-    from softvec.core.errors import InputError
-
     if target == "-":
         return
     from softvec.embedding.files.formats import is_folder
@@ -175,3 +183,12 @@ def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def pictures() -> Any:
+    """Return the module of pictures, which are drawn without a screen."""
+    from softvec import plotting
+    from softvec.plotting.style import pyplot
+
+    pyplot().switch_backend("Agg")
+    return plotting

@@ -8,26 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, plain_name, resolve
+from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, open_vectors, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
+    from softvec.embedding.files.parts import Stored
 
 
 def neighbors(
     vectors: Vectors,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Names; - for a list on standard input, where unknown names are left out."),
+        typer.Argument(
+            metavar="NAMES", help="Names, or - for a list on standard input (unknown ones are skipped)."
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", "--number", help="Neighbours of each name.", min=1)] = 10,
+    n: Annotated[int, typer.Option("-n", "--number", help="Number of neighbours.", min=1)] = 10,
     minus: Annotated[
         list[str] | None,
-        typer.Option("--minus", help="Name to subtract; the others are added up (default: none)."),
+        typer.Option(
+            "--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."
+        ),
     ] = None,
-    plus: Annotated[bool, typer.Option("--sum", help="One search for the sum of all names.")] = False,
+    plus: Annotated[bool, typer.Option("--sum", help="Search once, for the sum of all names.")] = False,
     context: Annotated[
         bool, typer.Option("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
@@ -52,7 +57,7 @@ def neighbors(
         names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
     if not names:
         raise InputError("no names given; try: softvec neighbors VECTORS NAME")
-    emb = load(vectors, format, Settings(quiet or json))
+    emb = open_vectors(vectors, format, Settings(quiet or json))
     keys = [resolve(emb.names, name) for name in names]
     among = "context" if context else "rows"
     if minus or plus:
@@ -63,8 +68,9 @@ def neighbors(
         keys = _known(emb, keys) if listed else keys
         nearest = emb.most_similar_batch(keys, n, among=among)
         answers = {str(key): answer for key, answer in zip(keys, nearest)}
-    if "index" in emb.__dict__ and not quiet:
-        note(f"searched with an index that finds {emb.index.recall:.1%} of the true ten nearest")
+    index = vars(emb).get("index")
+    if index is not None and not quiet:
+        note(f"searched with an index that finds {index.recall:.1%} of the true ten nearest")
     if not quiet:
         _say_stability(emb, keys)
     if json:
@@ -78,7 +84,7 @@ def neighbors(
         print_table(("name", "cosine"), table, title=key)
 
 
-def _known(emb: Embedding, keys: list[Any]) -> list[Any]:
+def _known(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
     """Return the names of a list that have vectors; each other one is said, and all unknown is an error."""
     known, reasons = [], []
     for key in keys:
@@ -95,9 +101,9 @@ def _known(emb: Embedding, keys: list[Any]) -> list[Any]:
     return known
 
 
-def _say_stability(emb: Embedding, keys: list[Any]) -> None:
+def _say_stability(emb: Any, keys: list[Any]) -> None:
     """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
-    if not isinstance(emb.provenance.get("stability"), dict):
+    if not isinstance(emb.provenance.get("stability"), dict) or "stable_neighbours" not in emb.extras:
         return
     stability = emb.stability()
     shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
@@ -109,20 +115,20 @@ def _say_stability(emb: Embedding, keys: list[Any]) -> None:
 
 def similarity(
     vectors: Vectors,
-    names: Annotated[list[str] | None, typer.Argument(help="Names, two by two.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAMES", help="Pairs of names.")] = None,
     pairs: Annotated[
         str | None,
         typer.Option(
             "--pairs",
             metavar="FILE",
-            help="Lines of two names and a score, for a rank correlation (default: none).",
+            help="Lines of two names and a score, for the rank correlation (default: none).",
         ),
     ] = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Show cosines of pairs of items, or compare them with given scores.
+    """Print cosines of pairs of items, or their rank correlation with given scores.
 
     [dim]Examples:[/dim]
 
@@ -134,7 +140,9 @@ def similarity(
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
     if len(names or []) % 2:
-        raise InputError(f"{len(names or [])} names given; similarity takes them two by two")
+        from softvec.core.checks import counted
+
+        raise InputError(f"{counted(len(names or []), 'name')} given; similarity takes pairs of names")
     emb = load(vectors, format, settings)
     result: dict[str, Any] = {}
     if names:

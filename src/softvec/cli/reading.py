@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from softvec.cli.options import columns_of
+from softvec.core.errors import InputError
 
 PANEL = "Data"
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -17,7 +18,7 @@ Kind = Annotated[
         "--kind",
         "-k",
         rich_help_panel=PANEL,
-        help="Data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
+        help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
     ),
 ]
 Names = Annotated[
@@ -26,7 +27,7 @@ Names = Annotated[
         "--names",
         metavar="FILE",
         rich_help_panel=PANEL,
-        help="Names of the rows, one a line (default: those in the data, or 0, 1, ...).",
+        help="File of row names, one per line (default: those in the data, or 0, 1, ...).",
     ),
 ]
 Directed = Annotated[
@@ -34,7 +35,7 @@ Directed = Annotated[
     typer.Option(
         "--directed/--undirected",
         rich_help_panel=PANEL,
-        help="Direction of edges (default: undirected; of a matrix or graph file, its own).",
+        help="Direction of edges (default: that of a matrix or graph file, else undirected).",
         show_default=False,
     ),
 ]
@@ -43,7 +44,7 @@ Weighted = Annotated[
     typer.Option(
         "--weighted/--unweighted",
         rich_help_panel=PANEL,
-        help="Use weights (default: if there are any).",
+        help="Use weights (default: if present).",
         show_default=False,
     ),
 ]
@@ -73,7 +74,7 @@ Header = Annotated[
     typer.Option(
         "--header/--no-header",
         rich_help_panel=PANEL,
-        help="Header in line 1, or none (default: detected).",
+        help="Whether line 1 is a header (default: detected).",
         show_default=False,
     ),
 ]
@@ -90,14 +91,16 @@ Window = Annotated[
     typer.Option(
         "--window",
         rich_help_panel=PANEL,
-        help="Text: words on each side (default: 5). Contacts: length of a window, e.g. 900, or 15min of "
-        "dates (default: none).",
+        help="Text: words on each side (default: 5). Contacts: length of a time window, e.g. 900, or 15min "
+        "for dates (default: none).",
     ),
 ]
 MinCount = Annotated[
     int | None,
     typer.Option(
-        "--min-count", rich_help_panel=PANEL, help="Text: least occurrences of a word (default: 5)."
+        "--min-count",
+        rich_help_panel=PANEL,
+        help="Text: minimum number of occurrences of a word (default: 5).",
     ),
 ]
 WalkLength = Annotated[
@@ -143,7 +146,6 @@ def reading_options(
 def _window(text: str | None) -> float | str | None:
     """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
     from softvec.core.dates import duration
-    from softvec.core.errors import InputError
 
     if text is None:
         return None

@@ -11,30 +11,35 @@ import typer
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
 from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
+from softvec.core.errors import InputError
 
 
 def normalizer(
     vectors: Vectors,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="Method to measure; may be given several times (default: all)."),
+        typer.Option("--method", "-m", help="Method to measure; repeatable (default: all)."),
     ] = None,
     beta: Annotated[
         float | None, typer.Option("--beta", help="Inverse temperature (default: that of the fit, or 1).")
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", help="Vectors to measure the error on.", min=1)] = 300,
+    rows: Annotated[
+        int, typer.Option("--rows", help="Number of vectors to measure the error on.", min=1)
+    ] = 300,
     n_samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Samples or features of a method (default: its own number).", min=1),
+        typer.Option("--samples", help="Number of samples or features (default: that of the method).", min=1),
     ] = None,
-    n_clusters: Annotated[int, typer.Option("--clusters", help="Classes of the mixture.", min=1)] = 5,
+    n_clusters: Annotated[
+        int, typer.Option("--clusters", help="Classes of the Gaussian mixture.", min=1)
+    ] = 5,
     random_state: Seed = 0,
     n_jobs: Threads = None,
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Compare estimates of the softmax normaliser on the vectors with the exact sum.
+    """Compare estimates of the softmax normaliser with the exact sum.
 
     For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
     exactly, and estimated by each method. Vectors that were shortened
@@ -48,18 +53,18 @@ def normalizer(
     """
     import numpy as np
 
+    from softvec.embedding.relations import recorded
     from softvec.normalizers import compare
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
-    recorded = emb.provenance.get("parameters")
-    fitted = recorded if isinstance(recorded, dict) else {}
+    fitted = recorded(emb, "parameters")
     beta = float(fitted.get("beta", 1.0)) if beta is None else beta
     V = np.array(emb.vectors)
     shortened = bool(fitted.get("shrinkage"))
     if shortened:
         V /= np.linalg.norm(V, axis=1, keepdims=True)  # none is 0: see softvec.api
-        say(settings, f"vectors back to length 1: they were shortened after the fit ({vectors})")
+        say(settings, f"vectors are scaled back to length 1: they were shortened after the fit ({vectors})")
     Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
     X = V[np.sort(np.random.default_rng(random_state).choice(len(V), min(rows, len(V)), replace=False))]
     with working(settings, "comparing normalisers"):
@@ -86,10 +91,12 @@ def normalizer(
 
 
 def paper(
-    name: Annotated[str | None, typer.Argument(help="Experiment (default: a list of them).")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Experiment (default: list all).")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")] = False,
 ) -> None:
-    """Repeat an experiment of the paper, from a checkout of the source.
+    """Reproduce an experiment of the paper, in a clone of the repository.
 
     [dim]Examples:[/dim]
 
@@ -98,8 +105,6 @@ def paper(
       softvec paper communities --quick
     """
     import subprocess
-
-    from softvec.core.errors import InputError
 
     root = _checkout()
     names = sorted(path.parent.name for path in (root / "experiments").glob("*/run.py"))
@@ -117,7 +122,6 @@ def paper(
 def _checkout() -> Path:
     """Return the root of the source that holds the experiments: where softvec lies, or here."""
     import softvec
-    from softvec.core.errors import InputError
 
     for root in (Path(softvec.__file__).resolve().parents[2], Path.cwd()):
         if (root / "experiments" / "__main__.py").is_file():

@@ -133,7 +133,9 @@ def working(settings: Settings, what: str) -> Iterator[None]:
     if settings.quiet or settings.json or not screen.is_terminal:
         yield
         return
-    with screen.status(what):
+    from rich.text import Text
+
+    with screen.status(Text(printable(what))):  # a file's name is no markup
         yield
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import zlib
 from dataclasses import dataclass
@@ -22,10 +23,12 @@ from softvec.cluster.seam import Group
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.fit.loop import State
+from softvec.read.arrays import length_of, read_array
 
 Array = NDArray[Any]
 Range = tuple[int, int]
 _FORMAT, _MANIFEST = 1, "checkpoint.json"
+_FILE = re.compile(r"epoch-\d+-of-\d+/(X|Y|labels)-\d+-\d+\.npy")  # no way out of the folder
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,8 @@ class Store:
         try:
             with self._open(_MANIFEST) as file:
                 manifest = json.load(file)
-            if manifest["format"] != _FORMAT or not isinstance(manifest["key"], str):
-                raise ValueError("another format")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            _check_manifest(manifest)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"{self.path} is a damaged checkpoint; delete it, or name another folder"
             ) from error
@@ -116,10 +118,12 @@ class Store:
                 continue
             try:
                 with self._open(part["file"]) as file:
-                    array = np.load(file, allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
+                    array = read_array(file, length_of(file), part["file"])
+            except (OSError, InputError) as error:
                 raise self._damaged(part["file"]) from error
-            if len(array) != hi - lo or _crc(array) != part["crc"]:
+            good = array.ndim == (1 if name == "labels" else 2) and len(array) == hi - lo
+            same = not pieces or (array.dtype, array.shape[1:]) == (pieces[0].dtype, pieces[0].shape[1:])
+            if not good or not same or _crc(array) != part["crc"] or not np.isfinite(array).all():
                 raise self._damaged(part["file"])
             pieces.append(array[max(0, wanted[0] - lo) : max(0, wanted[1] - lo)])
         whole = np.concatenate(pieces)
@@ -167,8 +171,12 @@ class Store:
         if "://" in self.path:
             files, root = self._files()
             files.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-            with files.open(f"{root}/{name}", "wb") as stream:
+            # parts count once the manifest names them; it replaces the old one when it is whole
+            draft = f"{root}/{name}.part" if name == _MANIFEST else f"{root}/{name}"
+            with files.open(draft, "wb") as stream:
                 write(stream)
+            if name == _MANIFEST:
+                files.mv(draft, f"{root}/{name}")
             return
         target = Path(self.path, name)
         try:
@@ -188,6 +196,26 @@ class Store:
                 shutil.rmtree(target, ignore_errors=True) if target.is_dir() else target.unlink(
                     missing_ok=True
                 )
+
+
+def _check_manifest(manifest: Any) -> None:
+    """Raise an error for a manifest that no worker wrote: its parts are read, and deleted in the end."""
+    parts = manifest["parts"]
+    good = (
+        manifest["format"] == _FORMAT
+        and isinstance(manifest["key"], str)
+        and all(type(manifest[key]) is int and manifest[key] >= 0 for key in ("epoch", "seed"))
+        and isinstance(manifest["done"], bool)
+        and isinstance(manifest["history"], list)
+        and all(isinstance(record, dict) for record in manifest["history"])
+        and isinstance(parts, list)
+        and {"X"} <= {part["array"] for part in parts} <= {"X", "Y", "labels"}
+        and all(_FILE.fullmatch(part["file"]) and type(part["crc"]) is int for part in parts)
+        and all(type(at) is int for part in parts for at in part["rows"])
+        and all(len(part["rows"]) == 2 and 0 <= part["rows"][0] <= part["rows"][1] for part in parts)
+    )
+    if not good:
+        raise ValueError("not what a worker writes")
 
 
 def _crc(array: Array) -> int:

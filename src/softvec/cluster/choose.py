@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol, Self
 
-from softvec.cluster.driver import Plan, plan, whole_of
+from softvec.cluster.driver import Plan, whole_of
 from softvec.cluster.memory import refuse_if_too_big
+from softvec.cluster.partition import PARTITIONS, back, cut
 from softvec.cluster.rank import Report
+from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
@@ -68,14 +70,20 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
 
 
 def runner(
-    cluster: Cluster, on_report: Callable[[Report], None] | None = None, *, check_memory: bool = True
+    cluster: Cluster,
+    on_report: Callable[[Report], None] | None = None,
+    *,
+    check_memory: bool = True,
+    partition: str | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Runner:
-    """Return what runs the epochs of a fit on a cluster."""
+    """Return what runs the epochs of a fit on a cluster; ``say`` is told what a partition gains."""
+    asked = choice("partition", partition or "none", PARTITIONS)
 
     def run_there(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
-        cut = plan(problem, settings, warm, cluster.workers)
+        planned, order = cut(problem, settings, warm, cluster.workers, asked, say)
         if check_memory:
-            refuse_if_too_big(cut, cluster.memory)
+            refuse_if_too_big(planned, cluster.memory)
         with Progress(settings.verbose, settings.n_epochs, 0) as bar:
 
             def tell(report: Report) -> None:
@@ -85,7 +93,7 @@ def runner(
                 if on_report is not None:
                     on_report(report)
 
-            parts = cluster.run(cut, tell)
-        return whole_of(parts), cut.seed
+            parts = cluster.run(planned, tell)
+        return back(whole_of(parts), order), planned.seed
 
     return run_there

@@ -18,7 +18,7 @@ def needed_memory(plan: Plan, rank: int) -> int:
     lo, hi = plan.rows[rank : rank + 2]
     begin, end = plan.columns[rank : rank + 2]
     d, size = int(settings.n_components), 2 if np.dtype(settings.dtype) == np.float32 else 8
-    leaves = _leaves(problem.P)
+    leaves = sparse_leaves(problem.P)
     entries = sum(_entries(leaf, plan.bounds(leaf.shape[0])[rank : rank + 2]) for leaf in leaves)
     own = sum(leaf.nbytes for leaf in leaves) / max(1, sum(leaf.nnz for leaf in leaves))
     transposed = not problem.symmetric or (problem.both_ways and not all(leaf._symmetric for leaf in leaves))
@@ -36,6 +36,7 @@ def needed_memory(plan: Plan, rank: int) -> int:
             walk_length=max((leaf._length for leaf in [problem.P] if isinstance(leaf, Powers)), default=1),
             n_clusters=int(settings.n_clusters),
             transposed=transposed,
+            both_ways=problem.both_ways,
             dtype=settings.dtype,
             checkpoint=plan.store is not None,
         )
@@ -67,14 +68,15 @@ def refuse_if_too_big(plan: Plan, free: int | None) -> None:
     )
 
 
-def _leaves(operator: Operator) -> list[Sparse]:
+def sparse_leaves(operator: Operator) -> list[Sparse]:
+    """Return the sparse matrices that an operator is made of."""
     if isinstance(operator, Sparse):
         return [operator]
     if isinstance(operator, Powers):
-        return _leaves(operator._base)
+        return sparse_leaves(operator._base)
     parts = operator._factors if isinstance(operator, Product) else ()
     parts = operator._parts if isinstance(operator, Sum) else parts
-    return [leaf for part in parts for leaf in _leaves(part)]
+    return [leaf for part in parts for leaf in sparse_leaves(part)]
 
 
 def _entries(leaf: Sparse, rows: Any) -> int:

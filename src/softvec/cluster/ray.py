@@ -11,7 +11,8 @@ import os
 import pickle
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ Array = NDArray[Any]
 T = TypeVar("T")
 Number = tuple[int, int]  # of a fit, and of a message in it
 _POLL = 0.2  # seconds between two looks at the workers
+_LOOPBACK = "127.0.0.1"
 _RESTARTS = 3  # in a row without a new checkpoint
 logger = logging.getLogger("softvec")
 
@@ -40,6 +42,22 @@ def _ray() -> Any:
     except ImportError as error:
         raise InputError("a cluster needs Ray; install it with pip install 'softvec[cluster]'") from error
     return ray
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Let Ray listen at 127.0.0.1 alone, as it does on Windows and macOS.
+
+    Elsewhere it replaces that address by one that other machines reach, and has no public option against it.
+    """
+    from ray._private import ray_constants as constants
+
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 class Mailbox:
@@ -226,17 +244,23 @@ class RayCluster:
                     "include_dashboard": False,
                     "address": "local",
                 }
-                options |= {"_node_ip_address": "127.0.0.1"}
+                options |= {"_node_ip_address": _LOOPBACK}
             else:
                 options |= {"address": self._target}
             try:
-                with warnings.catch_warnings():
+                with warnings.catch_warnings(), _loopback() if self._target is None else nullcontext():
                     warnings.simplefilter("ignore")
                     self.address = ray.init(**options).dashboard_url or None
             except Exception as error:
                 raise InputError(f"no Ray cluster at {self._target or 'this machine'}: {error}") from error
             self._started = True
         nodes = [node for node in ray.nodes() if node["Alive"]]
+        if self._started and self._target is None and nodes[0]["NodeManagerAddress"] != _LOOPBACK:
+            warnings.warn(
+                f"Ray listens at {nodes[0]['NodeManagerAddress']}, which other machines may reach; it was "
+                f"told to take {_LOOPBACK}",
+                stacklevel=2,
+            )
         self.workers = self._wanted or len(nodes)
         per_node = max(1, -(-self.workers // len(nodes)))
         free = available_memory() if self._target is None else None

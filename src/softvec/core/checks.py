@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Message, Option
 
 if TYPE_CHECKING:  # the command line reads the settings of a fit before it needs NumPy
     from numpy.typing import NDArray
@@ -56,6 +56,13 @@ def number(
     bounds += [f"of at least {least:g}"] if math.isfinite(least) else []
     bounds += [f"of at most {most:g}"] if math.isfinite(most) else []
     raise InputError.of(name, value, " ".join(["a number", " and ".join(bounds)]).strip())
+
+
+def check_weighted(weighted: Any) -> None:
+    """Refuse a name where True or False is expected."""
+    if weighted not in (None, True, False):
+        remedy = Message("to name the weights, ", Option("weight", weighted))
+        raise InputError.of("weighted", weighted, "True or False", remedy)
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

@@ -7,6 +7,7 @@ tightest holds. Functions take the root of the file system, so that tests can ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +19,10 @@ def memory_left(root: Path = Path("/")) -> int | None:
 
     None where there is no limit.
     """
-    return min(_readings(root, "memory", _memory_v2, _memory_v1), default=None)
+    v2 = partial(_memory, limit="memory.max", usage="memory.current", cache="inactive_file")
+    limit, usage = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    v1 = partial(_memory, limit=limit, usage=usage, cache="total_inactive_file")
+    return min(_readings(root, "memory", v2, v1), default=None)
 
 
 def processors(root: Path = Path("/")) -> float | None:
@@ -55,15 +59,7 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
             yield base.joinpath(*steps[:depth])
 
 
-def _memory_v2(folder: Path) -> int:
-    return _left(folder, "memory.max", "memory.current", "inactive_file")
-
-
-def _memory_v1(folder: Path) -> int:
-    return _left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-
-
-def _left(folder: Path, limit: str, usage: str, cache: str) -> int:
+def _memory(folder: Path, limit: str, usage: str, cache: str) -> int:
     most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
     stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     return max(0, most - used + int(stat.get(cache, 0)))

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 # control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
@@ -175,3 +176,11 @@ def printable(text: str) -> str:
     a\x1b[2Jb\tc
     """
     return CODES.sub(lambda code: code[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def optional_package(module: str, missing: str) -> Any:
+    """Import a package that is an extra; without it, ``missing`` says what needs it and how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(missing) from error

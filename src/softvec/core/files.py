@@ -23,7 +23,7 @@ except ImportError:  # Windows, where an open file cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 _SUFFIX = ".part"
-_RANDOM = re.compile(r"[a-z0-9_]{8}")  # what mkstemp puts in between
+_RANDOM = r"[a-z0-9_]{8}"  # what mkstemp puts in between
 _FULL = {None, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
@@ -91,7 +91,7 @@ def _temporary(path: str | os.PathLike[str], target: Path) -> tuple[int, str]:
             handle, temporary = tempfile.mkstemp(prefix=_prefix(target), suffix=_SUFFIX, dir=target.parent)
         except FileNotFoundError as error:
             if target.parent.is_dir():  # such as /proc
-                raise InputError(f"cannot write {path}: no file can be made in {target.parent}") from error
+                raise InputError(f"cannot write {path}: cannot create a file in {target.parent}") from error
             raise InputError(f"cannot write {path}: the directory {target.parent} does not exist") from None
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror or error}") from error
@@ -114,21 +114,56 @@ def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> It
         reason = error.strerror or f"the disk or a limit is full ({error})"
         if renaming and not Path(os.path.realpath(path)).parent.is_dir():
             reason = "its directory was deleted meanwhile"
-        raise InputError(f"cannot write {path}: {reason}; a file of this name is as it was") from error
+        raise InputError(f"cannot write {path}: {reason}; an existing file is unchanged") from error
+
+
+@contextmanager
+def locked(folder: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
+    """Keep other processes and threads that do the same out of a folder, where its file system has locks.
+
+    Without ``wait`` it is an error that another is at work there.
+    """
+    if fcntl is None:
+        yield
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a folder that may be written to but not listed
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise InputError(
+                f"another process is writing to {os.fspath(folder)}; wait until it is done, or give "
+                "another folder"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def _prefix(target: Path) -> str:
-    return f".{target.name[:200]}."
+    return f".{os.fsencode(target.name)[:200].decode(errors='ignore')}."  # 255 bytes are the most
 
 
 def _remove_stale(target: Path) -> None:
-    """Delete the temporary files that killed processes left beside the target: those that none has locked."""
-    prefix = _prefix(target)
+    """Delete the temporary files that killed processes left beside the target."""
+    remove_stale(target.parent, re.escape(_prefix(target)))
+
+
+def remove_stale(folder: Path, prefix: str) -> None:
+    """Delete temporary files that killed processes left in a folder: those that none has locked.
+
+    ``prefix`` is a regular expression for the start of their names.
+    """
+    left = re.compile(f"{prefix}{_RANDOM}{re.escape(_SUFFIX)}")
     with suppress(OSError):
-        for entry in list(os.scandir(target.parent)):
-            name = entry.name
-            middle = name[len(prefix) : -len(_SUFFIX)]
-            if not (name.startswith(prefix) and name.endswith(_SUFFIX) and _RANDOM.fullmatch(middle)):
+        for entry in list(os.scandir(folder)):
+            if not left.fullmatch(entry.name):
                 continue
             with suppress(OSError), open(entry.path, "rb") as file:
                 _lock(file.fileno())

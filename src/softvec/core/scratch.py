@@ -60,7 +60,7 @@ def checked_folder(folder: str | os.PathLike[str]) -> Path:
     if not path.is_dir():
         raise InputError.of("scratch", os.fspath(folder), "an existing folder")
     if not os.access(path, os.W_OK | os.X_OK):
-        raise InputError(Option("scratch"), f" is {path}, where you may not write; name another folder")
+        raise InputError(Option("scratch"), f" is {path}, which is not writable; name another folder")
     return path
 
 
@@ -134,7 +134,7 @@ def _reserve(file: IO[bytes], size: int) -> None:
 def _no_room(folder: Path, size: int, error: OSError) -> InputError:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         reason = error.strerror or error
-        return InputError(f"cannot make a file of {size / 2**30:,.2f} GiB in {folder}: {reason}")
+        return InputError(f"cannot create a file of {size / 2**30:,.2f} GiB in {folder}: {reason}")
     free = free_space(folder) / 2**30
     return InputError(
         f"{folder} has no room for an array of {size / 2**30:,.2f} GiB ({error.strerror}, {free:,.2f} GiB "

@@ -67,7 +67,7 @@ def reading(name: str, what: str, passing: type[Exception] = InputError) -> Iter
         raise
     except MemoryError as error:
         raise InputError(
-            f"{name} asks for more memory than there is ({one_line(error)}); it may be damaged"
+            f"{name} needs more memory than available ({one_line(error)}); it may be damaged"
         ) from error
     except Exception as error:
         raise InputError(f"{name} is not a readable {what}: {one_line(error)}") from error

@@ -1,6 +1,6 @@
-"""Public data sets: where they are, how to get them, how to read them.
+"""Public data sets: find, download and load them.
 
-Files are looked for in the directory named by the environment variable ``SOFTVEC_DATA``, by default the
+Files are looked for in the directory that the environment variable ``SOFTVEC_DATA`` names, by default the
 user's cache. Only :func:`download` uses the network, and only when called.
 """
 
@@ -61,7 +61,7 @@ def _home() -> Path:
 
 
 def available() -> dict[str, bool]:
-    """Return the names of all known data sets and whether their files are there.
+    """Return the names of all data sets and whether their files are present.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def available() -> dict[str, bool]:
 
 
 def paths(name: str) -> dict[str, Path]:
-    """Return the files of a data set, or fail with one line that says how to get them.
+    """Return the files of a data set, or raise an error that says how to get them.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def paths(name: str) -> dict[str, Path]:
     files = {file: root / file for file in dataset.files}
     absent = [file for file, path in files.items() if not path.is_file()]
     if absent:
-        raise InputError(f"{name} is not in {root} ({absent[0]} is absent); {_how_to_get(dataset)}")
+        raise InputError(f"{name} is not in {root} ({absent[0]} is missing); {_how_to_get(dataset)}")
     return files
 
 
 def load(name: str) -> Any:
-    """Read a data set.
+    """Load a data set.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def load(name: str) -> Any:
 
 
 def verify(name: str) -> dict[str, bool]:
-    """Return for each file whether it is, byte for byte, the copy behind softvec's own figures.
+    """Return for each file whether it is, byte for byte, the copy that softvec's results were measured on.
 
     A set made by :func:`download` from an archive holds the same data, but the order of its nodes may differ.
     """
@@ -169,9 +169,7 @@ def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[s
     if dataset.convert == "text":
         for file, content in made.items():
             if _sha256(content) != dataset.files[file]:
-                raise InputError(
-                    f"{file} from {dataset.address[file]} has another checksum than known; not kept"
-                )
+                raise InputError(f"{file} from {dataset.address[file]} has the wrong checksum; not kept")
     else:
         _check_before_keeping(dataset, made)
     root = data_dir()

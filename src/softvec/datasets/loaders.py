@@ -103,7 +103,7 @@ def _graph(dataset: Dataset, paths: dict[str, Path]) -> Graph:
             raise InputError(f"{dataset.name}: {labels.shape[0]} labels for {adjacency.shape[0]} nodes")
     wrong = [f"{k} {counts[k]:,} instead of {v:,}" for k, v in dataset.facts.items() if counts.get(k) != v]
     if wrong:
-        raise InputError(f"{dataset.name} is not the data set that is known: {', '.join(wrong)}")
+        raise InputError(f"{dataset.name} differs from the known data set: {', '.join(wrong)}")
     return Graph(adjacency, labels, names)
 
 

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.names import Names
+
+
+class Searched(Protocol):
+    """What a search needs: an :class:`softvec.Embedding`, or one whose vectors are on disk."""
+
+    @property
+    def names(self) -> Names: ...
+
+    @property
+    def context_names(self) -> Names | None: ...
+
+    @property
+    def vectors(self) -> Any:
+        """Vectors by slices and arrays of row numbers."""
+        ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]: ...
+
+    @property
+    def two_sided(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def _row(self, name: Hashable) -> int: ...
+
+    def _rows(self, names: Any) -> NDArray[np.int64]: ...
+
+    def _side(self, among: str) -> Searched: ...
+
+    def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
 
 class Provenance(dict[str, Any]):
@@ -50,7 +83,23 @@ def listed(names: Any) -> list[Any]:
     if not is_many(names):
         return [names]
     if str(getattr(names, "dtype", "")).lower().startswith("bool"):
-        raise InputError("a mask of True and False selects no names; index emb.vectors and emb.names with it")
+        raise InputError("a boolean mask does not select names; index emb.vectors and emb.names with it")
     if getattr(names, "ndim", 1) != 1:
         raise InputError(f"names have {names.ndim} dimensions; expected a flat list of names")
     return list(names)
+
+
+def row(emb: Searched, name: Hashable) -> int:
+    """Return the row number of a name; one of the second side is an error that says so."""
+    try:
+        return emb.names.index(name)
+    except InputError as error:
+        if emb.context_names is not None and name in emb.context_names:
+            raise InputError(f"{name!r} is on the second side of this embedding; use .context") from error
+        raise
+
+
+def rows(emb: Searched, names: Any) -> NDArray[np.int64]:
+    """Return the row numbers of names."""
+    several = list(names) if isinstance(names, Iterator) else listed(names)
+    return np.fromiter((emb._row(name) for name in several), np.int64, len(several))

@@ -86,13 +86,11 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     if fit.get("view") == "fused":
         linear = emb.extras.get("neighbours_to_vector")
         if linear is None:
-            raise InputError("what new items need was not saved with these vectors; save a .svec")
+            raise InputError("these vectors were saved without what new items need; save a .svec")
         return Model(emb.vectors, 1.0, constraint, None, None, linear)
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
-        raise InputError(
-            "these vectors do not say with which beta they were fitted; pass ", Option("beta", ...)
-        )
+        raise InputError("these vectors do not record the beta of their fit; pass ", Option("beta", ...))
     columns = emb.vectors if emb.context_vectors is None else emb.context_vectors
     if constraint == "sphere":
         columns = columns * (emb if emb.context_vectors is None else emb.context)._scale[:, None]
@@ -140,7 +138,7 @@ def _shrinkage(emb: Embedding) -> tuple[float, float]:
     shrinkage = float(recorded(emb, "parameters").get("shrinkage", 0.0))
     mean = recorded(emb, "data").get("mean_neighbours", 0.0)
     if shrinkage and not mean:
-        raise InputError("these vectors do not say how many neighbours the items had; embed the data again")
+        raise InputError("these vectors do not record the neighbours of items; embed the data again")
     return shrinkage, float(mean)
 
 
@@ -168,7 +166,7 @@ def _new_rows(emb: Embedding, data: Any, names: Any, options: dict[str, Any]) ->
         if sparse.issparse(data):
             raise InputError(f"a matrix of new rows needs their names; pass names= (shape {data.shape})")
     elif names is not None:
-        raise InputError("names are for a matrix of new rows; here the data has names of its own")
+        raise InputError("names apply to a matrix of new rows; this data has its own names")
     return _of_edges(emb, data, options)
 
 
@@ -192,7 +190,7 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     new, columns = Names(list(data)), _columns(emb)
     taken = [name for name in data if name in emb.names]
     if taken:
-        raise InputError(f"{taken[0]!r} is in the embedding already; softvec.embed(..., init=emb) updates it")
+        raise InputError(f"{taken[0]!r} is already in the embedding; softvec.embed(..., init=emb) updates it")
     both = not two_kinds(emb)
     rows, targets, weights = [], [], []
     for i, (_, given) in enumerate(data.items()):

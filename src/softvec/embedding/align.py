@@ -25,7 +25,7 @@ CONTINUED = (
 
 
 def align(emb: Embedding, other: Embedding) -> Embedding:
-    """Return these vectors turned onto another embedding of the same items.
+    """Return these vectors rotated onto another embedding of the same items.
 
     The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
     orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
@@ -113,7 +113,7 @@ def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Ar
             X[new] = counts[new].astype(np.float32) @ X
         return _filled(X, rng)
     if not emb.two_sided:
-        raise InputError("init has one set of vectors, but the data has two sides; fit it anew")
+        raise InputError("init has one set of vectors, but the data has two sides; fit without init")
     Y, _ = _taken(
         emb.context.vectors * emb.context._scale[:, None], positions(emb.context.names, affinity.columns)
     )

@@ -39,18 +39,18 @@ class Embedding:
     vectors : array of shape (n, d)
         Kept as read-only float32.
     names : Names or iterable of hashable, optional
-        One unique name a row; by default 0..n-1.
+        One unique name per row; by default 0..n-1.
     context_vectors, context_names : optional
-        The second side: items where the rows are users, columns where P is not symmetric.
+        The second side: items if the rows are users, columns if P is not symmetric.
     sizes : array of shape (n,), optional
-        How much stands behind each row: a degree, a word count. Pictures name the largest.
+        Size of each item: a degree, a word count. Pictures name the largest.
     provenance : mapping, optional
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     extras : mapping of str to array, optional
         Arrays of the fit that some methods need: ``classes`` and ``weights`` of the columns for :meth:`add`,
         ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`.
     copy : bool
-        With False an array is taken over instead of copied; nobody may write to it afterwards.
+        With False an array is used without a copy; it must not be written to afterwards.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Embedding:
 
     @cached_property
     def context(self) -> Embedding:
-        """The second side as an embedding of its own."""
+        """The second side, as an embedding."""
         if self.context_vectors is None:
             raise InputError("this embedding has one side only, no context")
         return Embedding(self.context_vectors, self.context_names, provenance=self.provenance, copy=False)
@@ -164,20 +164,11 @@ class Embedding:
         return zip(self.names, self.vectors)
 
     def get(self, name: Hashable, default: Any = None) -> Any:
-        """Return the vector of a name, or ``default`` where there is none."""
+        """Return the vector of a name, or ``default`` if there is none."""
         return self.vectors[self.names.index(name)] if name in self.names else default
 
-    def _row(self, name: Hashable) -> int:
-        try:
-            return self.names.index(name)
-        except InputError as error:
-            if self.context_names is not None and name in self.context_names:
-                raise InputError(f"{name!r} is on the second side of this embedding; use .context") from error
-            raise
-
-    def _rows(self, names: Any) -> NDArray[np.int64]:
-        listed = list(names) if isinstance(names, Iterator) else access.listed(names)
-        return np.fromiter((self._row(name) for name in listed), np.int64, len(listed))
+    _row = access.row
+    _rows = access.rows
 
     # neighbours
 
@@ -192,7 +183,7 @@ class Embedding:
 
     @cached_property
     def index(self) -> search.Index:
-        """A usearch index of the vectors, built when first asked for; ``index.recall`` is measured."""
+        """A usearch index of the vectors, built on first use; ``index.recall`` is its measured recall."""
         return search.build_index(self.vectors)
 
     @cached_property
@@ -211,7 +202,7 @@ class Embedding:
         n_jobs: int | None = None,
         **options: Any,
     ) -> list[Link]:
-        """Return the likeliest links that are not known: overall, or of one item.
+        """Return the most likely missing links: overall, or of one item.
 
         Parameters
         ----------
@@ -220,8 +211,8 @@ class Embedding:
         item : hashable, optional
             Only links of this item, ranked by their probability given it.
         exclude : graph, edges, frame, sparse matrix or path
-            The known pairs: most often the data that was embedded. Without them known pairs are among the
-            answers, and a warning says so.
+            The known pairs, usually the embedded data. Without them known pairs are listed too, with a
+            warning.
         options
             Of the reader of ``exclude``, such as ``columns``.
 
@@ -229,7 +220,7 @@ class Embedding:
         -------
         list of Link
             ``a, b, probability, error, expected``: see :class:`softvec.embedding.links.Link`. Overall, links
-            are ranked by their expected weight: all pairs are compared, in time of n ** 2.
+            are ranked by their expected weight: all pairs are compared, in O(n ** 2) time.
 
         Examples
         --------
@@ -256,23 +247,23 @@ class Embedding:
         n_jobs: int | None = None,
         **options: Any,
     ) -> Embedding:
-        """Return an embedding with new items; the old vectors keep their bits.
+        """Return an embedding with new items; the old vectors do not change.
 
-        Each new item gets the vector that fits its edges best with all others frozen: what
-        :meth:`softvec.EDRep.transform` does, also for vectors from a file. Its walks have one step.
+        Each new item gets the vector that fits its edges best with all others fixed, as in
+        :meth:`softvec.EDRep.transform`, also for vectors from a file. Walks have one step.
 
         Parameters
         ----------
         data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
             ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
-            :func:`softvec.embed` takes them, whose names are new or in the embedding. Of two-sided data the
-            rows are new: users, with items that are known.
+            :func:`softvec.embed` takes them, whose names are new or in the embedding. In two-sided data the
+            new items are rows: users, with known items.
         names : sequence, optional
             Names of the rows of a matrix, whose columns are the items of the embedding in their order.
         isolated : {"error", "drop"}
-            New items without an edge that leads to an item of the embedding.
+            New items not connected to an item of the embedding.
         beta : float, optional
-            Inverse temperature, where the vectors do not say with which they were fitted.
+            Inverse temperature, if the vectors do not record that of their fit.
         options
             Of the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
 
@@ -291,16 +282,16 @@ class Embedding:
     align = alignment.align
 
     def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
-        """Predict labels for the items that have none, with probabilities.
+        """Predict the labels of unlabelled items, with probabilities.
 
         Parameters
         ----------
         labels : mapping, Series, array, 0/1 matrix, or path
-            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and a
-            negative number say that there is none. A matrix gives several labels to an item.
+            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and
+            a negative number mean no label. A matrix holds several labels per item.
         C : float or "cv"
-            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"`` takes
-            the most accurate in a cross-validation, which also calibrates the probabilities.
+            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"``
+            chooses it by cross-validation, which also calibrates the probabilities.
 
         Returns
         -------
@@ -327,12 +318,12 @@ class Embedding:
     def layout(
         self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
     ) -> Layout:
-        """Return coordinates in few dimensions, for a picture, and one line that says how they were found.
+        """Return coordinates for a picture, and one line that says how they were computed.
 
         Parameters
         ----------
         method : {"auto", "pca", "tsne", "opentsne", "umap"}
-            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE where installed
+            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE if installed
             (``pip install 'softvec[umap]'`` or ``'softvec[tsne]'``), of up to 20,000 vectors, else
             scikit-learn's t-SNE of 3,000; the other vectors are placed among their nearest neighbours. A
             named method lays out all vectors, however long that takes.
@@ -357,7 +348,7 @@ class Embedding:
     def project(
         self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
     ) -> NDArray[np.float32]:
-        """Return coordinates in few dimensions, for a picture: those of :meth:`layout`."""
+        """Return coordinates for a picture: those of :meth:`layout`."""
         return self.layout(method, n_components, random_state=random_state, **options).coordinates
 
     _edges = relations.edges
@@ -398,7 +389,7 @@ class Embedding:
         extras: bool = True,
         index: bool = False,
     ) -> None:
-        """Write a file, its format told by the extension; an interrupted save leaves the old file.
+        """Write a file in the format of its extension; an interrupted save keeps the old file.
 
         ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.safetensors``,
         ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
@@ -441,7 +432,7 @@ class Embedding:
 
     @classmethod
     def from_dataframe(cls, frame: Any) -> Embedding:
-        """Take the index (pandas) or the first column that is no float as names, the floats as vectors."""
+        """Use the index (pandas) or the first non-float column as names, the float columns as vectors."""
         from softvec.embedding.files import frames
 
         return frames.from_dataframe(frame)
@@ -454,7 +445,7 @@ class Embedding:
 
     @classmethod
     def from_gensim(cls, vectors: Any) -> Embedding:
-        """Take the vectors of a gensim ``KeyedVectors`` or of a model that has them as ``wv``."""
+        """Convert a gensim ``KeyedVectors``, or a model that has one as ``wv``."""
         from softvec.embedding.files import frames
 
         return frames.from_gensim(vectors)

@@ -52,25 +52,25 @@ def cluster(
     max_clusters: int | None = None,
     verbose: bool = False,
 ) -> NDArray[np.int64]:
-    """Group the vectors by their directions; the groups are numbered by falling size.
+    """Group the vectors by their directions; groups are numbered by decreasing size.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Number of groups, found by k-means on the unit sphere. By default the groups and their number are
-        those of largest modularity in the softmax graph of the vectors
+        Number of groups, for k-means on the unit sphere. By default the groups maximise modularity in the
+        softmax graph of the vectors
         (:func:`softvec.embedding.groups.find_groups`).
     random_state : int or None
         Seed.
     max_clusters : int, optional
-        Most groups to find when ``n_clusters`` is not given (default: no limit).
+        Maximum number of groups if ``n_clusters`` is not given (default: no limit).
     verbose : bool
         Show a progress bar.
 
     Returns
     -------
     ndarray of shape (n,)
-        Group of each vector; -1 for a vector of zeros, which has no direction.
+        Group of each vector; -1 for a zero vector, which has no direction.
     """
     return find_groups(
         grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose

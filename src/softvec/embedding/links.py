@@ -1,4 +1,4 @@
-"""The likeliest links that are not there yet, with their probabilities."""
+"""The most likely missing links, with their probabilities."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _EXACT = 4_000_000_000  # pairs up to which the normalisers are summed exactly: 
 
 
 class Link(NamedTuple):
-    """A pair that may be missing.
+    """A possibly missing link.
 
     Attributes
     ----------
     a, b : hashable
         The names.
     probability : float
-        Softmax probability of b given a: that a step (of the walk that was embedded) from a leads to b.
+        Softmax probability of b given a: that one step of the embedded walk leads from a to b.
     error : float
-        Standard error of the probability, from the estimate of its normaliser; 0 where that is a full sum.
+        Standard error of the probability, from the estimated normaliser; 0 if that is an exact sum.
     expected : float
         Expected weight of the pair, by which links are ranked: the probability times the size of a (its
-        degree), and the same from b where both are of one kind.
+        degree), plus the same from b if both are on the same side.
     """
 
     a: Hashable
@@ -86,7 +86,7 @@ def links(
     among = "context" if emb.two_sided else "rows"
     model = calibrated_model(emb)
     if exclude is None:
-        text = "pairs that are known already are not left out; pass "
+        text = "known pairs are not left out; pass "
         warnings.warn(AdviceWarning(text, Option("exclude", ...)), stacklevel=3)
         known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)
     else:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from softvec.core.checks import choice, integer
 from softvec.core.errors import InputError
 from softvec.embedding import search
-from softvec.embedding.access import is_many, listed
+from softvec.embedding.access import Searched, is_many, listed
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -46,7 +46,7 @@ def similarity(emb: Embedding, a: Any, b: Any) -> Any:
 
 
 def most_similar(
-    emb: Embedding,
+    emb: Searched,
     positive: Any,
     negative: Any = None,
     n: int = 10,
@@ -60,15 +60,15 @@ def most_similar(
     ----------
     positive, negative : hashable, or list of hashable
         Unit vectors of the names in ``positive`` are added, those in ``negative`` subtracted. None of
-        them is among the answers.
+        them is returned.
     n : int
-        How many names.
+        Number of names.
     among : {"rows", "context"}
         Where to search. With ``"context"`` the names come from the second side: the items that go
         with a user.
     exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
-        Names that are no answers; or data, and then what it relates to the names asked for: what a
-        user has already.
+        Names to leave out; or data, whose neighbours of the query are left out, such as what a user
+        already has.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def most_similar(
     if not plus and not minus:
         raise InputError("most_similar needs at least one name")
     rows = [emb._row(name) for name in (*plus, *minus)]
-    unit = emb.vectors[rows] * emb._scale[rows, None]
+    unit = search.unit_rows(emb.vectors[rows])
     query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
     skip = left_out(emb, np.array(rows), among, exclude)
     skip = [np.unique(np.concatenate(skip))]
@@ -86,9 +86,9 @@ def most_similar(
 
 
 def most_similar_batch(
-    emb: Embedding, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
+    emb: Searched, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
 ) -> list[Answer]:
-    """Return the nearest names of each of many names, without the name itself."""
+    """Return the nearest neighbours of each of many names, without the name itself."""
     rows = emb._rows(names)
     return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among)
 
@@ -98,7 +98,7 @@ def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
     return most_similar(emb, [b, c], [a], n)
 
 
-def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
+def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
     """Return the rows that are no answers for each row: itself, and what ``exclude`` names or relates."""
     own = rows[:, None] if among == "rows" else np.empty((len(rows), 0), np.int64)
     if exclude is None:
@@ -120,7 +120,7 @@ def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) 
 
 
 def _answers(
-    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
+    emb: Searched, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
 ) -> list[Answer]:
     side = emb._side(among)
     extra = max(map(len, skips), default=0)
@@ -135,7 +135,7 @@ def _answers(
 def nearest(
     emb: Embedding, vectors: ArrayLike, n: int = 10, *, among: str = "rows", method: str = "auto"
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return row numbers and cosines of the nearest vectors to any vectors.
+    """Return row numbers and cosines of the vectors nearest to given vectors.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def nearest(
     method : {"auto", "exact", "index"}
         ``exact`` compares with everything. ``index`` builds a usearch graph once (``emb.index.recall`` is
         its measured recall). ``auto`` is exact, except for 20,000 queries or more against more than 200,000
-        vectors, or where the index is built already; without usearch it is always exact.
+        vectors, or if the index exists already; without usearch it is always exact.
 
     Returns
     -------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Person(NamedTuple):
     """The vectors of one person, in order of time: ``times, vectors = emb.person("P1467")``.
 
-    Times are those of the contacts: numbers, or datetime64 where they are dates.
+    Times are those of the contacts: numbers, or datetime64 for dates.
     """
 
     times: NDArray[Any]
@@ -27,7 +27,7 @@ class Person(NamedTuple):
 
 
 def person(emb: Embedding, name: Hashable) -> Person:
-    """Return the times and the vectors of one person, of an embedding of contacts in time.
+    """Return the times and the vectors of one person, from an embedding of temporal contacts.
 
     Examples
     --------
@@ -50,9 +50,7 @@ def _rows(names: Names, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any]
     if codes is None:
         pairs = [pair for pair in names if isinstance(pair, tuple) and len(pair) == 2]
         if len(pairs) < len(names):
-            raise InputError(
-                "these vectors are not those of persons at times; their names are not (person, time)"
-            )
+            raise InputError("the names of these vectors are not (person, time); embed temporal data")
         rows = np.array([i for i, pair in enumerate(pairs) if pair[0] == name], dtype=np.int64)
         persons = Names(list(dict.fromkeys(pair[0] for pair in pairs)))
         times = np.array([pairs[i][1] for i in rows])

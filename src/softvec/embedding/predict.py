@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.checks import counted, number
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
@@ -36,14 +36,14 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """Labels predicted for items that had none; iterate for (name, label, probability).
+    """Predicted labels of unlabelled items; iterate for (name, label, probability).
 
     Attributes
     ----------
     names : Names
         The items.
     labels : list
-        The likeliest label of each.
+        The most likely label of each.
     probability : ndarray of shape (k,)
         Its probability.
     classes : list
@@ -51,7 +51,7 @@ class Predictions:
     probabilities : ndarray of shape (k, len(classes))
         They add up to 1 for each item, unless items may have several labels.
     accuracy : float
-        Share of labelled items whose label is predicted right from those of the others, by cross-validation.
+        Share of labelled items whose label is predicted correctly, by cross-validation.
     n_labelled : int
         Items that had a label.
     C : float
@@ -79,10 +79,7 @@ class Predictions:
 
     def to_dataframe(self) -> Any:
         """Return a pandas frame: label, probability, and a column for each class."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        pd = optional_package("pandas", "to_dataframe needs pandas: pip install 'softvec[frames]'")
         index = pd.Index(self.names.to_list(), name="name", tupleize_cols=False)
         frame = pd.DataFrame(self.probabilities, index=index, columns=self.classes)
         frame.insert(0, "label", self.labels, allow_duplicates=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import choice
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import one_blas_thread
 from softvec.embedding.search import exact_nearest, unit_rows
 
@@ -137,10 +137,8 @@ def _tsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dic
 
 
 def _opentsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
-    try:
-        from openTSNE import TSNE
-    except ImportError as error:
-        raise InputError("method 'opentsne' needs openTSNE: pip install 'softvec[tsne]'") from error
+    needs = "method 'opentsne' needs openTSNE: pip install 'softvec[tsne]'"
+    TSNE = optional_package("openTSNE", needs).TSNE
     _check_options(TSNE, options, "opentsne")
     options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
     with warnings.catch_warnings():
@@ -152,10 +150,7 @@ def _opentsne(V: NDArray[np.float32], k: int, random_state: int | None, options:
 def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # umap-learn warns of threads when a seed is given, and more
-        try:
-            import umap
-        except ImportError as error:
-            raise InputError("method 'umap' needs umap-learn: pip install 'softvec[umap]'") from error
+        umap = optional_package("umap", "method 'umap' needs umap-learn: pip install 'softvec[umap]'")
         _check_options(umap.UMAP, options, "umap")
         options.setdefault("n_neighbors", min(15, len(V) - 1))
         options.setdefault("metric", "cosine")

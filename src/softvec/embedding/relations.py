@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.embedding.access import Searched
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 
-def recorded(emb: Embedding, part: str) -> dict[str, Any]:
+def recorded(emb: Searched, part: str) -> dict[str, Any]:
     """Return a part of the provenance that is a dictionary; an empty one where nothing is known."""
     record = emb.provenance.get(part)
     return record if isinstance(record, dict) else {}
 
 
-def two_kinds(emb: Embedding) -> bool:
+def two_kinds(emb: Searched) -> bool:
     """Whether rows and columns are different things (users and items), not two vectors of one thing."""
     return emb.two_sided and recorded(emb, "data").get("kind", "bipartite") == "bipartite"
 
 
-def relations(emb: Embedding, data: Any, **options: Any) -> Affinity:
+def relations(emb: Searched, data: Any, **options: Any) -> Affinity:
     """Read a file, frame, graph or list of edges as data of the kind that was embedded."""
     from softvec.affinity import Affinity, as_affinity
 
@@ -61,14 +62,14 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     return rows
 
 
-def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
+def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
     """Return which rows and columns of an embedding data relates: 1 at each pair of shape (n, m)."""
     side = emb._side(among)
     shape = (len(emb), len(side))
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
         if data.shape != shape:
             raise InputError(
-                f"the known pairs have shape {data.shape}; expected {shape}, as the vectors have"
+                f"the known pairs have shape {data.shape}; expected {shape}, that of the vectors"
             )
         matrix = sparse.csr_array(data != 0)
     else:

@@ -7,6 +7,7 @@ when there are many queries against many vectors.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,11 +94,33 @@ def exact_nearest(
     cosines : ndarray of shape (q, n)
         In falling order; ties by row number.
     """
-    n = min(n, len(V))
-    if not n or not len(Q):
-        return np.empty((len(Q), n), np.intp), np.empty((len(Q), n), np.float32)
+    if not min(n, len(V)) or not len(Q):
+        return np.empty((len(Q), min(n, len(V))), np.intp), np.empty((len(Q), min(n, len(V))), np.float32)
+    return _search(unit_rows(Q), V, min(n, len(V)), inverse_norms(V) if scale is None else scale, n_jobs)
+
+
+def nearest_in_blocks(
+    Q: NDArray[np.floating], blocks: Iterable[NDArray[np.floating]], n: int, *, n_jobs: int | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Return what :func:`exact_nearest` does, for vectors that come in blocks and are never whole in memory.
+
+    All blocks but the last have a multiple of ``ROWS`` vectors: then scores have the same bits, too.
+    """
     Q = unit_rows(Q)
-    factors = inverse_norms(V) if scale is None else scale
+    best = np.empty((len(Q), 0), np.intp), np.empty((len(Q), 0), np.float32)
+    first = 0
+    for V in blocks:
+        if len(V) and len(Q) and n:
+            rows, cosines = _search(Q, V, min(n, len(V)), inverse_norms(V), n_jobs)
+            best = _ordered(np.hstack([best[0], rows + first]), np.hstack([best[1], cosines]), n)
+        first += len(V)
+    return best
+
+
+def _search(
+    Q: NDArray[np.float32], V: NDArray[np.floating], n: int, factors: NDArray[np.float32], n_jobs: int | None
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Compare unit vectors ``Q`` with ``V``, whose inverse norms are ``factors``."""
 
     def search(qlo: int, qhi: int, first: int, last: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         best = (
@@ -174,7 +197,7 @@ def restore_index(data: NDArray[np.uint8], measured: dict[str, Any], shape: tupl
         raise InputError(f"the saved search index cannot be read: {error}") from error
     if graph is None or (len(graph), graph.ndim) != shape:
         raise InputError(
-            "the saved search index is not one of these vectors; load the file without index=True"
+            "the saved search index does not match these vectors; load the file without index=True"
         )
     return Index(graph, len(graph), recall, sample)
 

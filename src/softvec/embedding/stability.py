@@ -22,7 +22,7 @@ _LEAST = 2000  # items of the sample, at least
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """Agreement between embeddings of the same data from several seeds.
+    """Agreement between embeddings of the same data with several seeds.
 
     Attributes
     ----------
@@ -31,12 +31,13 @@ class Stability:
     neighbours : float
         Mean share of the ``n_neighbors`` nearest that two seeds have in common.
     groups : float
-        Adjusted mutual information of the groups of two seeds: 1 the same, 0 as by chance.
+        Adjusted mutual information of the groups of two seeds: 1 if equal, 0 for chance.
     n_neighbors, n_groups : int
         Neighbours that were compared, and groups.
     item_neighbours, item_groups : ndarray of shape (n,)
         For each item the share of its neighbours in common, and the overlap of its groups (Jaccard, the
-        size of the intersection over that of the union). NaN for items that were not asked, such as new ones.
+        size of the intersection over that of the union). NaN for items that were not compared, such as new
+        ones.
     """
 
     repeats: int
@@ -120,7 +121,7 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
 
 
 def stability(emb: Embedding) -> Stability:
-    """Return how far neighbours and groups agree between seeds, per item and overall.
+    """Return the agreement of neighbours and groups between seeds, per item and overall.
 
     Measured by ``softvec.embed(..., repeats=5)`` and kept in ``.svec`` files; see
     :class:`softvec.embedding.stability.Stability`.

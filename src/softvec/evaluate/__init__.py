@@ -1,4 +1,4 @@
-"""What vectors are good for, measured: one file per task."""
+"""Evaluation of vectors, one module per task."""
 
 from softvec.evaluate.classification import C_GRID, ClassificationScores, node_classification
 from softvec.evaluate.common import Scores

@@ -69,8 +69,8 @@ def node_classification(
 ) -> ClassificationScores:
     """Predict the labels of nodes from their vectors by one-vs-rest logistic regression.
 
-    A test node with m true labels is given its m best-scored ones, the usual convention for multi-label
-    graphs; with one label per node that is the best-scored class. Nodes without labels take no part.
+    A test node with m true labels gets its m highest-scoring ones, the usual convention for multi-label
+    graphs; with one label per node that is the best class. Nodes without labels are ignored.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def node_classification(
     repeats : int
         Random splits per ratio.
     C : float or "cv"
-        Inverse regularisation; "cv", the default, takes the best micro-F1 of :data:`C_GRID` in a 3-fold
+        Inverse regularisation; "cv", the default, chooses the best micro-F1 of :data:`C_GRID` in a 3-fold
         cross-validation within the training nodes of each split.
     standardize : bool
         Centre the features and divide them by their deviation over the training nodes.

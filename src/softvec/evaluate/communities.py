@@ -29,7 +29,7 @@ def find_communities(
     n_init: int = 10,
     random_state: int | np.random.Generator | None = 0,
 ) -> np.ndarray:
-    """Find communities of vectors, as :meth:`softvec.Embedding.cluster` does.
+    """Detect communities of vectors, like :meth:`softvec.Embedding.cluster`.
 
     Parameters
     ----------
@@ -39,19 +39,19 @@ def find_communities(
         Number of communities, found by k-means; ``None`` finds it too
         (:func:`softvec.embedding.groups.find_groups`).
     max_communities : int or None
-        Most communities when their number is not given.
+        Maximum number of communities if their number is not given.
     normalize : bool
-        Divide the vectors by their norms before k-means, so that only angles count. When the number is not
-        given only angles count in any case.
+        Divide the vectors by their norms before k-means, so that only angles count. If the number is not
+        given, only angles count in any case.
     n_init : int
-        Starts of k-means; the best one is kept.
+        Initialisations of k-means; the best one is kept.
     random_state : int, Generator or None
         Seed.
 
     Returns
     -------
     ndarray of shape (n,)
-        Community numbers from 0 on; -1 for a vector of zeros when the number is not given.
+        Community numbers from 0; -1 for a zero vector if the number is not given.
 
     Examples
     --------
@@ -79,8 +79,8 @@ def _vectors(X: Any) -> np.ndarray:
 def modularity(graph: Any, groups: Any) -> float:
     """Return Newman's modularity of a partition of a graph.
 
-    It is the share of the edge weight inside groups minus what it would be if edges were drawn at random with
-    the same degrees.
+    It is the share of the edge weight inside groups minus its expectation for random edges with the same
+    degrees.
 
     Parameters
     ----------
@@ -152,10 +152,10 @@ def communities(
         Known communities, matched as in :func:`node_classification`; nodes without one (negative, None or
         NaN) are left out, of the clustering too.
     n_communities : "known", int or None
-        "known" takes the number of different labels, ``None`` finds it.
+        "known" uses the number of distinct labels, ``None`` detects it.
     scored : ndarray of shape (n,), bool, optional
-        The nodes to cluster and score. A node without edges holds no information about its community: pass
-        ``degrees > 0`` to leave such nodes out, as softvec's experiments do for all methods alike.
+        The nodes to cluster and score. Nothing reveals the community of a node without edges: pass
+        ``degrees > 0`` to leave such nodes out, as softvec's experiments do for all methods.
     normalize : bool
         Divide the vectors by their norms first.
     n_init : int

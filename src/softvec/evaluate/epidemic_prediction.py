@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted, integer, number
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import workers
 from softvec.embedding.logistic import fit_one_vs_rest
 from softvec.evaluate.observations import Observations, match_observations
@@ -59,12 +59,12 @@ class EpidemicPrediction:
     active : ndarray of bool of shape (D,)
         Where the person had a contact in the window.
     curve : Curve
-        Expected number infected in each window, with a band.
+        Expected number of infected people in each window, with a band.
     level : float
-        Probability with which the band is to hold the true number in a window.
+        Nominal coverage of the band.
     scores : dict
-        Cross-validated ``auc`` and ``log_loss`` over the observed states, each of ``"prediction"``, and of
-        what is known without vectors: ``"no_vectors"`` (the time and the person's other observed states),
+        Cross-validated ``auc`` and ``log_loss`` over the observed states, of ``"prediction"`` and of
+        baselines without vectors: ``"no_vectors"`` (the time and the person's other observed states),
         ``"time"`` (the window number alone) and ``"prevalence"`` (one share for all).
     """
 
@@ -86,10 +86,7 @@ class EpidemicPrediction:
 
     def to_dataframe(self) -> Any:
         """Return a pandas frame of person, time, probability, observed, active; dates as dates."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        pd = optional_package("pandas", "to_dataframe needs pandas: pip install 'softvec[frames]'")
         from softvec.core.dates import to_dates
 
         dates = to_dates(self.times)
@@ -124,16 +121,16 @@ def predict_epidemic(
     random_state: int | np.random.Generator | None = 0,
     n_jobs: int | None = None,
 ) -> EpidemicPrediction:
-    """Predict from partial observations who is infected when, and the curve of the epidemic.
+    """Predict who is infected when, and the epidemic curve, from partial observations.
 
     A logistic regression is fitted to the observed states. Its features are the time, the person's other
-    observed states (the nearer in time the more they count), and the vector of the (person, time) pair.
-    Regularisation is chosen by cross-validation; vectors that do not help beyond the rest are left out.
+    observed states (closer ones count more), and the vector of the (person, time) pair. Regularisation is
+    chosen by cross-validation; vectors are left out if they do not help.
 
     Parameters
     ----------
     emb : Embedding
-        Of contacts in time: its names are (person, time).
+        Of temporal contacts: its names are (person, time).
     observations : mapping, frame, Series, array or path
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
@@ -143,7 +140,7 @@ def predict_epidemic(
         interpolated between those of the windows before and after. False: only people with a contact in
         the window, also in the curve.
     level : float
-        Probability of the band.
+        Nominal coverage of the band.
     n_draws : int
         Draws from the posterior of the regression (its Laplace approximation). For each, the states not
         observed are drawn too: the band holds the uncertainty of the parameters and that of the states.
@@ -154,7 +151,7 @@ def predict_epidemic(
     Returns
     -------
     EpidemicPrediction
-        Probabilities, curve with band, and scores beside those of time alone.
+        Probabilities, curve with band, and scores compared with baselines.
 
     Examples
     --------
@@ -258,7 +255,9 @@ def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
 
 
 def _score(y: Array, p: Array) -> dict[str, float]:
-    return {"auc": _auc(y, p), "log_loss": _log_loss(y, p)}
+    from sklearn.metrics import roc_auc_score
+
+    return {"auc": float(roc_auc_score(y, p)), "log_loss": _log_loss(y, p)}
 
 
 def _folds(y: Array, rng: np.random.Generator) -> Array:
@@ -311,12 +310,6 @@ def _sigmoid(scores: Array) -> Array:
 def _log_loss(y: Array, p: Array) -> float:
     p = np.clip(p, 1e-12, 1 - 1e-12)
     return float(-np.mean(np.where(y, np.log(p), np.log(1 - p))))
-
-
-def _auc(y: Array, p: Array) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(y, p))
 
 
 def _draw(

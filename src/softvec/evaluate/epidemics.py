@@ -188,7 +188,7 @@ def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     if wrong.any():
         raise InputError(
             f"infected holds {values[wrong][0]:g}; expected 1 (infected), 0 (not) or NaN (not observed); "
-            "of states of an epidemic, pass states == 1"
+            "for states of an epidemic, pass states == 1"
         )
     if not known.any():
         raise InputError("infected holds no known state: all of its values are missing")

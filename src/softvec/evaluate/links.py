@@ -28,12 +28,12 @@ class LinkSplit:
     Attributes
     ----------
     graph : csr_array of shape (n, n)
-        What is left to embed: as connected as the whole, so no node is isolated by the split.
+        The remaining graph, to embed; the split disconnects nothing, so it isolates no node.
     positives : ndarray of shape (m, 2)
         The hidden edges.
     negatives : dict of str to ndarray of shape (m, 2)
-        Pairs that are no edges: "random" pairs of nodes, and "degree" pairs whose ends are drawn like the
-        ends of edges, so that high degrees alone do not tell them from edges.
+        Non-edges: "random" pairs of nodes, and "degree" pairs whose ends are drawn like the ends of edges, so
+        that degrees alone do not separate them from edges.
     """
 
     graph: sp.csr_array
@@ -64,7 +64,7 @@ def split_edges(
     Returns
     -------
     LinkSplit
-        The remaining graph, the hidden edges, and as many pairs that are no edges, of two kinds.
+        The remaining graph, the hidden edges, and as many non-edges of each kind.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def split_edges(
     forest = minimum_spanning_tree(weights).tocoo()
     removable = np.flatnonzero(~np.isin(rows * n + columns, forest.row.astype(np.int64) * n + forest.col))
     if not len(removable):
-        raise InputError(f"A is a forest: each of its {m} edges holds two parts together, none can be hidden")
+        raise InputError(f"A is a forest: hiding any of its {m} edges would disconnect it")
     hidden = rng.permutation(removable)[: max(1, round(fraction * m))]
     kept = np.ones(m, dtype=bool)
     kept[hidden] = False
@@ -125,8 +125,8 @@ def score_links(
         From :func:`split_edges`.
     scorer : {"cosine", "dot", "hadamard", "softmax"}
         How a pair is scored; "hadamard" is a logistic regression on the products x_i * x_j, trained on the
-        remaining edges and as many random pairs that are none; "softmax" the calibrated softmax that an
-        Embedding of a graph holds, with popularity: best with ``view="walk"``.
+        remaining edges and as many random non-edges; "softmax" is the calibrated softmax of an Embedding of a
+        graph, with popularity: best with ``view="walk"``.
     Y : ndarray of shape (n, d), optional
         Context vectors of a two-sided embedding; a pair is then scored both ways and the scores are averaged.
     random_state : int, Generator or None
@@ -170,7 +170,7 @@ def link_prediction(
     random_state: int | np.random.Generator | None = 0,
     verbose: bool = False,
 ) -> Scores:
-    """Hide edges, embed what is left, and rank the hidden edges against pairs that are none.
+    """Hide edges, embed the remaining graph, and rank the hidden edges against non-edges.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def link_prediction(
     fraction, scorer
         As in :func:`split_edges` and :func:`score_links`.
     repeats : int
-        Number of splits, each embedded anew.
+        Number of splits, each embedded separately.
     random_state : int, Generator or None
         Seed of the splits.
     verbose : bool
@@ -218,7 +218,7 @@ def link_prediction(
 def _softmax_of(emb: Any) -> tuple[np.ndarray, float]:
     """Return the calibrated weights of the coordinates and the power of popularity of an embedding."""
     softmax = (getattr(emb, "provenance", None) or {}).get("softmax")
-    if not softmax:
+    if not isinstance(softmax, dict) or not softmax:
         raise InputError(
             "scorer 'softmax' needs the Embedding of an undirected graph, which holds a calibrated softmax; "
             "pass what softvec.embed returns, or use 'hadamard'"

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core import checks
 from softvec.core.checks import counted
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
+from softvec.embedding.relations import recorded
 from softvec.evaluate.epidemics import known_states
 from softvec.names import Names
+from softvec.read.frames import as_list
 from softvec.read.labels import row_of, text_lines
 
 if TYPE_CHECKING:
@@ -155,14 +158,19 @@ class _Windows:
         every = list(codes[1]) if codes is not None else list(set(times))  # windows without contacts too
         dated = to_dates(every) is not None
         starts = np.sort(cls(np.empty(0), np.empty(0), dated).moments(every))
-        options = (emb.provenance.get("data") or {}).get("options") or {}
+        recorded_options = recorded(emb, "data").get("options")
+        options = recorded_options if isinstance(recorded_options, dict) else {}
         window, n_windows = options.get("window"), options.get("n_windows")
         if window is None and (n_windows is None or len(starts) < 2):
             return cls(starts, starts, dated)  # each stamp is a window: only the stamp itself is in it
         if window is None:
             width = np.diff(starts).max()
             return cls(starts, np.append(starts[1:], starts[-1] + width), dated)
-        return cls(starts, starts + (duration("window", window) if dated else window), dated)
+        return cls(
+            starts,
+            starts + (duration("window", window) if dated else checks.number("window", window, above=0)),
+            dated,
+        )
 
     def moments(self, times: list[Any]) -> Array:
         """Return times as numbers; an error names one that is not what the contacts had."""
@@ -173,7 +181,7 @@ class _Windows:
             wrong = next((t for t in times if to_dates([str(t)]) is None), times[0])
             raise InputError(
                 f"the observations have the time {str(wrong)!r}; the contacts have dates, such as "
-                "2024-03-01T09:00, and the same form is expected of all"
+                "2024-03-01T09:00; use the same form"
             )
         try:
             values = np.array([float(t) for t in times])
@@ -223,10 +231,7 @@ def _triples(observations: Any) -> tuple[list[Any], list[Any], list[Any]]:
     if hasattr(observations, "columns"):
         titles = [str(title) for title in observations.columns]
         places = _places(titles, "the frame of observations")
-        columns = [observations[observations.columns[at]] for at in places]
-        persons, times, states = (
-            column.to_list() if hasattr(column, "to_list") else column.to_pylist() for column in columns
-        )
+        persons, times, states = (as_list(observations[observations.columns[at]]) for at in places)
         return persons, times, states
     entries = observations if isinstance(observations, Mapping) else observations.to_dict()
     wrong = next((key for key in entries if not isinstance(key, tuple) or len(key) != 2), None)

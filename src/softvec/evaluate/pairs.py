@@ -101,9 +101,9 @@ def pair_classification(
     Returns
     -------
     Scores
-        ``accuracy`` and ``auc`` on the test pairs; ``threshold``, the accuracy of cutting the score where
-        that is best on the training pairs (a logistic regression may cut skewed features elsewhere);
-        ``majority``, the accuracy of always saying the more frequent label.
+        ``accuracy`` and ``auc`` on the test pairs; ``threshold``, the accuracy of the best threshold on the
+        training pairs (for skewed features a logistic regression may place it elsewhere); ``majority``, the
+        accuracy of always predicting the more frequent label.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class SpectralCommunities:
     Attributes
     ----------
     labels : ndarray of shape (n,)
-        Community of each node; an isolated node has label -1, for nothing is known of it.
+        Community of each node; -1 for an isolated node.
     vectors : ndarray of shape (n, q - 1)
         Informative eigenvectors, rows of norm 1 (0 for isolated nodes).
     zeta : ndarray of shape (q - 1,)
@@ -67,7 +67,7 @@ def spectral_communities(
         Number of communities; ``None`` estimates it as the number of negative eigenvalues of H_r at r^2 = the
         spectral radius of the non-backtracking matrix.
     max_communities : int
-        Largest number that is estimated.
+        Maximum number to estimate.
     n_init : int
         Starts of k-means.
     tol : float

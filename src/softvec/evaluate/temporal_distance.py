@@ -26,7 +26,7 @@ def temporal_walks(
     weights: np.ndarray | None = None,
     n_nodes: int | None = None,
 ) -> sp.csr_array:
-    """Return where random walks that respect time lead from each node.
+    """Return where time-respecting random walks lead from each node.
 
     In a snapshot an active node steps to a neighbour in proportion to the weights, an inactive one waits. The
     matrix is the mean over all first and last snapshots s <= t of the products of steps s .. t, without the
@@ -86,7 +86,7 @@ def temporal_walks(
 
 
 def matched_distance(X: Any, Y: Any) -> float:
-    """Return the distance of two embeddings of the same nodes, in the same order.
+    """Return the distance between two embeddings of the same nodes, in the same order.
 
     It is the root mean square of the differences of all pairwise cosines, ``|XX' - YY'|_F / n``, computed
     from d x d matrices in linear time.
@@ -107,7 +107,7 @@ def matched_distance(X: Any, Y: Any) -> float:
 
 
 def unmatched_distance(X: Any, Y: Any) -> float:
-    """Return the distance of two embeddings whose nodes need not correspond, nor be as many.
+    """Return the distance between two embeddings whose nodes need not correspond.
 
     It is the Euclidean distance of the sorted eigenvalues of ``X'X / n`` and ``Y'Y / m``: neither the order
     of the nodes nor a rotation changes them. The shorter list is filled up with zeros.

@@ -36,9 +36,9 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
     -------
     Scores
         ``spearman`` over the pairs with both words known, ``coverage``, the share of such pairs, and
-        ``spearman_all``, in which a pair with an unknown word counts as similarity 0. The settings count
-        them.
-        A word that is unknown as written is looked up in lower case.
+        ``spearman_all``, where a pair with an unknown word counts as similarity 0. The settings hold the
+        counts.
+        A word that is not found is looked up in lower case.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def word_analogy(
         "add" looks for the largest cosine with b - a + c, "mul" for the largest cos(b) cos(c) / cos(a),
         cosines shifted to be positive. The three words of the question are never an answer.
     restrict : int, optional
-        Look for answers, and know words, among the first rows only.
+        Use only this many of the first rows, for words and answers.
     verbose : bool
         Show a progress bar.
 

@@ -85,12 +85,11 @@ class Checkpoint:
             known = {"format": meta.get("format"), "key": meta.get("key")}
         except Exception as error:  # a damaged archive raises nearly anything
             raise InputError(
-                f"{self.path} is not a checkpoint: no checkpoint of softvec can be read from it; "
-                "delete it, or name another file"
+                f"{self.path} is not a softvec checkpoint; delete it, or name another file"
             ) from error
         if known != {"format": _FORMAT, "key": self.key}:
             raise InputError(
-                f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, "
+                f"{self.path} is a checkpoint of other data or other settings; delete it to start over, "
                 "or name another file"
             )
         try:

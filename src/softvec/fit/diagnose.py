@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
-from softvec.core.scratch import empty
 from softvec.core.threads import Workers
 from softvec.fit.problem import Problem
 from softvec.normalizers.exact import exact_log_z
@@ -33,16 +32,14 @@ class Diagnosis:
 
 
 def diagnose(
-    problem: Problem, X: Array, Y: Array, labels: Array | None, n_rows: int, seed: int, pool: Workers
+    problem: Problem, X: Array, Y: Array, classes: Array | None, n_rows: int, seed: int, pool: Workers
 ) -> Diagnosis:
     """Compare exact and approximated loss on ``n_rows`` rows of P."""
     n = len(X)
     chosen = np.sort(np.random.default_rng([seed, 77]).choice(n, min(n_rows, n), replace=False))
     x, beta = X[chosen], problem.beta
     runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
-    source = empty(Y.shape, np.uint16 if Y.dtype == np.float32 else Y.dtype, random=True)
-    runtime.kernels.to_half(Y, source)  # the precision, and the compiled code, of the fit
-    rows = problem.P.plan(source, runtime)
+    rows = problem.P.plan(runtime.copied(Y), runtime)  # the precision, and the compiled code, of the fit
     if n <= 20 * len(chosen):  # all rows in one call take less than some of them one by one
         everything = np.empty_like(X)
         rows(0, n, everything, x[:0])
@@ -55,7 +52,7 @@ def diagnose(
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ Y.sum(axis=0, dtype=np.float64))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
-    approximate = mixture_log_z(x, class_moments(Y, labels, problem.item_weight, pool), beta, pool)
+    approximate = mixture_log_z(x, class_moments(Y, classes, problem.item_weight, pool), beta, pool)
     error = np.abs(exact - approximate)
     return Diagnosis(
         len(chosen),

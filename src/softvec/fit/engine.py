@@ -42,14 +42,10 @@ class Loss:
 class Side:
     """One set of vectors: the exact ones, and the copy that other rows read while these move."""
 
-    def __init__(self, X: Array, gather_dtype: np.dtype, runtime: Runtime):
+    def __init__(self, X: Array, half: bool, runtime: Runtime):
         self.X = X
-        self.source = empty(X.shape, gather_dtype, random=True)
-        self.spare = empty(X.shape, gather_dtype, random=True)
-        runtime.workers.map(
-            lambda lo, hi: runtime.kernels.to_half(X[lo:hi], self.source[lo:hi]),
-            row_blocks(len(X), runtime.block),
-        )
+        self.source = runtime.copied(X, half)
+        self.spare = empty(X.shape, self.source.dtype, random=True)
 
     def swap(self) -> None:
         self.source, self.spare = self.spare, self.source
@@ -96,29 +92,28 @@ class Engine:
         self.rho_n = None if problem.N is None else problem.N.row_sums()
         plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
         self.plain = all(pool.gather(plain))
-        copy = np.dtype(np.uint16) if half and X.dtype == np.float32 else X.dtype
-        self.rows = Side(X, copy, self.runtime)
-        self.columns = self.rows if Y is None else Side(Y, copy, self.runtime)
+        self.rows = Side(X, half, self.runtime)
+        self.columns = self.rows if Y is None else Side(Y, half, self.runtime)
         self.buffers = Buffers()
-        self.set_labels(None)
+        self.set_classes(None)
         self.weighted = self._weighted_total() if problem.regularization > 0 else None
 
-    def set_labels(self, labels: Array | None) -> None:
+    def set_classes(self, classes: Array | None) -> None:
         """Give the context vectors classes 0..k-1, none of them empty; None is one class."""
         pool = self.runtime.workers
-        self.k = 1 if labels is None else max(pool.gather(int(labels.max(initial=0)) + 1))
-        self.labels = None if self.k == 1 else labels
+        self.k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
+        self.classes = None if self.k == 1 else classes
         Y = self.columns.X
         self.stale = False
         self.sums = pool.fold(
-            lambda lo, hi: self._sums(Y, lo, hi, self.labels), row_blocks(len(Y), self.block), add_sums
+            lambda lo, hi: self._sums(Y, lo, hi, self.classes), row_blocks(len(Y), self.block), add_sums
         )
 
-    def _sums(self, X: Array, lo: int, hi: int, labels: Array | None) -> Sums:
+    def _sums(self, X: Array, lo: int, hi: int, classes: Array | None) -> Sums:
         weight = self.problem.item_weight
         return block_sums(
             X[lo:hi],
-            None if labels is None else labels[lo:hi],
+            None if classes is None else classes[lo:hi],
             self.k,
             None if weight is None else weight[lo:hi].astype(X.dtype),
         )
@@ -128,7 +123,7 @@ class Engine:
         problem, pool = self.problem, self.runtime.workers
         X, Y, n = self.rows.X, self.columns.X, self.n
         if self.stale:
-            self.set_labels(self.labels)
+            self.set_classes(self.classes)
         mom = moments(self.sums)
         sum_x = sum_y = np.zeros(X.shape[1])
         if self.weighted is not None:  # only the regulariser needs the sums of all vectors
@@ -310,7 +305,7 @@ class _Step:
                 g += C
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
             move(x, g, self.params[1], copy)
-        sums = engine._sums(engine.rows.X, lo, hi, engine.labels) if self.takes_sums else None
+        sums = engine._sums(engine.rows.X, lo, hi, engine.classes) if self.takes_sums else None
         weighted = None
         if engine.weighted is not None:
             weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)
@@ -322,8 +317,8 @@ class _Step:
             return self.exact[2][lo:hi]
         assert self.ctx is not None
         C = engine.buffers.get("C", x.shape, x.dtype)
-        labels = None if engine.labels is None else engine.labels[lo:hi]
-        self.ctx.rows(x, labels, None if weight is None else weight[lo:hi].astype(x.dtype), C)
+        classes = None if engine.classes is None else engine.classes[lo:hi]
+        self.ctx.rows(x, classes, None if weight is None else weight[lo:hi].astype(x.dtype), C)
         return C
 
     def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float]:
@@ -380,10 +375,10 @@ class _ColumnStep:
             assert self.ctx is not None
             g = engine.buffers.get("C", y.shape, y.dtype)
             weight = problem.item_weight
-            labels = None if engine.labels is None else engine.labels[lo:hi]
-            self.ctx.rows(y, labels, None if weight is None else weight[lo:hi].astype(y.dtype), g)
+            classes = None if engine.classes is None else engine.classes[lo:hi]
+            self.ctx.rows(y, classes, None if weight is None else weight[lo:hi].astype(y.dtype), g)
             g -= G
         g += self.shift
         move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
         move(y, g, self.eta, copy)
-        return engine._sums(engine.columns.X, lo, hi, engine.labels)
+        return engine._sums(engine.columns.X, lo, hi, engine.classes)

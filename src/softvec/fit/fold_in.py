@@ -23,7 +23,7 @@ _CLOSE = 1e-3  # to the length 1: what is left turns the vector by its square
 def fold_in(
     P: Operator,
     Y: Array,
-    labels: Array | None,
+    classes: Array | None,
     beta: float,
     constraint: str,
     pool: Workers,
@@ -41,12 +41,12 @@ def fold_in(
     else by ``n_epochs`` steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
-    k = 1 if labels is None else int(labels.max()) + 1
-    mom = class_moments(Y[:n_context], labels, item_weight, pool)
+    k = 1 if classes is None else int(classes.max()) + 1
+    mom = class_moments(Y[:n_context], classes, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
-    rows, rho = A.plan(_half(np.ascontiguousarray(Y), runtime), runtime), P.row_sums()
+    rows, rho = A.plan(runtime.copied(np.ascontiguousarray(Y)), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = empty((n, d), Y.dtype)
@@ -81,17 +81,6 @@ def fold_in(
 
     pool.map(settle, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X
-
-
-def _half(Y: Array, runtime: Runtime) -> Array:
-    """Return Y as the fit reads it: half precision for float32."""
-    if Y.dtype != np.float32:
-        return Y
-    out = empty(Y.shape, np.uint16, random=True)
-    runtime.workers.map(
-        lambda lo, hi: runtime.kernels.to_half(Y[lo:hi], out[lo:hi]), row_blocks(len(Y), _BLOCK * 8)
-    )
-    return out
 
 
 def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Array, Array], Array]:

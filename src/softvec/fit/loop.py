@@ -55,14 +55,14 @@ def optimize(
         return state
     engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, settings.n_epochs))
     if state.labels is not None:
-        engine.set_labels(state.labels)
+        engine.set_classes(state.labels)
     cluster_at = set() if settings.n_clusters == 1 else _cluster_epochs(settings.n_epochs)
     watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
     while state.epoch < settings.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
         if epoch in cluster_at and problem.normalizer == "mixture":
             state.labels = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
-            engine.set_labels(state.labels)
+            engine.set_classes(state.labels)
         eta = settings.rate(epoch)
         loss = engine.epoch(eta, last=epoch + 1 == settings.n_epochs)
         state.history.append(

@@ -11,11 +11,13 @@ from softvec.affinity import Affinity
 from softvec.core.errors import InputError, Option
 from softvec.core.memory import available_memory
 from softvec.core.scratch import free_space, is_memory
+from softvec.core.threads import resolve_n_jobs
 from softvec.fit.recipes import FUSED
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
-_EXACT_BYTES = 72 << 20
+_BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
+_SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
 
@@ -29,11 +31,15 @@ def estimate_memory(
     walk_length: int = 1,
     n_clusters: int = 1,
     transposed: bool = False,
+    both_ways: bool = False,
+    directed: bool = False,
     dtype: Any = "float32",
     normalizer: str = "mixture",
+    init: str = "random",
     checkpoint: bool = False,
     n_views: int = 1,
     scratch: bool = False,
+    n_jobs: int | None = None,
 ) -> int:
     """Return about how many bytes of memory a fit takes at its peak, the interpreter included.
 
@@ -54,45 +60,68 @@ def estimate_memory(
     transposed : bool
         Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
         matrix that is not symmetric.
+    both_ways : bool
+        Whether the gradient of one set of vectors takes products with P' too.
+    directed : bool
+        Whether walks lose probability at nodes without successors, so that their rows are scaled.
     dtype : {"float32", "float64"}
     normalizer : {"mixture", "exact"}
+    init : str
+        "power" multiplies the start with P.
     checkpoint : bool
         Whether the run is saved on its way.
     n_views : int
         Fits that are fused in the end; each finished one is kept in half precision.
     scratch : bool
         Whether vectors, their copies and the matrix lie in files on disk; a transposed copy stays in memory.
+    n_jobs : int, optional
+        Threads, each with blocks of its own; by default all cores.
 
     Examples
     --------
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
-    12.6
+    12.4
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
-    1.0
+    0.9
     """
     d, k = n_components, n_clusters
     rows = n + (m or 0)
     size = np.dtype(dtype).itemsize
+    threads = resolve_n_jobs(n_jobs)
     row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
-    small = 12 * k * d * d * 8 + 64 * rows  # moments, and names, sums and sizes of the rows
+    small = 12 * k * d * d * 8 + (64 if init == "power" else 48) * rows  # moments; sums and sizes of the rows
+    small += threads * (2 + k) * max(_BLOCK, 256 * d) * size  # blocks of vectors, and their products
     if k > 1:  # the sample of k-means, its copy, and the classes
-        small += 2 * min(rows, 50_000) * d * size + 24 * rows
-    if normalizer == "exact":  # blocks of scores, and gradients of columns, before they are added up
-        small += _EXACT_BYTES * size // 4 + 9 * (m or n) * d * size
+        small += 2 * min(rows, 50_000) * d * size + 40 * rows
+    if transposed:
+        small += 16 * rows
+    if normalizer == "exact":  # blocks of scores, and the gradient of the rows
+        small += (threads + 1) * _SCORES * size // 2 + n * d * size
+        if both_ways or m is not None:  # gradients of the columns, before they are added up
+            small += 9 * (m or n) * d * size
     if checkpoint:
         small += _WRITE_BYTES
     total = small + row_starts + (row_starts + entries if transposed else 0)
     if not scratch:
-        total += entries + _vector_bytes(rows, n, d, walk_length, dtype, n_views)
+        steps = _scratch_matrices(walk_length, both_ways, directed)
+        total += entries + _vector_bytes(rows, n, d, steps, dtype, n_views)
     return _BASE_BYTES + int(_SLACK * total)
 
 
-def _vector_bytes(rows: int, n: int, d: int, walk_length: int, dtype: Any, n_views: int) -> int:
+def _scratch_matrices(walk_length: int, both_ways: bool, directed: bool) -> int:
+    """Return how many matrices of the size of the vectors hold products between the steps of a walk."""
+    if walk_length == 1:
+        return 0
+    own = 1 + directed  # of P, and again of P'
+    return own * (1 + both_ways) + (walk_length > 2)
+
+
+def _vector_bytes(rows: int, n: int, d: int, steps: int, dtype: Any, n_views: int) -> int:
     """Return the bytes of all arrays of the size of the vectors."""
     # float32 vectors have two copies in half precision that neighbours read, float64 ones two of their own
     size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
     vectors = rows * d * (size + 2 * copy)
-    between = n * d * copy * min(2, walk_length - 1)  # steps of a walk
+    between = n * d * copy * steps
     fused = 2 * n_views * n * d if n_views > 1 else 0
     return vectors + between + fused
 
@@ -107,7 +136,7 @@ def needed_memory(
     operator = affinity.operator
     symmetric = fit.get("symmetric", affinity.symmetric)
     entries = max(1, operator.nnz)
-    directed = bool(affinity.directed)
+    directed, both_ways = bool(affinity.directed), symmetric and fit.get("gradient", "row") != "row"
     if scratch is None:
         scratch = fit.get("scratch") is not None and not is_memory(fit["scratch"])
     total = estimate_memory(
@@ -116,27 +145,43 @@ def needed_memory(
         n_components,
         m=None if symmetric else affinity.shape[1],
         bytes_per_entry=operator.nbytes / entries,
-        walk_length=_walk_length(affinity),
+        walk_length=_walk_length(affinity, fit),
         n_clusters=int(fit.get("n_clusters", 1)),
-        transposed=not symmetric or (directed and fit.get("gradient", "row") != "row"),
+        transposed=not symmetric or (directed and both_ways),
+        both_ways=both_ways,
+        directed=directed,
         dtype=fit.get("dtype", "float32"),
         normalizer=fit.get("normalizer", "mixture"),
+        init=fit["init"] if isinstance(fit.get("init"), str) else "random",
         checkpoint=fit.get("checkpoint") is not None,
         n_views=_n_views(fit),
         scratch=scratch,
+        n_jobs=fit.get("n_jobs"),
     )
-    return max(0, total - (0 if scratch else operator.nbytes) - _BASE_BYTES)
+    if not scratch:
+        total += int(_SLACK * _rescaled_weights(affinity, fit)) - operator.nbytes
+    return max(0, total - _BASE_BYTES)
 
 
 def needed_disk(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
     """Return the bytes of the files that a fit makes in its scratch folder."""
     (n, m), symmetric = affinity.shape, fit.get("symmetric", affinity.symmetric)
     rows, dtype = n if symmetric else n + m, fit.get("dtype", "float32")
-    return _vector_bytes(rows, n, n_components, _walk_length(affinity), dtype, _n_views(fit))
+    both_ways = symmetric and fit.get("gradient", "row") != "row"
+    steps = _scratch_matrices(_walk_length(affinity, fit), both_ways, bool(affinity.directed))
+    vectors = _vector_bytes(rows, n, n_components, steps, dtype, _n_views(fit))
+    return vectors + _rescaled_weights(affinity, fit)
 
 
-def _walk_length(affinity: Affinity) -> int:
-    return int(affinity.parameters.get("length", 1) or 1)
+def _rescaled_weights(affinity: Affinity, fit: dict[str, Any]) -> int:
+    """Return the bytes of the weights that fused views divide by their mean."""
+    counts = affinity.counts
+    return 4 * counts.nnz if _n_views(fit) > 1 and counts is not None and counts.dtype != bool else 0
+
+
+def _walk_length(affinity: Affinity, fit: dict[str, Any]) -> int:
+    """Return the steps of the walk; views have walks of their own, of two steps from a power start."""
+    return 3 if _n_views(fit) > 1 else int(affinity.parameters.get("length", 1) or 1)
 
 
 def _n_views(fit: dict[str, Any]) -> int:
@@ -166,7 +211,7 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
         *(advice or ["use a larger machine"]),
         " (",
         Option("check_memory", False),
-        " tries all the same)",
+        " tries anyway)",
     )
 
 

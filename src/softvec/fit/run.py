@@ -55,8 +55,8 @@ class Fit:
 
     def diagnose(self, n_rows: int, pool: Workers, stacklevel: int = 2) -> Diagnosis:
         """Measure the fit on a sample of rows; warn where its normaliser is far off."""
-        X, labels = self.state.X, self.state.labels
-        result = diagnose(self.problem, X, self.context, labels, n_rows, self.seed, pool)
+        X, classes = self.state.X, self.state.labels
+        result = diagnose(self.problem, X, self.context, classes, n_rows, self.seed, pool)
         if result.log_z_error_median > _WARN_ABOVE:
             warnings.warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
@@ -86,7 +86,7 @@ def fit(
     P: Operator,
     settings: Settings,
     *,
-    labels: Any = None,
+    classes: Any = None,
     dissimilarity: Any = None,
     item_weight: Any = None,
     warm: bool = False,
@@ -98,7 +98,7 @@ def fit(
 
     Parameters
     ----------
-    labels : array_like of shape (m,), optional
+    classes : array_like of shape (m,), optional
         Classes of the mixture, in place of k-means.
     dissimilarity : like P, optional
         The second matrix N of the contrastive term.
@@ -114,11 +114,11 @@ def fit(
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     """
     problem = _problem(P, settings, dissimilarity, item_weight)
-    labels = None if labels is None else _check_labels(labels, P.shape[1])
+    classes = None if classes is None else _check_classes(classes, P.shape[1])
     if runner is None:
-        state, seed = _run_here(problem, settings, labels, warm)
+        state, seed = _run_here(problem, settings, classes, warm)
     else:
-        if labels is not None or problem.N is not None:
+        if classes is not None or problem.N is not None:
             raise InputError("a cluster fits neither given classes nor dissimilarities; leave them out")
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
@@ -129,11 +129,11 @@ def fit(
     return result
 
 
-def _run_here(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> tuple[State, int]:
+def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> tuple[State, int]:
     """Run the epochs in this process, from a checkpoint where there is one; return the end and the seed."""
     saved = None
     if settings.checkpoint is not None:
-        key = run_key(problem, settings, labels, warm)
+        key = run_key(problem, settings, classes, warm)
         saved = Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
     with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
         seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
@@ -141,8 +141,8 @@ def _run_here(problem: Problem, settings: Settings, labels: Array | None, warm: 
             state, seed = loaded
         else:
             state = start(problem, settings, seed, pool)
-            if labels is not None:
-                state.labels = labels
+            if classes is not None:
+                state.labels = classes
             elif warm and settings.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
                 state.labels = find_classes(context, settings.n_clusters, seed, pool)
@@ -154,14 +154,14 @@ def _run_here(problem: Problem, settings: Settings, labels: Array | None, warm: 
                 if saved is not None and state.epoch % saved.every == 0 and state.epoch < settings.n_epochs:
                     saved.save(state, seed)
 
-            given = settings if labels is None else replace(settings, n_clusters=1)
+            given = settings if classes is None else replace(settings, n_clusters=1)
             optimize(problem, state, given, pool, seed=seed, on_epoch=after_epoch)
         if saved is not None and not finished:
             saved.save(state, seed)
     return state, seed
 
 
-def run_key(problem: Problem, settings: Settings, labels: Array | None, warm: bool) -> str:
+def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> str:
     """Return a hash of all that decides the vectors of a run: a checkpoint belongs to it."""
     init = settings.init
     starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
@@ -170,7 +170,7 @@ def run_key(problem: Problem, settings: Settings, labels: Array | None, warm: bo
         problem.P,
         problem.N,
         problem.item_weight,
-        labels,
+        classes,
         *(np.asarray(start) for start in starts),
     )
 
@@ -258,11 +258,11 @@ def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> Sta
     return State(X, Y)
 
 
-def _check_labels(labels: Any, m: int) -> Array:
-    labels = np.asarray(labels)
-    if labels.shape != (m,):
-        raise InputError(f"labels have shape {labels.shape}; expected ({m},): one class per column of P")
-    return compact(labels)
+def _check_classes(classes: Any, m: int) -> Array:
+    classes = np.asarray(classes)
+    if classes.shape != (m,):
+        raise InputError(f"labels have shape {classes.shape}; expected ({m},): one class per column of P")
+    return compact(classes)
 
 
 class Progress:

@@ -43,7 +43,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a fit and their defaults; what each means is in its metadata."""
+    """All settings of a fit and their defaults; their metadata documents them."""
 
     n_components: int = _setting(128, "int, default=128", "Dimension d of the vectors.")
     n_clusters: int = _setting(
@@ -63,41 +63,41 @@ class Settings:
     learning_rate: float = _setting(
         0.7,
         "float, default=0.7",
-        "Length of the first step on the unit sphere, in (0, 1]; falls linearly to 0.",
+        "Initial learning rate, in (0, 1]; decreases linearly to 0.",
         "--learning-rate",
-        "First step on the sphere, in (0, 1] (default: 0.7).",
+        "Initial learning rate, in (0, 1] (default: 0.7).",
     )
     beta: float = _setting(
         6.0,
         "float, default=6.0",
         "Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.",
         "--beta",
-        "Inverse temperature (default: 3 to 6 for graphs by density, 12 for text, else 6).",
+        "Inverse temperature (default: 3 to 6 for graphs, by density; 12 for text; else 6).",
     )
     gradient: str = _setting(
         "row",
         '{"row", "paper", "full"}, default="row"',
-        "Which derivative a symmetric fit follows: each row's own cross-entropy with the others held fixed, "
-        "the paper's, or the whole derivative of the approximated loss.",
+        "Gradient of a symmetric fit: of each row's own cross-entropy with the other vectors fixed, the "
+        "paper's, or the full gradient of the approximated loss.",
         "--gradient",
-        "Derivative to follow: row, paper or full (default: row).",
+        "Gradient: row, paper or full (default: row).",
     )
     regularization: float = _setting(
         0.0,
         "float, default=0.0",
-        "Weight of the term that centres the vectors; the paper has 1, but 0 measures better "
+        "Weight of the term that centres the vectors; the paper uses 1, but 0 scores better "
         "(docs/decisions.md).",
     )
     init: Any = _setting(
         "random",
         '{"random", "power"} or array of shape (n, n_components), default="random"',
-        "Where to start. A two-sided fit takes a pair of arrays.",
+        "Initial vectors. A two-sided fit takes a pair of arrays.",
         decides_vectors=False,  # described apart: an array is hashed, not printed
     )
     symmetric: bool | str = _setting(
         "auto",
         'bool or "auto", default="auto"',
-        'One set of vectors for rows and columns, or two. "auto": one where P is square.',
+        'One set of vectors for rows and columns, or two. "auto": one if P is square.',
     )
     constraint: str = _setting(
         "sphere", '{"sphere", "ball"}, default="sphere"', "Unit vectors, or vectors of norm at most 1."
@@ -120,8 +120,7 @@ class Settings:
     n_jobs: int | None = _setting(
         None,
         "int or None, default=None",
-        "Threads, for BLAS and the compiled loops alike; None is all cores. The result does not "
-        "depend on it.",
+        "Threads, for BLAS and the compiled loops; None means all cores. The result does not depend on it.",
         decides_vectors=False,
     )
     random_state: Any = _setting(None, "int, RandomState or None, default=None", "Same seed, same bits.")
@@ -139,11 +138,11 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = _setting(
         None,
         "path-like or None, default=None",
-        "A file that is written every ``checkpoint_every`` epochs and at the end. If it exists, the fit goes "
-        "on from it, to the bits of an uninterrupted one; a finished one is returned at once. Delete it when "
-        "the vectors are saved. A checkpoint of other data or other settings is refused.",
+        "A file written every ``checkpoint_every`` epochs and at the end. If it exists, the fit resumes "
+        "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Delete it "
+        "once the vectors are saved. A checkpoint of other data or settings is refused.",
         "--checkpoint",
-        "File for progress, to resume from; removed at the end (default: none).",
+        "File to save progress to and resume from; removed at the end (default: none).",
         "FILE",
         decides_vectors=False,
     )
@@ -151,8 +150,8 @@ class Settings:
     scratch: str | os.PathLike[str] | None = _setting(
         None,
         "path-like or None, default=None",
-        "A folder on a disk with room: vectors, their copies and matrices lie in temporary files there, so "
-        "that data larger than memory can be fitted, to the same bits. Nothing is left in it.",
+        "A folder on a large disk, where temporary files hold vectors, their copies and matrices, so that "
+        "data larger than memory can be fitted, with the same bits. Nothing is left in it.",
         "--scratch",
         "Folder on disk for data larger than memory; left empty at the end (default: all in memory).",
         "FOLDER",
@@ -213,16 +212,12 @@ EMBED_OPTIONS = tuple(
 
 def documented(cls: type) -> type:
     """Fill ``%(settings)s`` in a docstring with the parameters of a fit."""
+    import textwrap
+
     lines = []
     for setting in SETTINGS:
         lines.append(f"    {setting.name} : {setting.metadata['kind']}")
-        lines.extend(f"        {line}" for line in _wrapped(setting.metadata["doc"]))
+        lines.extend(f"        {line}" for line in textwrap.wrap(setting.metadata["doc"], 100))
     if cls.__doc__:
         cls.__doc__ = cls.__doc__.replace("    %(settings)s", "\n".join(lines))
     return cls
-
-
-def _wrapped(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 100)

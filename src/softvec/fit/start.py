@@ -54,11 +54,11 @@ def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps
     X = random_start(P.shape[1], d, seed, 0, dtype, pool)
     runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
     for _ in range(steps):
-        out = empty((P.shape[0], d), X.dtype)
-        runtime.fill(P.plan(X, runtime), out, X[:0])
-        out -= _mean(out, pool).astype(out.dtype)
-        _unit(out, np.random.default_rng([seed, 1]), pool)
-        X = out
+        source = runtime.copied(X)
+        if len(X) != P.shape[0]:
+            X = empty((P.shape[0], d), X.dtype)
+        runtime.fill(P.plan(source, runtime), X, X[:0])
+        _unit(X, np.random.default_rng([seed, 1]), pool, _mean(X, pool).astype(X.dtype))
     return X
 
 
@@ -72,15 +72,25 @@ def _mean(X: Array, pool: Workers) -> Array:
     return total / pool.whole(len(X))[1]
 
 
-def _unit(X: Array, rng: np.random.Generator, pool: Workers) -> None:
-    """Normalise rows in place; a zero row becomes a random one."""
-    norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+def _unit(X: Array, rng: np.random.Generator, pool: Workers, centre: Array | None = None) -> None:
+    """Take the centre from each row and normalise it, in place; a zero row becomes a random one."""
+    blocks, norm = row_blocks(len(X), _BLOCK), np.empty(len(X), X.dtype)
+
+    def measure(lo: int, hi: int) -> None:
+        if centre is not None:
+            X[lo:hi] -= centre
+        np.sqrt(np.einsum("ij,ij->i", X[lo:hi], X[lo:hi]), out=norm[lo:hi])
+
+    def divide(lo: int, hi: int) -> None:
+        X[lo:hi] /= norm[lo:hi, None]
+
+    pool.map(measure, blocks)
     lost = norm < 1e-12
     before = pool.whole(int(lost.sum()))[0]  # zero rows of the processes before this one
     if lost.any():
         X[lost] = rng.standard_normal((before + int(lost.sum()), X.shape[1]))[before:]
         norm[lost] = np.linalg.norm(X[lost], axis=1)
-    X /= norm[:, None]
+    pool.map(divide, blocks)
 
 
 def given_start(
@@ -108,7 +118,7 @@ def given_start(
 
 
 def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
-    """Return k-means labels 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
+    """Return k-means classes 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
     rng = np.random.default_rng([seed, pool.whole(len(X))[1], k])
     block = pool.block_rows(X.shape[1])
     return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30, block=block), pool)

@@ -23,14 +23,14 @@ class Context:
     shift: Array  # (k, d)
     matrix: Array  # (k, d, d)
 
-    def rows(self, Y: Array, labels: Array | None, weight: Array | None, out: Array) -> None:
+    def rows(self, Y: Array, classes: Array | None, weight: Array | None, out: Array) -> None:
         """Write the term for a block of context vectors."""
-        if labels is None:
+        if classes is None:
             np.matmul(Y, self.matrix[0], out=out)
             out += self.shift[0]
         else:
-            for c in np.unique(labels):
-                inside = labels == c
+            for c in np.unique(classes):
+                inside = classes == c
                 out[inside] = Y[inside] @ self.matrix[c] + self.shift[c]
         if weight is not None:
             out *= weight[:, None]

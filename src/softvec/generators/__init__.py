@@ -1,4 +1,4 @@
-"""Random graphs, random walks and epidemics with known truth."""
+"""Random graphs, random walks and epidemics with known ground truth."""
 
 from softvec.generators.dcsbm import BlockGraph, BlockModel, dcsbm, paper_theta
 from softvec.generators.epidemics import Epidemic, sir

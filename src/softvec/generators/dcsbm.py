@@ -73,11 +73,11 @@ def dcsbm(
     c : float
         Expected mean degree, ``(c_in + (q - 1) c_out) / q``.
     q : int
-        Number of communities; each node joins one of them at random, all alike.
+        Number of communities; each node joins one of them uniformly at random.
     labels : ndarray of shape (n,), optional
         Communities ``0 .. q - 1`` of the nodes, instead of random ones.
     alpha : float, optional
-        Hardness ``(c - c_out) sqrt(E[theta^2] / c)``; communities can be found if and only if alpha > 1.
+        Hardness ``(c - c_out) sqrt(E[theta^2] / c)``; communities are detectable if and only if alpha > 1.
     c_in, c_out : float, optional
         Connectivity inside and between communities, instead of ``c`` and ``alpha``.
     theta : "paper", "constant" or ndarray of shape (n,)

@@ -23,7 +23,7 @@ def negative_binomial(
     """Draw the row-normalised random matrix with negative-binomial connectivities.
 
     ``A_ij = A_ji = 1`` with probability proportional to ``theta_i theta_j``, theta_i from the negative
-    binomial law with parameters N and p; ``P = D^-1 A``. The paper leaves the scale open: here A has
+    binomial law with parameters N and p; ``P = D^-1 A``. The paper does not give the scale: here A has
     ``mean_degree`` non-zeros per row on average.
 
     Parameters
@@ -31,7 +31,7 @@ def negative_binomial(
     n : int
         Number of rows and columns.
     N, p : float
-        Number of successes and chance of success; theta has mean ``N (1 - p) / p``.
+        Number of successes and probability of success; theta has mean ``N (1 - p) / p``.
     mean_degree : float
         Expected number of non-zeros per row of A.
     isolated : {"attach", "drop", "keep"}

@@ -39,7 +39,7 @@ def random_walks(
     Returns
     -------
     ndarray of shape (n * n_walks, length)
-        int32 node numbers. A walk that reaches a node without out-edges ends there and is filled up with -1.
+        int32 node numbers. A walk that reaches a node without out-edges ends there and is padded with -1.
 
     Examples
     --------

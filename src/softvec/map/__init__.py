@@ -1,8 +1,8 @@
-"""An interactive map of an embedding in one HTML file, and hand-offs to Gephi, Cytoscape and embedding-atlas.
+"""An interactive map of an embedding in one HTML file, and exports to Gephi, Cytoscape and embedding-atlas.
 
 The page holds everything: style, script (``*.js`` of this folder, concatenated) and data (see
-:mod:`softvec.map.pack`). It asks nothing of the network, and its content security policy lets nothing but
-its own script and style run.
+:mod:`softvec.map.pack`). It makes no network requests, and its content security policy allows only its
+own script and style.
 """
 
 from softvec.map.content import Content

@@ -16,7 +16,7 @@ from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.names.align import align_labels, is_missing
 from softvec.plotting.colours import natural_key
-from softvec.read.frames import frame_columns
+from softvec.read.frames import as_list, frame_columns
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -52,7 +52,7 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     index = getattr(labels, "index", None)
     numbered = index is None or callable(index) or type(index).__name__ == "RangeIndex"
     if not isinstance(labels, Mapping) and numbered:
-        values = _as_list(labels)
+        values = as_list(labels)
         first = values[:rows] if len(values) == rows + len(context) else values
         rest = values[rows:] or [None] * len(context)
         return _side(_objects(first), embedding.names) + rest
@@ -122,12 +122,12 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":
         keys = index.tolist()
     elif "name" in columns:
-        keys = _as_list(columns.pop("name"))
+        keys = as_list(columns.pop("name"))
     if keys is not None:
         _check_keys(keys, embedding)
     made = []
     for name, values in columns.items():
-        entries = _as_list(values)
+        entries = as_list(values)
         given = _objects(entries) if keys is None else dict(zip(keys, entries))
         try:
             aligned = labels_of(embedding, given)
@@ -146,13 +146,6 @@ def _check_keys(keys: list[Any], embedding: Embedding) -> None:
     lost = sum(str(key) not in known for key in keys)
     if 0 < lost < len(keys):
         warnings.warn(f"{counted(lost, 'line')} of metadata without a vector", stacklevel=5)
-
-
-def _as_list(values: Any) -> list[Any]:
-    for convert in ("to_pylist", "to_list", "tolist"):  # Arrow, pandas and polars, NumPy
-        if hasattr(values, convert):
-            return list(getattr(values, convert)())
-    return list(values)
 
 
 def _column_of(name: str, values: list[Any]) -> Column:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
+from softvec.embedding.relations import recorded
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 from softvec.names import Names
 
@@ -157,8 +158,7 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     if times is not None:
         n = len(embedding) + len(embedding.context_names or ())
         return _given_times(times, n), None
-    data = embedding.provenance.get("data")
-    if not isinstance(data, dict) or data.get("kind") != "temporal":
+    if recorded(embedding, "data").get("kind") != "temporal":
         return None, None
     names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
@@ -180,7 +180,7 @@ def _given_times(times: Any, n: int) -> Any:
     try:
         values = dates if dates is not None else given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError("times holds something else than numbers and dates") from None
+        raise InputError("times must hold numbers or dates") from None
     if len(values) != n or not np.isfinite(values).all():
         raise InputError(
             f"times has {len(values):,} entries for {n:,} items; expected one finite number or date each"
@@ -230,7 +230,7 @@ def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int
             return numbers  # a matrix without names: row i is item i
         raise InputError(
             f"{what}: none of the {len(ends):,} names is an item of the embedding "
-            f"(first: {ends[0]!r}; items are named as {items[0]!r})"
+            f"(first: {ends[0]!r}; items have names such as {items[0]!r})"
         )
     return points
 

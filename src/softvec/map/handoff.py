@@ -212,12 +212,12 @@ def annotate(
     coordinates: Any = None,
     random_state: int | None = 0,
 ) -> Any:
-    """Return a copy of a networkx or igraph graph whose nodes carry x, y and community.
+    """Return a copy of a networkx or igraph graph with x, y and community on its nodes.
 
     Parameters
     ----------
     graph : networkx or igraph graph
-        Nodes are looked up by name (igraph: by ``name``, else by number); others stay as they are.
+        Nodes are matched by name (igraph: by ``name``, else by number); others are unchanged.
     method, coordinates
         As in :func:`make_map`.
     """
@@ -236,7 +236,7 @@ def annotate(
         first = repr(nodes[0]) if nodes else "none"
         raise InputError(
             f"no node of the graph is an item of the embedding (first node: {first}; "
-            f"items are named as {embedding.names[0]!r})"
+            f"items have names such as {embedding.names[0]!r})"
         )
     known = [(i, row) for i, row in enumerate(rows) if row is not None]
     for i, row in known:

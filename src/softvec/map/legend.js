@@ -76,7 +76,7 @@ class Legend {
         class: "row",
         "aria-pressed": String(!off),
         "data-group": group,
-        title: "Click: switch off or on. Shift-click: only this one",
+        title: "Click: turn off or on. Shift-click: show only this group",
         onclick: (event) => {
           const { [key]: hidden } = app.state;
           if (event.shiftKey) only();

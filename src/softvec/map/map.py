@@ -14,6 +14,7 @@ import numpy as np
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
+from softvec.embedding.relations import recorded
 from softvec.map import content as gather
 from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
 from softvec.map.content import Content
@@ -27,7 +28,7 @@ _NOTEBOOK_LIMIT = 30_000_000  # characters: a notebook with more is slow to open
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map:
-    """A map that shows itself in notebooks and saves itself as one file.
+    """An interactive map, displayed in notebooks and saved as one file.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Map:
         return render(self.content, self.theme)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map; the extension tells the format.
+        """Write the map in the format of its extension.
 
         ``.html`` is the page. ``.parquet`` has name, x, y, neighbours and all columns, for embedding-atlas
         or any reader of tables. ``.graphml`` and ``.gexf`` have the nodes with x, y and all columns, and the
@@ -103,21 +104,21 @@ def make_map(
     ----------
     embedding : Embedding
     labels : sequence, mapping, pandas Series, or "clusters", optional
-        Colours. A sequence has one label a row; a mapping or a Series indexed by name is looked up.
+        Colours. A sequence has one label per row; a mapping or a Series is matched by name.
         ``"clusters"`` colours by groups found by :meth:`Embedding.cluster`. None and -1 are grey.
     metadata : frame or mapping of columns, optional
-        Shown in tooltips; columns of numbers and of few texts also as colours. Looked up by name where a
-        pandas index or a column ``name`` holds names, otherwise one line a row.
+        Shown in tooltips; numbers and categories can also be colours. Matched by name if a pandas index or a
+        column ``name`` holds names, otherwise one line per row.
     edges : graph, Affinity, sparse matrix, pairs, or path, optional
         Edges to draw on request. A page holds at most ``max_edges``, the heaviest.
     coordinates : array of shape (n, 2), optional
-        A layout made before, instead of ``method``; context points after the rows.
+        An existing layout, instead of ``method``; context points after the rows.
     method : {"auto", "pca", "tsne", "opentsne", "umap"}
         Layout, as in :meth:`Embedding.layout`.
     n_neighbors : int, optional
         Nearest neighbours kept for each item; by default 10 up to 100,000 items, none above.
     communities : bool, optional
-        Whether to find communities as a further colour; by default up to 20,000 items.
+        Whether to detect communities as another colour; by default up to 20,000 items.
     times : array of shape (n,), optional
         A number or date for each item, for the slider. Embeddings of contacts have them in their names.
     sides : two str
@@ -150,9 +151,9 @@ def make_map(
     Z, how = gather.lay_out(embedding, coordinates, method, random_state, options)
     k, notes = _number_of_neighbours(n_neighbors, len(names))
     if cut:
-        notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters cut.")
+        notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
     if graph is not None and len(graph.source) > max_edges:
-        notes.append(f"{max_edges:,} of {len(graph.source):,} edges drawn, the strongest.")
+        notes.append(f"Only the strongest {max_edges:,} of {len(graph.source):,} edges are drawn.")
     content = Content(
         names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, how), how,
         sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
@@ -231,8 +232,7 @@ def _sizes(embedding: Embedding, n: int) -> Any:
 def _title(embedding: Embedding, title: str | None) -> str:
     if title is not None:
         return shorten(str(title))
-    data = embedding.provenance.get("data")
-    source = data.get("source") if isinstance(data, dict) else None
+    source = recorded(embedding, "data").get("source")
     return shorten(str(source)) if source else "Map of vectors"
 
 

@@ -1,9 +1,9 @@
-"""Names and row numbers: immutable, any hashable, light for millions of names.
+"""Names and row numbers: immutable, any hashable, compact for millions of names.
 
-Four storages stand behind one class, chosen from the names themselves: the range 0..n-1 (no memory),
+One class has four kinds of storage, chosen by the names: the range 0..n-1 (no memory),
 a NumPy array of integers, strings packed as UTF-8 bytes and offsets (Arrow's layout), and, for
 everything else, a tuple of Python objects. Pairs such as (node, time) are kept as two arrays of codes.
-Ten million strings cost their bytes and 8 more each; Python objects are made when asked for.
+Ten million strings take their bytes plus 8 each; Python objects are created on demand.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Names:
         storage.refuse_duplicates(self._store)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return plain arrays (no objects, no pickle) from which :meth:`from_arrays` rebuilds the names."""
+        """Return plain arrays (no objects, no pickle), from which :meth:`from_arrays` rebuilds the names."""
         return self._store.arrays()
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class Names:
 
     def __getitem__(self, i: int | slice) -> Hashable:
         if isinstance(i, slice):
-            return self.take(np.arange(len(self))[i])
+            return self.take(np.arange(*i.indices(len(self))))
         n, at = len(self._store), int(i)
         if not -n <= at < n:  # IndexError, not InputError: iteration protocols rely on it
             raise IndexError(f"row {at} is out of range for {n} names")
@@ -142,7 +142,7 @@ class Names:
         return self._store.find(storage.plain(name)) >= 0
 
     def index(self, name: Hashable) -> int:
-        """Return the row number of ``name``; an unknown one raises an error with close matches."""
+        """Return the row number of ``name``; an unknown name raises an error that suggests similar ones."""
         at = self._store.find(storage.plain(name))
         if at < 0:
             raise UnknownName(self._unknown(storage.plain(name)))

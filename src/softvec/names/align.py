@@ -137,14 +137,14 @@ def _by_row(given: int, n: int, names: Names | None, from_file: bool) -> NDArray
         return rows
     if not from_file:
         guess(
-            f"labels are taken in the order of the vectors, whose first is item {names[0]!r}; if label i is "
+            f"labels are matched to the vectors in order, starting with item {names[0]!r}; if label i is "
             "that of item i, pass dict(enumerate(labels))"
         )
         return rows
     if numbers.min() == 0 and numbers.max() == n - 1:
         return numbers
     raise InputError(
-        f"labels have no names, and the items are numbers in no order (first: {names[0]!r}); give a name and "
+        f"labels have no names, and the items are unordered integers (first: {names[0]!r}); give a name and "
         "a label on each line"
     )
 

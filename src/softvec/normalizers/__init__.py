@@ -1,7 +1,7 @@
 """Normalisers of the softmax: log Z_i = log sum_a exp(beta x_i.y_a) for queries x_i and items y_a.
 
 All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, ``log_softmax(X, pairs)``,
-``std_error(X)`` where the method has one, ``estimate(X)`` and ``cost``. :func:`select` measures and chooses.
+``std_error(X)`` if the method has one, ``estimate(X)`` and ``cost``. :func:`select` measures and chooses.
 """
 
 from softvec.normalizers.base import Cost, Estimate, Normalizer

@@ -83,12 +83,12 @@ def compare(
     X : array of shape (n, d)
         Queries.
     methods : sequence of str, optional
-        Names of classes of :mod:`softvec.normalizers`, in any case. All by default; then a method that
-        these vectors do not suit is left out, with the reason.
+        Names of classes of :mod:`softvec.normalizers`, case-insensitive. All by default; then unsuitable
+        methods are left out, with the reason.
     beta : float
         Inverse temperature.
     n_samples : int, optional
-        Samples, features or landmarks of the methods that take any; by default their own number.
+        Samples, features or landmarks of the methods that use them; by default that of each method.
     n_clusters : int
         Classes of the mixture, which is measured with one class too.
 

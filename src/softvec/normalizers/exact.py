@@ -95,7 +95,7 @@ def exact_gradient(
 
 @dataclass(eq=False, kw_only=True)
 class Exact(Normalizer):
-    """Sum over all items: O(m d) per query, memory of one block, the truth for all others.
+    """Sum over all items exactly: O(m d) per query, with the memory of one block.
 
     Examples
     --------

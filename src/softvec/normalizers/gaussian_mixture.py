@@ -40,10 +40,10 @@ def _middle(Y: Array) -> Array:
 
 @dataclass(eq=False)
 class GaussianMixture(Normalizer):
-    """Replace the scores of each class of items by a Gaussian of the same mean and variance.
+    """Approximate the scores of each class of items by a Gaussian with the same mean and variance.
 
     log Z = log m + logsumexp_a [log pi_a + beta x.mu_a + beta^2/2 x'omega_a x] (paper Eq. main): O(k d^2)
-    per query, whatever the number of items.
+    per query, independent of the number of items.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Matrices that are only ever multiplied: sparse, scaled, products, sums and means of powers.
+"""Linear operators: sparse and scaled matrices, products, sums and means of powers.
 
-Nothing is materialised. Each operator has an exact transpose, and every product ends in one sparse gather
-whose rows can be asked for block by block (:meth:`Operator.plan`), so that the optimiser fuses it with the
-rest of its step.
+None of them is formed as a matrix. Each operator has an exact transpose, and every product ends in one
+sparse gather whose rows can be requested block by block (:meth:`Operator.plan`), so that the
+optimiser fuses it with the rest of its step.
 """
 
 from softvec._moved import forward

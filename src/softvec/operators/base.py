@@ -37,6 +37,14 @@ class Runtime:
             array = self._scratch[(*key, shape, dtype)] = empty(shape, dtype, random=True)
         return array
 
+    def copied(self, X: Array, half: bool = True) -> Array:
+        """Return a copy of X for products to read: of float32, in half precision (kept as uint16)."""
+        out = empty(X.shape, np.uint16 if half and X.dtype == np.float32 else X.dtype, random=True)
+        self.workers.map(
+            lambda lo, hi: self.kernels.to_half(X[lo:hi], out[lo:hi]), row_blocks(len(X), self.block)
+        )
+        return out
+
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
         """Compute all rows of a planned product into ``out``."""
         none = add[:0]
@@ -48,7 +56,7 @@ class Runtime:
 
 
 class Operator(ABC):
-    """A real matrix known by its products; immutable."""
+    """A real matrix, known only by its products; immutable."""
 
     shape: tuple[int, int]
 

@@ -59,7 +59,7 @@ def check_range(P: Operator, name: str = "P") -> None:
         row = int(np.argmax(far))
         raise InputError(
             f"{name} has {far.sum():,} rows whose sums are beyond the range of single precision (first: "
-            f"row {row} with {sums[row]:.3g}); multiply them to between {SAFE[0]:g} and {SAFE[1]:g}"
+            f"row {row} with {sums[row]:.3g}); rescale them to between {SAFE[0]:g} and {SAFE[1]:g}"
         )
 
 
@@ -70,8 +70,8 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     ----------
     P : anything :func:`as_operator` takes
     dangling : {"zero", "self", "error"}
-        What becomes of a row that sums to 0: it stays zero and has no weight in the loss, it points to
-        itself (square P only), or it is an error.
+        A row that sums to 0 stays zero and is ignored by the loss, points to itself (square P only), or
+        raises an error.
 
     Examples
     --------

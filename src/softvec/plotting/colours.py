@@ -52,7 +52,9 @@ def values_of(embedding: Embedding, labels: Any, continuous: bool | None) -> NDA
     if any(number is None for number in numbers):
         if continuous:
             first = next(str(label) for label, number in zip(given, numbers) if number is None)
-            raise InputError(f"labels hold {first!r}, no number; expected numbers for continuous=True")
+            raise InputError(
+                f"labels hold {first!r}, which is not a number; expected numbers for continuous=True"
+            )
         return None
     values = numbers.astype(np.float64)
     known = values[~np.isnan(values)]

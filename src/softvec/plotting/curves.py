@@ -86,8 +86,9 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
         axes.set(ylabel="infected people", ylim=(0, None))
         if times.dtype.kind == "M":
-            locator = axes.xaxis.get_major_locator()
-            axes.xaxis.set_major_formatter(_dates_module().ConciseDateFormatter(locator))
+            from matplotlib.dates import ConciseDateFormatter
+
+            axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
         else:
             axes.set_xlabel("time")
         axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
@@ -96,12 +97,6 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         if title:
             axes.set_title(title)
     return axes
-
-
-def _dates_module() -> Any:
-    import matplotlib.dates
-
-    return matplotlib.dates
 
 
 def plot_similarities(
@@ -116,12 +111,12 @@ def plot_similarities(
     random_state: int | None = 0,
     ax: Axes = None,
 ) -> Axes:
-    """Draw histograms of cosines: random pairs, and beside them pairs that should be close.
+    """Draw histograms of cosines: random pairs, and pairs that should be close.
 
     Parameters
     ----------
     labels : optional
-        As in :func:`plot_map`: pairs with one label against pairs with two.
+        As in :func:`plot_map`: pairs with equal labels against pairs with different labels.
     pairs : sequence of (name, name), optional
         Pairs known to belong together, such as edges, against random pairs.
     n_pairs : int

@@ -63,26 +63,25 @@ def plot_map(
         Colours. A sequence is in the order of the vectors, a Series is matched by its index. ``"clusters"``
         colours groups found by :meth:`Embedding.cluster`. None, NaN or -1 is grey.
     method : {"auto", "pca", "tsne", "opentsne", "umap"}
-        Layout, as in :meth:`Embedding.layout`. The picture says below the points which was used.
+        Layout, as in :meth:`Embedding.layout`. The line below the plot says which was used.
     coordinates : array of shape (n, 2), or Layout, optional
-        A layout made before, instead of ``method``. That of :meth:`Embedding.layout` says how it was made.
+        An existing layout, instead of ``method``, such as that of :meth:`Embedding.layout`.
     n_names : int, optional
-        Names to write at most, where there is room: those of the largest items first, and of a corpus
-        those of words that are frequent, but not the most frequent of all ("the", "of"). By default all of
-        up to 40 items; else 25, of a corpus 40, if items have sizes and names that can be read (no numbers,
-        no barcodes).
+        Maximum number of names, without overlap: the largest items first; for text, frequent words except the
+        most frequent ones ("the", "of"). Default: all for up to 40 items; else 25, or 40 for text, if items
+        have sizes and readable names (no numbers, no barcodes).
     n_groups : int, optional
-        Groups with a colour of their own at most, the largest; the others are grey, which the legend says.
-        Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.
+        Maximum number of groups with their own colour, largest first; the others are grey, as the legend
+        says. Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.
     continuous : bool, optional
         Whether labels are values with a colour bar. Default: numbers with decimals, or more than 40
-        different integers other than 0, 1, 2, ...
+        distinct integers other than 0, 1, 2, ...
     edges : graph, list of edges, sparse matrix, or path, optional
         Edges to draw as thin lines under the points.
     sizes : array of shape (n,), optional
         Areas of the points; by default the ``sizes`` of the embedding.
     size : (width, height), optional
-        Of a new figure, in inches. Default: (5.2, 4.4).
+        Size of a new figure in inches. Default: (5.2, 4.4).
     dpi : float, optional
         Dots per inch of a new figure.
     options

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.embedding.relations import recorded
 from softvec.names import Names
 from softvec.plotting.style import INK, Axes, plain_text
 
@@ -35,8 +36,7 @@ def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) ->
 
 
 def _is_corpus(embedding: Embedding) -> bool:
-    data = embedding.provenance.get("data")
-    return isinstance(data, dict) and data.get("kind") == "corpus"
+    return recorded(embedding, "data").get("kind") == "corpus"
 
 
 def is_readable(name: Hashable) -> bool:

@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, optional_package, printable
 
 Axes = Any  # matplotlib.axes.Axes, loaded on use only
 
@@ -45,11 +45,7 @@ def plain_text(text: str) -> str:
 
 
 def pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'softvec[plot]'") from error
-    return plt
+    return optional_package("matplotlib.pyplot", "pictures need matplotlib: pip install 'softvec[plot]'")
 
 
 def axes_of(
@@ -62,7 +58,7 @@ def axes_of(
     plt = pyplot()
     if ax is not None:
         if size is not None or dpi is not None:
-            raise InputError("size and dpi are those of a new figure; leave them out, or leave out ax")
+            raise InputError("size and dpi apply to a new figure; leave out either them or ax")
         return ax
     width, height = _checked_size(default if size is None else size)
     if dpi is not None and not 10 <= dpi <= 2400:
@@ -93,7 +89,9 @@ def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool 
     kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
     known = figure.canvas.get_supported_filetypes()
     if kind not in known:
-        raise InputError(f"{path}: no picture format {kind!r}; expected one of {', '.join(sorted(known))}")
+        raise InputError(
+            f"{path}: unknown picture format {kind!r}; expected one of {', '.join(sorted(known))}"
+        )
     buffer = io.BytesIO()
     with plt.rc_context(STYLE | {"svg.hashsalt": "softvec", "pdf.fonttype": 42}):
         figure.savefig(buffer, format=kind, dpi=dpi)

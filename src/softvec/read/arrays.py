@@ -40,7 +40,7 @@ def read_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...
     with reading(name, ".npy file"):
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
-            raise InputError(f"{name}: version {version} of the .npy format is not known; save it again")
+            raise InputError(f"{name}: unknown version {version} of the .npy format; save it again")
         shape, fortran, dtype = _HEADERS[version](stream, max_header_size=_MAX_HEADER)
     if dtype.hasobject:
         raise InputError(
@@ -49,13 +49,13 @@ def read_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...
     if dtype.kind not in "biufcUS" or dtype.subdtype is not None:
         raise InputError(f"{name} holds entries of type {dtype}; expected numbers or text")
     if min(shape, default=0) < 0:
-        raise InputError(f"{name} is damaged: its header announces the shape {shape}")
+        raise InputError(f"{name} is damaged: its header declares the shape {shape}")
     shape = tuple(int(side) for side in shape)  # True is an integer to NumPy's reader of headers
     nbytes = math.prod(shape) * max(1, dtype.itemsize)
     left = size - stream.tell()
     if nbytes > left:
         raise InputError(
-            f"{name} is damaged or truncated: its header announces {dtype} of shape {shape}, "
+            f"{name} is damaged or truncated: its header declares {dtype} of shape {shape}, "
             f"{nbytes:,} bytes, but {left:,} follow"
         )
     return shape, fortran, dtype
@@ -122,7 +122,7 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
         if kind == "coo":
             return checked_csr(sparse.coo_array((data, (arrays["row"], arrays["col"])), shape=shape))
         if kind not in ("csr", "csc", "bsr"):
-            raise InputError(f"{name} holds a sparse matrix of the format {kind!r}, which is not known")
+            raise InputError(f"{name} holds a sparse matrix in the unknown format {kind!r}")
         make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[kind]
         return checked_csr(make((data, arrays["indices"], arrays["indptr"]), shape=shape))
 
@@ -137,9 +137,9 @@ def _plain_numbers(data: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
-    """Raise an error where a file announces more rows and columns than it can mean."""
+    """Raise an error where a file declares more rows and columns than it can mean."""
     if len(shape) != 2 or min(shape) < 0:
-        raise InputError(f"{name} announces a matrix of shape {shape}; expected rows and columns")
+        raise InputError(f"{name} declares a matrix of shape {shape}; expected rows and columns")
     # pointers, sums, scales and their copies: about 64 bytes a row or column, however few entries there are
     check_expanded(64 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
 

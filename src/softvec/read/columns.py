@@ -29,6 +29,8 @@ def describe(name: Any, column: Any) -> Column:
         return Column(name, values=array[:_SAMPLE])
     array = array[:_SAMPLE]
     kind = array.type
+    if pa.types.is_nested(kind):  # lists and records name nothing, and count nothing
+        return Column(name)
     values = array.to_pylist()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return Column(name, stamps=True, values=values)

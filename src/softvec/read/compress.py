@@ -49,7 +49,7 @@ def compress(
         Duplicates are added up (counted, without weights), reduced to one edge, or refused.
     """
     if not edges.codes and len(edges.rows):
-        raise InputError("these edges were used up by a matrix made of them; read them again")
+        raise InputError("these edges were already turned into a matrix; read them again")
     counted = merge == "sum" and not weighted
     if not weighted and edges.weights is not None:
         edges = replace(edges, weights=None)

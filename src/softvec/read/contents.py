@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError, Option, guess, optional_package
 from softvec.core.untrusted import reading
 from softvec.read import matrices, tables
 from softvec.read.detect import ARROW
@@ -17,7 +17,28 @@ from softvec.read.opened import Opened
 
 
 def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
-    """Read the edges or the matrix of a file; ``variable`` names that of a MATLAB file."""
+    """Read what the builder of the kind takes; ``variable`` names that of a MATLAB file."""
+    if opened.kind == "temporal" and opened.format not in ("text", *ARROW):
+        raise InputError(
+            f"{opened.name} is {opened.format}, which has no times; temporal edges come as a table"
+        )
+    if opened.kind == "temporal" and opened.format == "text":
+        return read_edges(opened)
+    if opened.kind == "features" and opened.format == "text":
+        return matrices.read_text(opened)
+    if opened.kind == "features" and opened.format in ARROW:
+        return Graph(*tables.numeric_columns(opened.source, opened.format))
+    data = _edges_or_matrix(opened, variable)
+    if opened.kind == "features" and isinstance(data, Edges):
+        raise InputError(
+            f"{opened.name} holds edges, not feature vectors; read it with ", Option("kind", "graph")
+        )
+    if opened.kind == "dense" and isinstance(data, Edges):
+        raise InputError(f"{opened.name} holds edges, not a dense matrix")
+    return data
+
+
+def _edges_or_matrix(opened: Opened, variable: str | None) -> Edges | Graph:
     source, format, options = opened.source, opened.format, opened.options
     if format == "text":
         return matrices.read_text(opened) if is_matrix(opened) else read_edges(opened)
@@ -58,46 +79,7 @@ def read_anndata(opened: Opened) -> Any:
     """Read an .h5ad file by the library anndata."""
     if opened.source.path is None or opened.source.compression is not None:
         raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
-    try:
-        import anndata
-    except ImportError:
-        raise InputError(
-            f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
-        ) from None
+    needs = f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
+    anndata = optional_package("anndata", needs)
     with reading(opened.name, "AnnData file"):
         return anndata.read_h5ad(opened.source.path)
-
-
-def read_temporal_edges(opened: Opened, variable: str | None = None) -> Edges:
-    """Read edges with times."""
-    if opened.format == "text":
-        return read_edges(opened)
-    if opened.format not in ARROW:
-        raise InputError(
-            f"{opened.name} is {opened.format}, which has no times; temporal edges come as a table"
-        )
-    edges = tables.edges_of_arrow(opened)
-    assert isinstance(edges, Edges)
-    return edges
-
-
-def read_features(opened: Opened, variable: str | None = None) -> Graph:
-    """Read the numbers of a file of feature vectors, with the names of its rows where it has them."""
-    if opened.format == "text":
-        return matrices.read_text(opened)
-    if opened.format in ARROW:
-        return Graph(*tables.numeric_columns(opened.source, opened.format))
-    data = read_contents(opened, variable)
-    if isinstance(data, Edges):
-        raise InputError(
-            f"{opened.name} holds edges, not feature vectors; read it with ", Option("kind", "graph")
-        )
-    return data
-
-
-def read_dense(opened: Opened, variable: str | None = None) -> Graph:
-    """Read a dense matrix."""
-    data = read_contents(opened, variable)
-    if isinstance(data, Edges):
-        raise InputError(f"{opened.name} holds edges, not a dense matrix")
-    return data

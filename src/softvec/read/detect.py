@@ -135,9 +135,7 @@ def _find_table(source: Source, sample: list[bytes], comment: bytes | None, opti
     if comment is None:
         return table
     shown = comment[:40].decode("utf-8", "replace")
-    text = Message(
-        f"lines such as {shown!r} are taken for comments; ", Option("comment", None), " reads them"
-    )
+    text = Message(f"lines such as {shown!r} are read as comments; ", Option("comment", None), " reads them")
     return replace(table, guesses=(*table.guesses, text))
 
 

@@ -6,9 +6,8 @@ to Arrow's CSV reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -41,13 +40,6 @@ class Parsed:
     weights: NDArray[Any] | None = None
     times: NDArray[Any] | None = None
     line_of: Any = field(default=None, repr=False)
-
-
-def first_block(source: Source, options: TextOptions) -> tuple[bytes, int, Iterator[tuple[bytes, int]]]:
-    """Return the first block, its line number, and the blocks after it."""
-    blocks = text_blocks(source, encoding=options.encoding)
-    block, line = next(blocks, (b"", 1))
-    return block, line, blocks
 
 
 def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
@@ -98,7 +90,7 @@ def read_edges(opened: Opened) -> Edges:
 
 def warn_missing(where: str, word: str) -> None:
     """Warn that a word for a missing value names an item."""
-    guess(f"{where}: {word} is read as a name; take these lines out if it means missing")
+    guess(f"{where}: {word} is read as a name; remove these lines if it means missing")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:
@@ -134,7 +126,8 @@ def _read(source: Source, table: Table, options: TextOptions) -> Edges:
 
 def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
     integers = options.ids != "string"
-    block, line, rest = first_block(source, options)
+    rest = text_blocks(source, encoding=options.encoding)
+    block, line = next(rest, (b"", 1))
     if table.header is not None:
         block, line = after_header(block, line, table)
     builder = EdgeBuilder(options.two_sided, options.negative)
@@ -143,16 +136,10 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
         add_parsed(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
         return _finish(builder, source)
 
-    def every() -> Iterator[tuple[bytes, int]]:
-        yield block, line
-        if second is not None:
-            yield second
-        yield from rest
-
     def parse(text: bytes, start: int) -> Parsed:
         return parse_block(text, start, table, source.name, integers, options.ids)
 
-    blocks = every()
+    blocks = chain([(block, line)], [] if second is None else [second], rest)
     with workers(options.n_jobs) as pool:
         builder.pool = pool
         while batch := list(islice(blocks, pool.n_jobs)):

@@ -40,7 +40,7 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     tables = [file for file in files if _suffix(file) in _DATA]
     if tables and kind is None:
         raise InputError(
-            f"{text!r} matches {tables[0].name}, which is no text; files that match are read as a corpus, so "
+            f"{text!r} matches {tables[0].name}, which is not text; matching files are read as a corpus, so "
             "give one file, or ",
             Option("kind", "corpus"),
         )

@@ -43,7 +43,7 @@ def find_format(source: Source, format: str | None = None) -> str:
         if source.suffix == ".h5ad":
             return "h5ad"
         raise InputError(
-            f"{source.name} is an HDF5 file; softvec reads .h5ad (AnnData) alone of these; load it and pass "
+            f"{source.name} is an HDF5 file; of these softvec reads only .h5ad (AnnData); load it and pass "
             "the matrix or the graph"
         )
     if source.suffix == ".mat":
@@ -130,7 +130,8 @@ def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
     firsts = [row[0] for row in rows]
     others = [word for row in rows for word in row[1:]]
     heads = set(firsts)
-    alike = len(rows) > 2 and len(heads) == len(firsts) and others and _share(others, heads) >= 0.8
+    share = sum(word in heads for word in others) / max(1, len(others))
+    alike = len(rows) > 2 and len(heads) == len(firsts) and share >= 0.8
     numbers = len(rows) > 2 and all(lines.INTEGER.fullmatch(word) for row in rows for word in row)
     if alike or numbers:
         raise InputError(
@@ -139,10 +140,6 @@ def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
             " or ",
             Option("kind", "corpus"),
         )
-
-
-def _share(words: Sequence[bytes], known: set[bytes]) -> float:
-    return sum(word in known for word in words) / len(words)
 
 
 def _is_table(sample: Sequence[bytes], table: Table) -> bool:

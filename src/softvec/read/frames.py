@@ -128,7 +128,7 @@ def matrix_of_frame(frame: Any) -> Graph:
     names, named = _index_names(frame), None
     if names is None:
         named = row_names(Layout(described, {}))
-        names = None if named is None else list(described_values(list(table.values())[named]))
+        names = None if named is None else as_list(list(table.values())[named])
     body = [at for at, column in enumerate(described) if at != named and not column.empty]
     text = [at for at in body if not described[at].numeric]
     if len(text) == len(body):
@@ -144,9 +144,12 @@ def matrix_of_frame(frame: Any) -> Graph:
     return Graph(matrix, names, None, [described[at].name for at in kept])
 
 
-def described_values(column: Any) -> list[Any]:
-    """Return a column of any frame as a list."""
-    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+def as_list(column: Any) -> list[Any]:
+    """Return a column of any frame as a list: of Arrow, pandas and polars, NumPy, or a sequence."""
+    for convert in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, convert):
+            return list(getattr(column, convert)())
+    return list(column)
 
 
 def _index_names(frame: Any) -> list[Any] | None:

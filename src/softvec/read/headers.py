@@ -15,6 +15,7 @@ DIGITS = re.compile(rb"[+-]?[0-9]+")  # 007 names an item as well as 7 does
 GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
 _COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
 _POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
+_THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}\.[0-9]{3}")
 _EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 
 
@@ -27,7 +28,7 @@ def find_decimal(
     for c in range(len(rows[0]) if rows else 0):
         fields = [row[c] for row in rows if row[c]]
         with_comma = [f for f in fields if b"," in f]
-        if delimiter == 59 and decimal is None and fields and _all(rb"[1-9][0-9]{0,2}\.[0-9]{3}", fields):
+        if delimiter == 59 and decimal is None and fields and all(map(_THOUSANDS.fullmatch, fields)):
             guesses.append(
                 Message(
                     f"numbers such as {fields[0].decode()} are read with a decimal point; ",
@@ -57,10 +58,6 @@ def find_decimal(
         if point:
             return b".", True
     return (b"," if decimal == "," else b"."), False
-
-
-def _all(pattern: bytes, fields: list[bytes]) -> bool:
-    return all(re.fullmatch(pattern, f) for f in fields)
 
 
 def plain_number(field: bytes, mark: bytes) -> bytes:
@@ -134,10 +131,10 @@ def _unlike_the_rest(
         return True, []
     if len(below) > 1 and alone <= 0.2 * len(below):
         return True, [
-            Message(f"line 1 ({shown}) is taken for a header; ", Option("header", False), " if it is data")
+            Message(f"line 1 ({shown}) is read as a header; ", Option("header", False), " if it is data")
         ]
     if len(below) < 2:
         return False, []
     return False, [
-        Message(f"line 1 ({shown}) is taken for data; ", Option("header", True), " if it is a header")
+        Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
     ]

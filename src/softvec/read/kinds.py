@@ -98,7 +98,7 @@ def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
         return "temporal", []
     return "temporal", [
         Message(
-            f"{where} is read as contacts in time, by column {shown}; ",
+            f"{where} is read as temporal contacts, by column {shown}; ",
             Option("kind", "graph"),
             " leaves the times out",
         )

@@ -109,7 +109,7 @@ def _load(file: Path) -> Any:
 def _from_array(array: Any, names: Names, path: Any) -> Groups:
     n = len(names)
     if array.ndim not in (1, 2) or array.dtype.kind not in "biufUSO":  # O: lines of a text
-        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label a row")
+        raise InputError(f"{path} holds {array.dtype} of shape {array.shape}; expected one label per row")
     try:
         aligned = align_labels(array, n, names, from_file=True)
         if aligned.ndim == 2:

@@ -209,7 +209,7 @@ def find_table(
         header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
     body = rows[1:] if header else rows
     if header and len(first) != n_fields:
-        if len(first) == n_fields - 1 and len(body) and _is_count_or_text(body):
+        if body and len(first) == n_fields - 1 and len({row[0] for row in body}) == len(body):
             first = ["", *first]  # R leaves the name of the row names out
         else:
             raise InputError(
@@ -228,10 +228,6 @@ def find_table(
         byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
         (*guesses, *layout.guesses), mark, separators,
     )  # fmt: skip
-
-
-def _is_count_or_text(body: list[list[bytes]]) -> bool:
-    return len({row[0] for row in body}) == len(body)
 
 
 def _wanted_names(columns: Any, weight: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import InputError, guess, printable
+from softvec.core.errors import InputError, guess, optional_package, printable
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import lines
@@ -122,12 +122,8 @@ def _with_names(matrix: Any, variables: dict[str, Any]) -> Graph:
 
 def read_network(source: Source, format: str, weight: Any = None) -> Graph:
     """Read a GraphML or GML file through networkx."""
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InputError(
-            f"{source.name} is {format}, which needs networkx: pip install 'softvec[graphs]'"
-        ) from None
+    needs = f"{source.name} is {format}, which needs networkx: pip install 'softvec[graphs]'"
+    nx = optional_package("networkx", needs)
     with source.seekable() as stream, reading(source.name, f"{format} file"):
         if format == "graphml":
             _refuse_entities(stream, source.name)
@@ -143,7 +139,7 @@ def _refuse_entities(stream: Any, name: str) -> None:
         pass
 
     def refuse(*declaration: Any) -> int:
-        raise InputError(f"{name} declares XML entities, which are not read: no graph needs them")
+        raise InputError(f"{name} declares XML entities, which are not read: graphs do not need them")
 
     def stop(*element: Any) -> None:
         raise RootReached

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,17 +43,12 @@ def read_matrix_market(source: Source) -> Graph:
         raise InputError(f"{source.name} holds complex numbers; affinities are real and >= 0")
     if field not in _FIELDS or symmetry not in _SYMMETRIES or (words[2] == "array" and field == "pattern"):
         raise InputError(f"{source.name}, line 1: unknown Matrix Market header {' '.join(words[2:])!r}")
-    body = _Body(source.name, _after(rest, line + 1, blocks))
+    body = _Body(source.name, chain([(rest, line + 1)], blocks))
     if words[2] == "array":
         matrix: Any = _array(body, _FIELDS[field], symmetry, source)
     else:
         matrix = _coordinate(body, _FIELDS[field], symmetry, source)
     return Graph(sparse.csr_array(matrix), directed=False if symmetry == "symmetric" else None)
-
-
-def _after(rest: bytes, line: int, blocks: Iterator[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
-    yield rest, line
-    yield from blocks
 
 
 class _Body:
@@ -72,7 +68,7 @@ class _Body:
                 at = end
                 if not text or text.startswith(b"%"):
                     continue
-                self._blocks = _after(block[at:], line, self._blocks)
+                self._blocks = chain([(block[at:], line)], self._blocks)
                 parts = text.split()
                 if len(parts) != count or not all(part.isdigit() and len(part) < 19 for part in parts):
                     raise InputError(
@@ -143,7 +139,7 @@ def _coordinate(body: _Body, field: str, symmetry: str, source: Source) -> spars
     i, j, *rest = body.columns(["i8", "i8", *([field] if field else [])])
     values = rest[0] if rest else np.ones(len(i))
     if len(i) != entries:
-        raise InputError(f"{source.name} announces {entries:,} entries, but {len(i):,} follow")
+        raise InputError(f"{source.name} declares {entries:,} entries, but {len(i):,} follow")
     outside = (i < 1) | (i > n) | (j < 1) | (j > m)
     if outside.any():
         at = int(np.argmax(outside))
@@ -166,7 +162,7 @@ def _array(body: _Body, field: str, symmetry: str, source: Source) -> NDArray[An
     strict = symmetry == "skew-symmetric"
     expected = n * m if symmetry == "general" else n * (n - 1) // 2 if strict else n * (n + 1) // 2
     if len(values) != expected:
-        raise InputError(f"{source.name} announces {expected:,} numbers, but {len(values):,} follow")
+        raise InputError(f"{source.name} declares {expected:,} numbers, but {len(values):,} follow")
     if symmetry == "general":
         return values.reshape((n, m), order="F")
     dense = np.zeros((n, n), values.dtype)

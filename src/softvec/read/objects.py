@@ -13,7 +13,7 @@ from scipy import sparse
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import one_line
-from softvec.names import Names
+from softvec.names.storage import plain
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
 
@@ -128,7 +128,7 @@ def _weight_attribute(
         if 0 < counts.get("weight", 0) < n_edges and not told:
             lacking = n_edges - counts["weight"]
             guess(
-                f"{lacking:,} of {n_edges:,} edges have no weight and count 1; ",
+                f"{lacking:,} of {n_edges:,} edges have no weight and get weight 1; ",
                 Option("weighted", False),
                 " for all",
             )
@@ -229,15 +229,11 @@ def edges_of_rows(
         if two_sided:
             builder.add([[(r[left],) for r in items], [(r[right],) for r in items]], values, times)
         else:
-            builder.add([[(_py(r[left]), _py(r[right])) for r in items]], values, times)
+            builder.add([[(plain(r[left]), plain(r[right])) for r in items]], values, times)
         done += len(items)
     if extra is not None and len(extra) != done:
         raise InputError(f"{len(extra):,} weights for {done:,} pairs; expected one for each")
     return builder.finish()
-
-
-def _py(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
 
 
 def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray:
@@ -257,8 +253,3 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
             except (TypeError, ValueError):
                 raise InputError(f"item {done + k} is {row!r}; its {role} is not a number{dated}") from None
         raise
-
-
-def names_or_none(names: Any) -> Names | None:
-    """Return names as Names."""
-    return None if names is None else Names(names)

@@ -6,24 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from softvec.core.checks import choice
-from softvec.core.errors import InputError, Message, Option
+from softvec.core.checks import check_weighted, choice
 from softvec.read.lines import COMMENTS, Table
 from softvec.read.roles import Layout
 from softvec.read.streams import Source
 
 IDS = ("auto", "integer", "string")
-
-
-def check_weighted(weighted: Any) -> None:
-    """Refuse a name where True or False is expected."""
-    if weighted not in (None, True, False):
-        raise InputError.of(
-            "weighted",
-            weighted,
-            "True or False",
-            Message("to name the weights, ", Option("weight", weighted)),
-        )
 
 
 @dataclass(frozen=True)

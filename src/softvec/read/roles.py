@@ -61,8 +61,8 @@ class Column:
     @property
     def running(self) -> bool:
         """Whether it numbers the rows, from 0 or 1."""
-        values = list(self.values)
-        return self.whole and len(values) > 2 and values in (_count(values, 0), _count(values, 1))
+        n = len(self.values)
+        return self.whole and n > 2 and list(self.values) in (list(range(n)), list(range(1, n + 1)))
 
     @property
     def unix(self) -> bool:
@@ -75,10 +75,6 @@ class Column:
     def holds_names(self) -> bool:
         """Whether it may name items: text or integers."""
         return not self.empty and not self.stamps and (self.whole or not self.numeric)
-
-
-def _count(values: list[Any], start: int) -> list[int]:
-    return list(range(start, start + len(values)))
 
 
 @dataclass
@@ -259,7 +255,7 @@ def _set_index_apart(layout: Layout) -> None:
             return  # edges from 0, 1, 2, ...: the others are no pair of ends
         if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
             layout.guess(
-                f"column {layout.show(at)} counts 0, 1, 2, ...; it is taken for names, as its numbers "
+                f"column {layout.show(at)} counts 0, 1, 2, ...; it is read as names, as its numbers "
                 "occur in others; if it only numbers the rows, name the ends of edges with ",
                 Option("columns", ...),
             )
@@ -293,9 +289,11 @@ def _ends(layout: Layout, where: str) -> None:
     free = _free(layout)
     free.sort(key=lambda at: not layout.columns[at].holds_names)  # stable: decimals come last
     if len(free) < len(missing):
-        n = len(layout.columns)
+        n, filled = len(layout.columns), sum(not column.empty for column in layout.columns)
+        some = f", {filled} with names or numbers" if filled < n else ""
         raise InputError(
-            f"{where} has {n} column{'s' * (n != 1)}; edges need two, a source and a target; name them with ",
+            f"{where} has {n} column{'s' * (n != 1)}{some}; edges need two, a source and a target; "
+            "name them with ",
             Option("columns", ...),
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
@@ -305,7 +303,7 @@ def _ends(layout: Layout, where: str) -> None:
     rest = [at for at in texts if at not in layout.roles.values()]
     if rest:
         ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-        text = f"columns {ends} are taken for the ends of edges, and {layout.show(rest[0])} for neither; "
+        text = f"columns {ends} are read as the ends of edges, {layout.show(rest[0])} is not; "
         layout.guess(text, "name them with ", Option("columns", ...))
 
 
@@ -317,7 +315,7 @@ def _weight(layout: Layout) -> None:
     if header is None and len(columns) > 3 and numbers and numbers[0] == 2:
         numbers = [2]  # KONECT's order: source, target, weight, time
         if "time" not in layout.roles:
-            text = f"column 2 of {len(columns)} is taken for the weight; "
+            text = f"column 2 of {len(columns)} is read as the weight; "
             layout.guess(text, Option("weighted", False), " if it is not")
         layout.roles["weight"] = 2
     elif len(numbers) == 1 and len(free) == 1:
@@ -334,7 +332,7 @@ def _judge_weight(layout: Layout, at: int) -> None:
     word, shown = word_of(layout.columns[at].name), layout.show(at)
     if word in _SMALL_IS_CLOSE:
         layout.guess(
-            f"column {shown} is used as the weight as it is, so that large values mean close items; "
+            f"column {shown} is used as the weight, so that large values mean close items; "
             "convert it if small ones do, or pass ",
             Option("weighted", False),
         )

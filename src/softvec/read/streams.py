@@ -117,7 +117,7 @@ def _clear_errors(name: str, compression: str | None) -> Iterator[None]:
     except (OSError, EOFError) as error:
         if compression and not isinstance(error, PermissionError | FileNotFoundError):
             raise InputError(
-                f"{name}: the {compression} data is damaged or cut off ({one_line(error)})"
+                f"{name}: the {compression} data is damaged or truncated ({one_line(error)})"
             ) from None
         reason = getattr(error, "strerror", None) or one_line(error)
         raise InputError(f"cannot read {name}: {reason}") from None

@@ -100,7 +100,7 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
 def _finished(builder: EdgeBuilder, name: str) -> Edges:
     edges = builder.finish()
     if not len(edges):
-        raise InputError(f"{name} is empty: there are no edges in it")
+        raise InputError(f"{name} is empty: it has no edges")
     return edges
 
 

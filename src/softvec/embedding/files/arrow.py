@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,11 @@ from softvec.names import Names
 from softvec.read.arrays import length_of
 from softvec.read.tables import check_rows
 
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
+
 _KEY = b"softvec"
+ROWS = 65_536  # of a row group
 
 
 def _plain(name: Any) -> Any:
@@ -57,28 +62,47 @@ def to_arrow(emb: Embedding) -> Any:
     """Return a pyarrow table with the columns name, vector and, if two-sided, side."""
     import pyarrow as pa
 
-    sides = [(emb.vectors, emb.names)]
+    schema, tables = _tables(emb, max(len(emb), *(len(V) for V, _ in _sides(emb))))
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def _sides(emb: Embedding | Stored) -> list[tuple[Any, Names]]:
+    sides: list[tuple[Any, Names]] = [(emb.vectors, emb.names)]
     if emb.context_vectors is not None and emb.context_names is not None:
         sides.append((emb.context_vectors, emb.context_names))
+    return sides
+
+
+def _tables(emb: Embedding | Stored, rows: int) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of an embedding, and its tables of so many rows each."""
+    import pyarrow as pa
+
+    sides = _sides(emb)
     encodings = {name_encoding(names) for _, names in sides}
     encoding = encodings.pop() if len(encodings) == 1 else "json"
     d = emb.vectors.shape[1]
-    vectors = [
-        pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(V).reshape(-1), pa.float32()), d)
-        for V, _ in sides
-    ]
-    columns = {
-        "name": pa.chunked_array([name_array(names, encoding) for _, names in sides]),
-        "vector": pa.chunked_array(vectors),
-    }
-    if emb.sizes is not None:
-        missing = pa.nulls(0 if len(sides) == 1 else len(sides[1][0]), pa.float64())
-        columns["size"] = pa.chunked_array([pa.array(emb.sizes), missing])
-    if len(sides) == 2:
-        flags = np.repeat([0, 1], [len(V) for V, _ in sides]).astype(np.int8)
-        columns["side"] = pa.DictionaryArray.from_arrays(pa.array(flags), ["rows", "context"])
+    flags = pa.dictionary(pa.int8(), pa.string())
+    fields = [("name", name_array(sides[0][1][:0], encoding).type), ("vector", pa.list_(pa.float32(), d))]
+    fields += [("size", pa.float64())] if emb.sizes is not None else []
+    fields += [("side", flags)] if len(sides) == 2 else []
     meta = {"version": 1, "names": encoding, "provenance": emb.provenance}
-    return pa.table(columns).replace_schema_metadata({_KEY: json.dumps(meta).encode()})
+    schema = pa.schema(fields, {_KEY: json.dumps(meta).encode()})
+
+    def tables() -> Iterator[Any]:
+        for side, (vectors, names) in enumerate(sides):
+            for lo in range(0, len(names), rows):
+                V = np.ascontiguousarray(vectors[lo : lo + rows], np.float32)
+                numbers = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), d)
+                columns = [name_array(names[lo : lo + rows], encoding), numbers]
+                if emb.sizes is not None:
+                    missing = pa.nulls(len(V), pa.float64())
+                    columns.append(missing if side else pa.array(emb.sizes[lo : lo + rows]))
+                if len(sides) == 2:
+                    codes = pa.array(np.full(len(V), side, np.int8))
+                    columns.append(pa.DictionaryArray.from_arrays(codes, ["rows", "context"]))
+                yield pa.table(columns, schema=schema)
+
+    return schema, tables()
 
 
 def from_arrow(table: Any, name: str) -> Embedding:
@@ -177,17 +201,21 @@ def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) ->
     return Names(names)
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
+    """Write parquet, or feather, which is the file format of Arrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema, tables = _tables(emb, ROWS)
     with atomic_write(path, "wb") as file:
-        if format == "parquet":
-            import pyarrow.parquet as pq
-
-            # random-looking floats do not compress; names do
-            pq.write_table(to_arrow(emb), file, compression={"name": "zstd"}, use_dictionary=False)
-        else:
-            import pyarrow.feather as feather
-
-            feather.write_feather(to_arrow(emb), file, compression="uncompressed")
+        # random-looking floats do not compress; names do
+        options: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
+        parquet = format == "parquet"
+        with (
+            pq.ParquetWriter(file, schema, **options) if parquet else pa.ipc.new_file(file, schema) as writer
+        ):
+            for table in tables:
+                writer.write_table(table)
     return [] if os.fspath(path) == "-" else [Path(path)]
 
 

@@ -11,26 +11,28 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write
-from softvec.core.memory import available_memory
+from softvec.core.files import atomic_write, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import name_array, name_encoding, unplain
-from softvec.embedding.files.formats import MANIFEST, require_finite
+from softvec.embedding.files.arrow import name_array, name_encoding
+from softvec.embedding.files.formats import MANIFEST
+from softvec.embedding.files.record import check_record
 from softvec.names import Names
-from softvec.read.arrays import stored_names
 from softvec.read.tables import check_rows
+
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
 
 FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
@@ -38,7 +40,6 @@ _FILE = re.compile(r"(part|context)-\d{5,}(-\d+)?\.parquet")
 _PART = 512 << 20  # bytes of a part, where one process writes them all
 _ROWS = 65_536  # rows of a row group
 _MAX_JSON = 64 << 20
-_IN_MEMORY = 256 << 20  # bytes of vectors that are never worth a file of their own
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,23 @@ class Part:
     sha256: str
 
 
-def generation(folder: str | os.PathLike[str]) -> int:
-    """Make the folder, if need be, and return the number of the next set of parts to write to it.
-
-    The parts of an older set stay until the manifest of the new one replaces theirs.
-    """
+def made(folder: str | os.PathLike[str]) -> Path:
+    """Make the folder, if need be; an error where vectors would mix with other files."""
     path = Path(folder)
     check_target(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make {folder}: {error.strerror or error}") from error
+    return path
+
+
+def generation(folder: str | os.PathLike[str]) -> int:
+    """Make the folder, if need be, and return the number of the next set of parts to write to it.
+
+    The parts of an older set stay until the manifest of the new one replaces theirs.
+    """
+    path = made(folder)
     if not (path / MANIFEST).is_file():
         return 0
     return 1 + max((int(match[2] or 0) for match in _numbers(path)), default=0)
@@ -138,13 +145,14 @@ def write_manifest(
     for entry in Path(folder).iterdir():
         if _FILE.fullmatch(entry.name) and entry.name not in listed:
             entry.unlink()
+    remove_stale(Path(folder), rf"\.{_FILE.pattern}\.")
     return Path(folder) / MANIFEST
 
 
-def write(emb: Embedding, folder: str | os.PathLike[str]) -> list[Path]:
+def write(emb: Embedding | Stored, folder: str | os.PathLike[str]) -> list[Path]:
     """Write an embedding as a folder, from one process; arrays of the fit (``extras``) are left out."""
     number = generation(folder)
-    sides: list[tuple[str, NDArray[np.float32], Names]] = [("rows", emb.vectors, emb.names)]
+    sides: list[tuple[str, Any, Names]] = [("rows", emb.vectors, emb.names)]
     if emb.context_vectors is not None and emb.context_names is not None:
         sides.append(("context", emb.context_vectors, emb.context_names))
     encodings = {name_encoding(names) for _, _, names in sides}
@@ -176,28 +184,30 @@ class Folder:
         """Number of vectors of a side."""
         return sum(part.rows for part in self.parts if part.side == side)
 
-    def batches(self, side: str, *, check: bool = True) -> Iterator[Any]:
-        """Yield the record batches of a side; ``check`` the digests of its parts first."""
+    def check_digests(self) -> None:
+        """Raise an error where a part is not the file that the manifest describes."""
+        for part in self.parts:
+            if _digest(self.path / part.file) != part.sha256:
+                raise InputError(
+                    f"{self.path / part.file} is damaged: it is not the file that {MANIFEST} describes"
+                )
+
+    @contextmanager
+    def opened(self, part: Part) -> Iterator[Any]:
+        """Open a part as a parquet file; what its footer says is checked."""
         import pyarrow.parquet as pq
 
-        for part in self.parts:
-            if part.side != side:
-                continue
-            path = self.path / part.file
-            if check and _digest(path) != part.sha256:
-                raise InputError(f"{path} is damaged: it is not the file that {MANIFEST} describes")
-            with reading(str(path), "parquet file"), open(path, "rb") as stream:
-                file = pq.ParquetFile(stream)
-                check_rows(file.metadata, part.bytes, str(path))
-                _check_schema(file.schema_arrow, self, path)
-                if file.metadata.num_rows != part.rows:
-                    raise InputError(
-                        f"{path} is damaged: it holds {file.metadata.num_rows:,} vectors, {MANIFEST} says "
-                        f"{part.rows:,}"
-                    )
-                for batch in file.iter_batches(_ROWS):
-                    batch.validate(full=True)
-                    yield batch
+        path = self.path / part.file
+        with reading(str(path), "parquet file"), open(path, "rb") as stream:
+            file = pq.ParquetFile(stream)
+            check_rows(file.metadata, part.bytes, str(path))
+            _check_schema(file.schema_arrow, self, path)
+            if file.metadata.num_rows != part.rows:
+                raise InputError(
+                    f"{path} is damaged: it holds {file.metadata.num_rows:,} vectors, {MANIFEST} says "
+                    f"{part.rows:,}"
+                )
+            yield file
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder:
@@ -212,6 +222,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             else f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
         )
     head = _header(name)
+    check_record(head["provenance"], head["dimensions"], str(path))
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")
@@ -292,101 +303,6 @@ def _check_schema(schema: Any, folder: Folder, path: Path) -> None:
         or len(types) != len(schema)
     ):
         raise InputError(f"{path} is damaged: its columns are not the names and vectors of {MANIFEST}")
-
-
-def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
-    """Read a folder, one row group at a time.
-
-    ``mmap`` puts vectors that are large for the memory into a temporary file and maps it: pages of parquet,
-    with their own headers and levels in between, are no array that could be mapped as it is.
-    """
-    folder = open_folder(path)
-    vectors, names, sizes = _side(folder, "rows", mmap)
-    context = context_names = None
-    if any(part.side == "context" for part in folder.parts):
-        context, context_names, _ = _side(folder, "context", mmap)
-    return Embedding(
-        vectors, names, context_vectors=context, context_names=context_names, sizes=sizes,
-        provenance=folder.provenance, copy=False,
-    )  # fmt: skip
-
-
-def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
-    """Return what the manifest says, and the first vectors; the rest is left unread, its digest unchecked."""
-    folder = open_folder(path)
-    first = next(folder.batches("rows", check=False), None)
-    if first is None:
-        raise InputError(f"{path} holds no vectors")
-    head = first.slice(0, rows)
-    V = head.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, folder.dimensions)
-    return folder, Embedding(V, _joined([head.column("name")], folder), provenance=folder.provenance)
-
-
-def _side(folder: Folder, side: str, mmap: bool) -> tuple[NDArray[np.float32], Names, NDArray[Any] | None]:
-    n = folder.rows(side)
-    V = _room(n, folder.dimensions, mmap)
-    collected: list[Any] = []
-    sizes: list[NDArray[np.float64]] = []
-    done = 0
-    for batch in folder.batches(side):
-        lists, name = batch.column("vector"), batch.column("name")
-        if lists.null_count or lists.flatten().null_count or name.null_count:
-            raise InputError(f"{folder.path} is damaged: names or numbers are missing after row {done:,}")
-        part = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, folder.dimensions)
-        require_finite(part, str(folder.path))
-        V[done : done + len(part)] = part
-        done += len(part)
-        collected.append(name)
-        if "size" in batch.schema.names:
-            sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
-    names = _joined(collected, folder)
-    measured = np.concatenate(sizes) if sizes else None
-    if measured is not None and len(measured) != n:
-        raise InputError(f"{folder.path} is damaged: {len(measured):,} sizes for {n:,} vectors")
-    return V, names, measured
-
-
-def _room(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
-    """Return an array to fill: in memory, or mapped where it would take a large part of what is free."""
-    free = available_memory()
-    size = 4 * n * d
-    if not mmap or size <= max(_IN_MEMORY, (free or 0) // 4):
-        return np.empty((n, d), np.float32)
-    with tempfile.TemporaryFile() as file:
-        try:
-            _reserve(file.fileno(), size)
-            return np.memmap(file, np.float32, mode="r+", shape=(n, d))
-        except OSError as error:
-            raise InputError(
-                f"no room for {size:,} bytes in {tempfile.gettempdir()}: {error.strerror or error}; set "
-                "TMPDIR to a larger disk"
-            ) from error
-
-
-def _reserve(file: int, size: int) -> None:
-    """Give a file its length, with the room on the disk for it where the system can promise that."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, 0, size)
-    else:
-        os.truncate(file, size)
-
-
-def _joined(columns: list[Any], folder: Folder) -> Names:
-    """Return all names, none of them twice."""
-    import pyarrow as pa
-
-    if not columns:
-        return Names.range(0)
-    if folder.names == "json":
-        return Names([unplain(json.loads(text)) for column in columns for text in column.to_pylist()])
-    if folder.names == "integer":
-        stored = {"integers": np.concatenate([c.to_numpy(zero_copy_only=False) for c in columns])}
-    else:
-        array = pa.concat_arrays([column.cast(pa.large_string()) for column in columns])
-        offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
-        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-        stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
-    return stored_names(stored, str(folder.path))
 
 
 def _digest(path: Path) -> str:

@@ -14,20 +14,22 @@ import os
 import sys
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.core.files import locked
 from softvec.names.storage import DuplicateName
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
+    from softvec.embedding.files.parts import Stored
 
 EXTENSIONS = {
     ".svec": "softvec",
@@ -47,6 +49,7 @@ EXTENSIONS = {
 }
 FORMATS = (*dict.fromkeys(EXTENSIONS.values()), "folder")
 MANIFEST = "manifest.json"  # of a folder of vectors
+WHOLE = ("safetensors",)  # formats that are written from memory; the others also from a folder, part by part
 ONE_SIDED = ("word2vec", "word2vec-binary", "csv", "tsv", "npy")
 NO_GZIP = (
     "softvec",
@@ -89,7 +92,7 @@ def is_folder(path: str) -> bool:
 
 
 def write_vectors(
-    emb: Embedding,
+    emb: Embedding | Stored,
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
@@ -100,7 +103,7 @@ def write_vectors(
 
     Parameters
     ----------
-    emb : Embedding
+    emb : Embedding or Stored
     path : path-like
         ``-`` writes to standard output.
     format : str, optional
@@ -132,17 +135,18 @@ def write_vectors(
     if chosen == "folder":
         from softvec.embedding.files import folder
 
-        return folder.write(emb, path)
+        with locked(folder.made(path), wait=False):
+            return folder.write(emb, path)
     if chosen == "softvec":
         return svec.write(emb, path, index=index)
     if chosen == "safetensors":
-        return tensors.write(emb, path)
+        return tensors.write(cast("Embedding", emb), path)
     if chosen in ("word2vec", "word2vec-binary"):
         return word2vec.write(emb, path, binary=chosen == "word2vec-binary")
     return tables.write(emb, path, chosen)
 
 
-def _one_side(emb: Embedding, side: str) -> Embedding:
+def _one_side(emb: Embedding | Stored, side: str) -> Embedding | Stored:
     """Return the rows or the context alone; the rows keep what was measured of them."""
     if side == "rows":
         measured = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}
@@ -169,14 +173,24 @@ def read_vectors(
     index : bool
         Read the search index too, where the file has one (own format).
     """
-    from softvec.embedding.files import svec, tables, tensors, word2vec
+    from softvec.embedding.files.record import check_record
 
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
     if os.fspath(path) != "-" and Path(path).is_dir():
-        from softvec.embedding.files import folder
+        from softvec.embedding.files import parts
 
-        return folder.read(path, mmap=mmap)
+        emb = parts.read(path, mmap=mmap)
+    else:
+        emb = _read_file(path, format, mmap=mmap, index=index)
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    check_record(emb.provenance, emb.n_components, name)
+    return emb
+
+
+def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, index: bool) -> Embedding:
+    from softvec.embedding.files import svec, tables, tensors, word2vec
+
     source = _source(path)
     try:
         chosen = format or _sniff(source, os.fspath(path))
@@ -227,12 +241,27 @@ def open_source(source: Path | io.BytesIO) -> IO[bytes]:
     return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
 
 
-def require_finite(vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None) -> None:
-    """Raise an error that names the first row with missing, NaN or infinite values."""
+def require_finite(
+    vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None, *, first: int = 0
+) -> None:
+    """Raise an error that names the first row with missing, NaN or infinite values; ``first`` is row 0."""
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        where = f"in row {row + 1:,}" if texts is None else f"of {texts[row]!r}"
+        where = f"in row {first + row + 1:,}" if texts is None else f"of {texts[row]!r}"
         raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
+
+
+def npy_chunks(array: Any) -> tuple[bytes, Iterator[memoryview]]:
+    """Return the header of a .npy file, and its data in pieces of 4 MiB."""
+    dtype = array.dtype.newbyteorder("<")
+    header = io.BytesIO()
+    shape = tuple(array.shape)
+    layout = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, layout)
+    rows = array if shape else np.asarray(array).reshape(1)
+    step = max(1, (1 << 22) // max(1, dtype.itemsize * int(np.prod(shape[1:]))))
+    pieces = (np.ascontiguousarray(rows[lo : lo + step], dtype) for lo in range(0, len(rows), step))
+    return header.getvalue(), (piece.reshape(-1).view(np.uint8).data for piece in pieces)
 
 
 def title(source: Path | io.BytesIO) -> str:

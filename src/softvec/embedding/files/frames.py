@@ -7,25 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, optional_package, printable
 from softvec.embedding.core import Embedding
+from softvec.embedding.relations import recorded
 
 
 def to_dataframe(emb: Embedding, library: str = "pandas") -> Any:
     """Return a pandas frame indexed by name, or a polars frame with a first column ``name``."""
     if library == "pandas":
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_dataframe needs pandas: pip install 'softvec[frames]'") from error
+        pd = optional_package("pandas", "to_dataframe needs pandas: pip install 'softvec[frames]'")
         names = emb.names.to_list()
         index = pd.Index(names, name="name", tupleize_cols=False)
         return pd.DataFrame(np.array(emb.vectors), index=index)
     if library == "polars":
-        try:
-            import polars as pl
-        except ImportError as error:
-            raise InputError("to_dataframe needs polars: pip install 'softvec[frames]'") from error
+        pl = optional_package("polars", "to_dataframe needs polars: pip install 'softvec[frames]'")
         from softvec.embedding.files.word2vec import text_names
 
         arrays = emb.names.to_arrays()
@@ -55,16 +50,13 @@ def from_dataframe(frame: Any) -> Embedding:
 
 def to_gensim(emb: Embedding) -> Any:
     """Return a gensim ``KeyedVectors``; integers and strings stay keys, anything else becomes text."""
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError as error:
-        raise InputError("to_gensim needs gensim: pip install 'softvec[gensim]'") from error
+    gensim = optional_package("gensim.models", "to_gensim needs gensim: pip install 'softvec[gensim]'")
     from softvec.embedding.files.word2vec import text_names
 
     keys: list[Any] = emb.names.to_list()
     if not all(isinstance(key, str | int) for key in keys):
         keys = text_names(emb.names, spaces=True)
-    vectors = KeyedVectors(emb.vectors.shape[1], dtype=np.float32)
+    vectors = gensim.KeyedVectors(emb.vectors.shape[1], dtype=np.float32)
     vectors.add_vectors(keys, np.array(emb.vectors))
     if emb.sizes is not None and (emb.sizes == np.floor(emb.sizes)).all():
         for key, size in zip(keys, emb.sizes):
@@ -93,7 +85,6 @@ def to_html(emb: Embedding, caption: str, rows: int = 5, columns: int = 6) -> st
         lines.append(
             f'<tr><th>…</th><td colspan="{min(d, columns) + bool(dots)}">{n - rows:,} more</td></tr>'
         )
-    data = emb.provenance.get("data", {})
-    summary = data.get("summary", "") if isinstance(data, dict) else ""
+    summary = recorded(emb, "data").get("summary", "")
     note = f"<div>{html.escape(str(summary))}</div>" if summary else ""
     return f"<div>{html.escape(caption)}</div>{note}<table>{''.join(lines)}</table>"

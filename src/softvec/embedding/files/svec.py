@@ -24,9 +24,10 @@ import math
 import os
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +38,13 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title
 from softvec.embedding.search import restore_index
 from softvec.names import Names
 from softvec.read.arrays import read_header, stored_names
+
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -50,7 +54,7 @@ _MAX_JSON = 1 << 26
 _MAX_MEMBERS = 64
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
+def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
     """Write vectors as one file, atomically."""
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -60,7 +64,7 @@ def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) 
         "context_shape": None if emb.context_vectors is None else list(emb.context_vectors.shape),
         "provenance": emb.provenance,
     }
-    arrays: dict[str, NDArray[Any]] = {"vectors": emb.vectors}
+    arrays: dict[str, Any] = {"vectors": emb.vectors}
     arrays |= {f"names/{key}": np.asarray(value) for key, value in emb.names.to_arrays().items()}
     if emb.sizes is not None:
         arrays["sizes"] = emb.sizes
@@ -70,26 +74,16 @@ def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) 
         arrays |= {f"context_names/{key}": np.asarray(value) for key, value in names.items()}
     arrays |= {f"extras/{key}": value for key, value in emb.extras.items()}
     if index:
-        arrays["index"], head["index"] = emb.index.to_bytes()
+        arrays["index"], head["index"] = cast(Embedding, emb).index.to_bytes()
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, "softvec.json", [json.dumps(head, indent=1, allow_nan=False).encode()], _ALIGN)
         for key, array in arrays.items():
-            chunks, header = _npy_chunks(array)
-            _add(archive, f"{key}.npy", chunks, _ALIGN, header)
+            header, chunks = npy_chunks(array)
+            _add(archive, f"{key}.npy", chain([header], chunks), _ALIGN, len(header))
     return [] if os.fspath(path) == "-" else [Path(path)]
 
 
-def _npy_chunks(array: NDArray[Any]) -> tuple[list[Any], int]:
-    """Return the bytes of an npy file in pieces, and the length of its header."""
-    array = np.asarray(array, order="C", dtype=array.dtype.newbyteorder("<"))
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
-    data = array.reshape(-1).view(np.uint8).data
-    step = 1 << 24
-    return [buffer.getvalue(), *(data[lo : lo + step] for lo in range(0, len(data), step))], buffer.tell()
-
-
-def _add(archive: zipfile.ZipFile, name: str, chunks: list[Any], align: int, header: int = 0) -> None:
+def _add(archive: zipfile.ZipFile, name: str, chunks: Iterable[Any], align: int, header: int = 0) -> None:
     """Store a member so that its byte ``header`` lies at a multiple of ``align`` in the file."""
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.external_attr = 0o644 << 16

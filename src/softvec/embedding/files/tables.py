@@ -6,24 +6,28 @@ import gzip
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write
+from softvec.core.files import atomic_write, locked
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files import arrow
-from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title
 from softvec.embedding.files.word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
 
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
 
-def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+
+def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
     """Write vectors as parquet, feather, csv, tsv or npy."""
     return {
         "parquet": arrow.write,
@@ -51,7 +55,7 @@ def _written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
 # csv
 
 
-def _write_csv(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def _write_csv(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
     import pyarrow as pa
     import pyarrow.csv as csv
 
@@ -59,10 +63,12 @@ def _write_csv(emb: Embedding, path: str | os.PathLike[str], format: str) -> lis
         names = pa.array(emb.names.to_numpy())
     else:
         names = pa.array(text_names(emb.names, spaces=True))
-    columns = {"name": names}
-    columns |= {str(j): np.ascontiguousarray(emb.vectors[:, j]) for j in range(emb.vectors.shape[1])}
-    with atomic_maybe_gzip(path) as file:
-        csv.write_csv(pa.table(columns), file)
+    n, d = emb.vectors.shape
+    schema = pa.schema([("name", names.type), *((str(j), pa.float32()) for j in range(d))])
+    with atomic_maybe_gzip(path) as file, csv.CSVWriter(file, schema) as writer:
+        for lo in range(0, n, arrow.ROWS):
+            V = np.ascontiguousarray(emb.vectors[lo : lo + arrow.ROWS].T)
+            writer.write_table(pa.table([names[lo : lo + arrow.ROWS], *V], schema=schema))
     return _written(path)
 
 
@@ -92,15 +98,15 @@ def metadata_path(path: str | os.PathLike[str]) -> Path:
     return file.with_name(f"{file.stem}_metadata{file.suffix}")
 
 
-def _write_tsv(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def _write_tsv(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the tsv format is two files and cannot go to standard output; try csv")
     names = text_names(emb.names, spaces=True)
-    V = np.asarray(emb.vectors, dtype=np.float32)
     beside = metadata_path(path)
     with _pair(path, beside) as (file, meta):
-        for lo in range(0, len(V), 4096):
-            file.write(b"".join(line + b"\n" for line in number_lines(V[lo : lo + 4096], "\t")))
+        for lo in range(0, len(names), 4096):
+            V = emb.vectors[lo : lo + 4096]
+            file.write(b"".join(line + b"\n" for line in number_lines(V, "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
             meta.write(lines.encode("utf-8", "surrogatepass"))
     return _written(path, beside)
@@ -118,7 +124,7 @@ def _read_tsv(source: Path | io.BytesIO) -> Embedding:
         )
     if not all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in table.schema):
         raise InputError(
-            f"{title(source)} holds text; the vectors of a projector pair are numbers alone "
+            f"{title(source)} holds text; the vectors of a projector pair are numbers only "
             "(the names are in the *_metadata.tsv file beside it)"
         )
     V = np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)]).astype(np.float32)
@@ -137,12 +143,13 @@ def names_path(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_name(f"{Path(path).stem}_names.txt")
 
 
-def _write_npy(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def _write_npy(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the npy format is two files and cannot go to standard output; try csv")
     beside = names_path(path)
     with _pair(path, beside) as (file, text):
-        np.save(file, np.asarray(emb.vectors), allow_pickle=False)
+        header, chunks = npy_chunks(emb.vectors)
+        file.writelines(chain([header], chunks))
         lines = "".join(f"{name}\n" for name in text_names(emb.names, spaces=True))
         text.write(lines.encode("utf-8", "surrogatepass"))
     return _written(path, beside)
@@ -178,11 +185,12 @@ def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes
     The vectors are renamed first. From just before that until the names are renamed too, a note stands in
     place of the names, so that a kill in between never leaves vectors with the names of others.
     """
-    with atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
+    with ExitStack() as held, atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
         yield vectors, names
         for file in (vectors, names):  # a full disk is found while the old names are in place
             file.flush()
             os.fsync(file.fileno())
+        held.enter_context(locked(beside.parent, wait=True))  # until both are renamed
         with atomic_write(beside, "w", encoding="utf-8") as note:
             note.write(f"{_UNFINISHED}\n")
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, optional_package, printable
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
@@ -35,14 +35,9 @@ _KEY_OF = {tensor: key for key, tensor in _TENSOR_OF.items()}
 
 
 def _package() -> Any:
-    try:
-        import safetensors
-        import safetensors.numpy
-    except ImportError as error:
-        raise InputError(
-            "the safetensors format needs the package safetensors: pip install 'softvec[safetensors]'"
-        ) from error
-    return safetensors
+    needs = "the safetensors format needs the package safetensors: pip install 'softvec[safetensors]'"
+    optional_package("safetensors.numpy", needs)
+    return optional_package("safetensors", needs)
 
 
 def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from softvec.core.files import atomic_write
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.formats import open_source, require_finite, title
 from softvec.names import Names
+
+if TYPE_CHECKING:
+    from softvec.embedding.files.parts import Stored
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 
@@ -96,15 +99,14 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     return sink.getvalue().split(b"\n")[:-1]
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
+def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
     names = text_names(emb.names, spaces=False)
-    vectors = np.ascontiguousarray(emb.vectors, dtype="<f4")
-    n, d = vectors.shape
+    n, d = emb.vectors.shape
     with atomic_maybe_gzip(path) as file:
         file.write(f"{n} {d}\n".encode())
         for lo in range(0, n, 4096):
-            block = vectors[lo : lo + 4096]
+            block = np.ascontiguousarray(emb.vectors[lo : lo + 4096], dtype="<f4")
             encoded = [name.encode("utf-8", "surrogatepass") for name in names[lo : lo + 4096]]
             if binary:
                 file.write(b"".join(b"%s %s\n" % (a, v.tobytes()) for a, v in zip(encoded, block)))
@@ -136,7 +138,7 @@ def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.floa
     data = file.read()
     if len(data) < n * (4 * d + 1):
         raise InputError(
-            f"{name} is truncated: it announces {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
+            f"{name} is truncated: it declares {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
         )
     vectors = np.empty((n, d), np.float32)
     texts = []
@@ -168,7 +170,7 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
         if d and rest.strip():
             given = len(rest.partition(b"\n")[0].split(b" "))
             if given < d + 1:
-                raise InputError(f"{name}, line 2: {given - 1} numbers, but the header announces {d}")
+                raise InputError(f"{name}, line 2: {given - 1} numbers, but the header declares {d}")
         body, line = rest, 2
     else:
         body, line = data, 1
@@ -181,7 +183,7 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
     except _Irregular:
         texts, vectors = _parse_lines(body, d, line, name)
     if n >= 0 and len(texts) != n:
-        raise InputError(f"{name} is truncated: its header announces {n:,} vectors, {len(texts):,} follow")
+        raise InputError(f"{name} is truncated: its header declares {n:,} vectors, {len(texts):,} follow")
     return texts, vectors
 
 
@@ -232,4 +234,4 @@ def _parse_lines(body: bytes, d: int, line: int, name: str) -> tuple[list[str], 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "the name is not UTF-8"
-    return "not a line of a name and numbers, as files of vectors have (vectors of data: softvec embed)"
+    return "expected a name and numbers (to embed data: softvec embed)"

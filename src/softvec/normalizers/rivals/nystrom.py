@@ -25,7 +25,7 @@ class Nystrom(Normalizer):
     n_landmarks : int, default=50
         Columns of Q.
     landmarks : {"uniform", "kmeans"}, default="uniform"
-        Random items, or the centres of a k-means (usually better, and dearer).
+        Random items, or k-means centres (more accurate, slower).
     """
 
     n_landmarks: int = 50

@@ -19,7 +19,7 @@ class TopK(Normalizer):
     """Sum the ``n_neighbors`` largest terms exactly and ``n_samples`` random others by their mean.
 
     Neighbours come from a usearch index (HNSW, inner product; ``pip install 'softvec[index]'``), or from an
-    exact search. Unbiased if they do not depend on the random sample, right or wrong as they may be.
+    exact search. Unbiased if they do not depend on the random sample, even if they are wrong.
     An index built by several threads differs from run to run; ``n_jobs=1`` or ``search="exact"`` does not.
 
     Parameters
@@ -29,7 +29,7 @@ class TopK(Normalizer):
     n_samples : int, default=25
         Random items, drawn once for all queries.
     search : {"auto", "usearch", "exact"}, default="auto"
-        ``auto`` takes usearch where it is installed.
+        ``auto`` uses usearch if installed.
     expansion : int, default=64
         Candidates that the index keeps while it builds and searches.
     index : usearch.index.Index, optional

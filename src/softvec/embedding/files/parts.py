@@ -1,0 +1,280 @@
+"""Vectors of a folder, read part by part: nearest neighbours and other files without all of them in memory.
+
+The names are in memory, the vectors are not: a row group of a part is read when its rows are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.checks import choice
+from softvec.core.errors import InputError
+from softvec.core.memory import available_memory
+from softvec.embedding import access, neighbours, search
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.arrow import unplain
+from softvec.embedding.files.folder import Folder, open_folder
+from softvec.embedding.files.formats import require_finite
+from softvec.names import Names
+from softvec.read.arrays import stored_names
+
+_BLOCK = 8 * search.ROWS  # whole blocks of the exact search, one for each of its shares
+_IN_MEMORY = 256 << 20  # bytes of vectors that are never worth a file of their own
+
+
+class Rows:
+    """The vectors of one side of a folder, of shape (n, d); slices and numbered rows are read from disk.
+
+    The row group that was read last is kept, so that slices in order read each one once.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, folder: Folder, side: str):
+        self._folder = folder
+        self._parts = [part for part in folder.parts if part.side == side]
+        self._starts = np.cumsum([0, *(part.rows for part in self._parts)])
+        self._group = (0, np.empty((0, folder.dimensions), np.float32))  # first row, vectors
+        self.shape = (int(self._starts[-1]), folder.dimensions)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        raise TypeError("the vectors of a folder are too many for one array; read them in slices")
+
+    def __getitem__(self, key: slice | Any) -> NDArray[np.float32]:
+        if not isinstance(key, slice):
+            return self._take(np.asarray(key, np.int64))
+        lo, hi, step = key.indices(len(self))
+        if step != 1:
+            raise IndexError(f"a slice with step {step}; rows of a folder are read in order")
+        out = np.empty((max(0, hi - lo), self.shape[1]), np.float32)
+        at = lo
+        while at < hi:
+            first, V = self._group_of(at)
+            part = V[at - first : hi - first]
+            out[at - lo : at - lo + len(part)] = part
+            at += len(part)
+        return out
+
+    def _take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+        if len(rows) and not 0 <= ascending[0] <= ascending[-1] < len(self):
+            raise IndexError(f"rows {ascending[0]} to {ascending[-1]} of {len(self):,}")
+        out = np.empty((len(rows), self.shape[1]), np.float32)
+        i = 0
+        while i < len(rows):
+            first, V = self._group_of(int(ascending[i]))
+            j = int(np.searchsorted(ascending, first + len(V)))
+            out[order[i:j]] = V[ascending[i:j] - first]
+            i = j
+        return out
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield all vectors in order."""
+        for lo in range(0, len(self), _BLOCK):
+            yield self[lo : lo + _BLOCK]
+
+    def _group_of(self, row: int) -> tuple[int, NDArray[np.float32]]:
+        """Return the row group that holds a row, and the number of its first row."""
+        first, V = self._group
+        if not first <= row < first + len(V):
+            at = int(np.searchsorted(self._starts, row, side="right")) - 1
+            self._group = self._read(at, row - int(self._starts[at]))
+        return self._group
+
+    def _read(self, at: int, row: int) -> tuple[int, NDArray[np.float32]]:
+        part, begin = self._parts[at], int(self._starts[at])
+        path = self._folder.path / part.file
+        with self._folder.opened(part) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
+            starts = np.cumsum([0, *sizes])
+            group = int(np.searchsorted(starts, row, side="right")) - 1
+            table = file.read_row_group(group, columns=["vector"])
+            table.validate(full=True)
+        chunks = table.column("vector").chunks
+        first = int(starts[group])
+        if any(chunk.null_count or chunk.flatten().null_count for chunk in chunks):
+            raise InputError(f"{path} is damaged: numbers are missing after row {first:,}")
+        flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
+        V = (flat[0] if len(flat) == 1 else np.concatenate(flat)).reshape(-1, self.shape[1])
+        if len(V) != sizes[group]:
+            raise InputError(f"{path} is damaged: {len(V):,} vectors in a row group of {sizes[group]:,}")
+        require_finite(V, str(path), first=first)
+        return begin + first, V
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """An embedding whose vectors stay in a folder: names, neighbours, and all that writers need."""
+
+    vectors: Rows
+    names: Names
+    context_vectors: Rows | None
+    context_names: Names | None
+    sizes: NDArray[np.float64] | None
+    provenance: Mapping[str, Any]
+    extras: Mapping[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def n_components(self) -> int:
+        """Number of dimensions."""
+        return self.vectors.shape[1]
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether there are context vectors."""
+        return self.context_vectors is not None
+
+    @property
+    def context(self) -> Stored:
+        """The second side as an embedding of its own."""
+        if self.context_vectors is None or self.context_names is None:
+            raise InputError("this embedding has one side only, no context")
+        return Stored(self.context_vectors, self.context_names, None, None, None, self.provenance, {})
+
+    _row = access.row
+    _rows = access.rows
+    most_similar = neighbours.most_similar
+    most_similar_batch = neighbours.most_similar_batch
+
+    def _with(self, **changes: Any) -> Stored:
+        return replace(self, **changes)
+
+    def _side(self, among: str) -> Stored:
+        return self if choice("among", among, ("rows", "context")) == "rows" else self.context
+
+    def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        return search.nearest_in_blocks(Q, self.vectors.blocks(), n)
+
+
+def open_stored(path: str | os.PathLike[str]) -> Stored:
+    """Open a folder: digests are checked and names are read, vectors when they are asked for."""
+    folder = open_folder(path)
+    folder.check_digests()
+    names, sizes = _names(folder, "rows")
+    context = context_names = None
+    if any(part.side == "context" for part in folder.parts):
+        context = Rows(folder, "context")
+        context_names, _ = _names(folder, "context")
+    return Stored(Rows(folder, "rows"), names, context, context_names, sizes, folder.provenance, {})
+
+
+def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
+    """Read a folder, one row group at a time.
+
+    ``mmap`` puts vectors that are large for the memory into a temporary file and maps it: pages of parquet,
+    with their own headers and levels in between, are no array that could be mapped as it is.
+    """
+    stored = open_stored(path)
+    return Embedding(
+        _whole(stored.vectors, mmap), stored.names,
+        context_vectors=None if stored.context_vectors is None else _whole(stored.context_vectors, mmap),
+        context_names=stored.context_names, sizes=stored.sizes, provenance=stored.provenance, copy=False,
+    )  # fmt: skip
+
+
+def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
+    """Return what the manifest says, and the first vectors; the rest is left unread, its digest unchecked."""
+    folder = open_folder(path)
+    V = Rows(folder, "rows")[:rows]
+    if not len(V):
+        raise InputError(f"{path} holds no vectors")
+    columns: list[Any] = []
+    for batch in _batches(folder, "rows"):
+        columns.append(batch.column("name").slice(0, len(V) - sum(map(len, columns))))
+        if sum(map(len, columns)) == len(V):
+            break
+    return folder, Embedding(V, _joined(columns, folder), provenance=folder.provenance)
+
+
+def _batches(folder: Folder, side: str) -> Iterator[Any]:
+    """Yield the names, and sizes where known, of a side."""
+    for part in folder.parts:
+        if part.side == side:
+            with folder.opened(part) as file:
+                columns = [name for name in file.schema_arrow.names if name != "vector"]
+                for batch in file.iter_batches(_BLOCK, columns=columns):
+                    batch.validate(full=True)
+                    if batch.column("name").null_count:
+                        raise InputError(f"{folder.path / part.file} is damaged: names are missing")
+                    yield batch
+
+
+def _names(folder: Folder, side: str) -> tuple[Names, NDArray[np.float64] | None]:
+    columns: list[Any] = []
+    sizes: list[NDArray[np.float64]] = []
+    for batch in _batches(folder, side):
+        columns.append(batch.column("name"))
+        if "size" in batch.schema.names:
+            sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
+    measured = np.concatenate(sizes) if sizes else None
+    n = folder.rows(side)
+    if measured is not None and len(measured) != n:
+        raise InputError(f"{folder.path} is damaged: {len(measured):,} sizes for {n:,} vectors")
+    return _joined(columns, folder), measured
+
+
+def _whole(rows: Rows, mmap: bool) -> NDArray[np.float32]:
+    V = _room(*rows.shape, mmap)
+    done = 0
+    for block in rows.blocks():
+        V[done : done + len(block)] = block
+        done += len(block)
+    return V
+
+
+def _room(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
+    """Return an array to fill: in memory, or mapped where it would take a large part of what is free."""
+    free = available_memory()
+    size = 4 * n * d
+    if not mmap or size <= max(_IN_MEMORY, (free or 0) // 4):
+        return np.empty((n, d), np.float32)
+    with tempfile.TemporaryFile() as file:
+        try:
+            _reserve(file.fileno(), size)
+            return np.memmap(file, np.float32, mode="r+", shape=(n, d))
+        except OSError as error:
+            raise InputError(
+                f"no room for {size:,} bytes in {tempfile.gettempdir()}: {error.strerror or error}; set "
+                "TMPDIR to a larger disk"
+            ) from error
+
+
+def _reserve(file: int, size: int) -> None:
+    """Give a file its length, with the room on the disk for it where the system can promise that."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)
+
+
+def _joined(columns: list[Any], folder: Folder) -> Names:
+    """Return all names, none of them twice."""
+    import pyarrow as pa
+
+    if not columns:
+        return Names.range(0)
+    if folder.names == "json":
+        return Names([unplain(json.loads(text)) for column in columns for text in column.to_pylist()])
+    if folder.names == "integer":
+        stored = {"integers": np.concatenate([c.to_numpy(zero_copy_only=False) for c in columns])}
+    else:
+        array = pa.concat_arrays([column.cast(pa.large_string()) for column in columns])
+        offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
+        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+        stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
+    return stored_names(stored, str(folder.path))

@@ -1,0 +1,130 @@
+"""What a file says of the fit that made its vectors, checked once, where it is read.
+
+Later calls go on from these numbers: new items, links, another fit. A wrong one would end in a traceback far
+from the file, or in a wrong result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from softvec.core.errors import InputError
+
+
+class RecordError(InputError):
+    """A file whose vectors are there, but whose record is not one that softvec writes."""
+
+
+_MOST = 2**31  # classes, epochs, steps
+
+
+def _number(least: float, most: float = 1e30, *, above: bool = False) -> Callable[[Any], bool]:
+    """Return a check for finite numbers from ``least`` to ``most``; ``above``: without ``least`` itself."""
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not -most <= value <= most:
+            return False
+        return value > least if above else value >= least
+
+    return holds
+
+
+def _integer(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value <= _MOST
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _numbers(value: Any) -> bool:
+    """Whether this is a list of numbers; None stands for one that was not finite."""
+    return isinstance(value, list) and all(
+        part is None or (isinstance(part, int | float) and math.isfinite(part)) for part in value
+    )
+
+
+def _finite_numbers(value: Any) -> bool:
+    return _numbers(value) and None not in value
+
+
+_POSITIVE = _number(0, above=True), "a number above 0"
+_NOT_NEGATIVE = _number(0), "a number of at least 0"
+_ANY = _number(-math.inf), "a number"
+_NAME = _text, "a text"
+_COUNT = _integer(1), "an integer of at least 1"
+_HISTORY = _numbers, "a list of numbers"
+
+# part of the record -> field -> what it is, if it is there
+_FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "parameters": {
+        "beta": _POSITIVE,
+        "base_measure": (_number(0, 2), "a number from 0 to 2"),
+        "shrinkage": _NOT_NEGATIVE,
+        "regularization": _NOT_NEGATIVE,
+        "n_clusters": _COUNT,
+        "constraint": _NAME,
+        "gradient": _NAME,
+        "normalizer": _NAME,
+        "view": _NAME,
+    },
+    "data": {
+        "kind": _NAME,
+        "summary": _NAME,
+        "source": _NAME,
+        "directed": (_flag, "true or false"),
+        "mean_neighbours": _POSITIVE,
+        "mean_weight": _POSITIVE,
+        "options": (lambda value: isinstance(value, dict), "a mapping of options"),
+    },
+    "history": {"loss": _HISTORY, "epoch": _HISTORY},
+    "softmax": {
+        "weights": (_finite_numbers, "a list of numbers"),
+        "popularity": _ANY,
+        "cross_entropy": _ANY,
+        "nats_gained": _ANY,
+        "n_rows": _COUNT,
+    },
+    "diagnosis": {"exact_loss": _ANY, "n_rows": _COUNT},
+}
+_OPTIONS = {"length": _COUNT, "subsample": _NOT_NEGATIVE}
+
+
+def check_record(record: Mapping[str, Any], n_components: int, name: str) -> None:
+    """Raise an error where a field that softvec goes on from is not what softvec writes there.
+
+    A part that is no mapping was written by someone else for something else, and stays unused.
+    """
+    for part, fields in _FIELDS.items():
+        if isinstance(record.get(part), Mapping):
+            _check_fields(record[part], fields, part, name)
+    softmax, data = record.get("softmax"), record.get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("options"), Mapping):
+        known = {key: value for key, value in data["options"].items() if value is not None}
+        _check_fields(known, _OPTIONS, "data.options", name)
+    if isinstance(softmax, Mapping) and softmax:
+        weights = softmax.get("weights")
+        if weights is None or "popularity" not in softmax or len(weights) != n_components:
+            raise RecordError(
+                f"{name} is damaged: its record lacks the softmax of vectors of {n_components} dimensions"
+            )
+    if not isinstance(record.get("additions", []), list):
+        raise RecordError(f"{name} is damaged: its record of additions is not a list")
+
+
+def _check_fields(
+    part: Mapping[str, Any], fields: Mapping[str, tuple[Callable[[Any], bool], str]], where: str, name: str
+) -> None:
+    for field, (holds, expected) in fields.items():
+        if field in part and not holds(part[field]):
+            shown = repr(part[field])
+            raise RecordError(
+                f"{name} is damaged: its record says that {where}.{field} is "
+                f"{shown if len(shown) <= 60 else shown[:59] + '…'}; expected {expected}"
+            )
