@@ -42,6 +42,7 @@ _SIZES = (
     "invariance",
     "coverage_items",
     "paper",
+    "grids",  # records name their own setting
 )
 
 
@@ -55,6 +56,7 @@ class Results:
         self.records: list[dict[str, Any]] = _still_valid(old, json.loads(json.dumps(config)))
         self.summary: dict[str, Any] = {}
         self.only: list[str] = []
+        self.scores_only = False
 
     def has(self, **key: Any) -> bool:
         """Whether there is a record with these values, or its method is not among those to run."""
@@ -84,13 +86,16 @@ class Results:
 
 
 def _still_valid(old: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the old records of methods that have not changed, if nothing else has."""
+    """Return the old records but those of methods that have changed, if nothing else has."""
     before = old.get("config", {})
     if not before or _essence(before) != _essence(config):
         return []
     known = before["methods"]
     same = {n for n, m in config["methods"].items() if n in known and _essence(known[n]) == _essence(m)}
-    return [r for r in old["records"] if r.get("kind") == "baseline" or r["method"] in same]
+    return [
+        r for r in old["records"]
+        if r.get("kind") == "baseline" or r["method"] in same or r["method"] not in known
+    ]  # fmt: skip
 
 
 def _essence(settings: dict[str, Any]) -> dict[str, Any]:
@@ -174,6 +179,7 @@ def main(
     parser.add_argument("--plot", action="store_true", help="draw the figure from the results that are there")
     parser.add_argument("--only", action="append", default=[], metavar="METHOD", help="run no other method")
     parser.add_argument("--redo", action="append", default=[], metavar="METHOD", help="forget its records")
+    parser.add_argument("--scores-only", action="store_true", help="time nothing: for a busy machine")
     parser.add_argument("--redo-times", action="store_true", help="forget the timings first")
     parser.add_argument(
         "--output", type=Path, help="directory for results and figure (default: the experiment's)"
@@ -184,7 +190,7 @@ def main(
     path = home / "results" / f"{size}.json"
     if not options.plot:
         results = Results(path, config_of(name, options.quick))
-        results.only = options.only
+        results.only, results.scores_only = options.only, options.scores_only
         unknown = {*options.redo, *options.only} - set(results.config["methods"])
         if unknown:
             parser.error(f"no method {', '.join(unknown)}; there are {', '.join(results.config['methods'])}")

@@ -28,13 +28,15 @@ def scaled(X: np.ndarray) -> np.ndarray:
     return X / np.float32(max(np.sqrt(mean_square), 1e-30))
 
 
-def classification(X: np.ndarray, graph: Graph, *, repeats: int, threads: int = 2) -> dict[str, Any]:
-    """Return micro and macro F1 in percent at half of the labels; split r is the same for every method."""
+def classification(
+    X: np.ndarray, graph: Graph, *, repeats: int, threads: int = 2, ratio: float = RATIO
+) -> dict[str, Any]:
+    """Return micro and macro F1 in percent at a share of labels; split r is the same for every method."""
     X = scaled(X)
 
     def split(r: int) -> tuple[float, float]:
-        found = node_classification(X, graph.labels, ratios=(RATIO,), repeats=1, C="cv", random_state=r)
-        return found[RATIO]["micro_f1"], found[RATIO]["macro_f1"]
+        found = node_classification(X, graph.labels, ratios=(ratio,), repeats=1, C="cv", random_state=r)
+        return found[ratio]["micro_f1"], found[ratio]["macro_f1"]
 
     # one split for each thread: faster than two threads inside products this small
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
@@ -42,7 +44,7 @@ def classification(X: np.ndarray, graph: Graph, *, repeats: int, threads: int = 
     return _in_percent(micro, macro)
 
 
-def neighbour_votes(graph: Graph, *, repeats: int) -> dict[str, Any]:
+def neighbour_votes(graph: Graph, *, repeats: int, ratio: float = RATIO) -> dict[str, Any]:
     """Return F1 in percent without vectors, on the same splits: the commonest labels of the neighbours."""
     Y = label_matrix(graph.labels, graph.A.shape[0])
     known = np.flatnonzero(Y.any(axis=1))
@@ -50,7 +52,7 @@ def neighbour_votes(graph: Graph, *, repeats: int) -> dict[str, Any]:
     rows = []
     for r in range(repeats):
         order = repeat_seeds(r, 1)[0].permutation(len(Y))
-        train, test = np.split(order, [round(RATIO * len(Y))])
+        train, test = np.split(order, [round(ratio * len(Y))])
         votes = A[test][:, train] @ Y[train].astype(float) + Y[train].mean(axis=0) / 2  # else the commonest
         predicted = top_labels(votes, Y[test].sum(axis=1))
         rows.append([f1_score(Y[test], predicted, average=a, zero_division=0) for a in ("micro", "macro")])

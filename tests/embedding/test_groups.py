@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import softvec
 from softvec import Embedding
 from softvec.core.errors import InputError
-from softvec.embedding.groups import find_groups, louvain
+from softvec.embedding.groups import find_groups, grouping_vectors, louvain
 from softvec.evaluate import communities, find_communities, modularity, partition_scores
 from softvec.generators import dcsbm
 from softvec.kernels import compiled, reference
@@ -53,6 +53,32 @@ def test_one_finder_for_embedding_and_evaluate():
     groups = Embedding(V).cluster()
     np.testing.assert_array_equal(find_communities(V), groups)
     assert communities(V, groups, n_communities=None)["ami"] == 1
+
+
+def test_the_degree_decides_no_group_of_fused_vectors():
+    V, truth = planted(600, 3, 0.3, d=16)
+    degree = np.random.default_rng(1).choice(
+        [-8.0, 8.0], (600, 1)
+    )  # far apart, and independent of the groups
+    fused = {"parameters": {"view": "fused", "n_components": 18}}
+    emb = Embedding(np.hstack([V, degree, degree]), provenance=fused)
+    assert partition_scores(truth, emb.cluster(3))["ami"] > 0.95
+    assert partition_scores(truth, emb.cluster())["ami"] > 0.95
+    assert partition_scores(truth, find_communities(emb, 3))["ami"] > 0.95
+    assert communities(emb, truth)["ami"] > 0.95
+    mixed = Embedding(emb.vectors, provenance={**fused, "aligned_with": "others"})
+    assert partition_scores(truth, mixed.cluster(3))["ami"] < 0.95
+
+
+def test_the_last_coordinates_of_fused_vectors_tell_the_degree():
+    A, _, _ = dcsbm(1000, c=20, q=2, alpha=4.0, random_state=0)
+    emb = softvec.embed(A, n_components=16, view="fused", random_state=0)
+    degree = np.diff(A.indptr)
+    linked = degree > 0
+    kept = grouping_vectors(emb)
+    np.testing.assert_array_equal(kept, emb.vectors[:, :14])
+    assert np.corrcoef(np.log1p(degree[linked]), emb.vectors[linked, 14])[0, 1] > 0.999
+    assert grouping_vectors(softvec.embed(A, n_components=16, view="walk", random_state=0)).shape[1] == 16
 
 
 @pytest.mark.parametrize("threads", [1, 3])

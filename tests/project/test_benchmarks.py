@@ -230,6 +230,27 @@ def results(*cells, graph="ppi"):
     return {"cells": {graph: {f"{c['method']} | {c['variant']}": c for c in cells}}}
 
 
+def test_anchors_score_at_their_own_shares_of_labels(data, monkeypatch, tmp_path):
+    from benchmarks import anchors
+
+    monkeypatch.setattr(anchors, "RATIOS", {"karate": (0.25, 0.75)})
+    ours = methods.Method("softvec", None, "softvec", starts=2)
+    scores = anchors.measure(graphs.load("karate"), ours, tmp_path)
+    assert set(scores) == {"0.25", "0.75"}
+    assert scores["0.75"]["micro_f1"] > 80
+    assert len(scores["0.25"]["micro_f1_starts"]) == 2
+    votes = anchors.measure(graphs.load("karate"), methods.METHODS[2], tmp_path)
+    assert votes["0.75"]["micro_f1"] > votes["0.25"]["micro_f1"]
+    row = {"0.25": {"micro_f1": 80.0, "macro_f1": 70.0}, "0.75": {"micro_f1": 90.0, "macro_f1": 85.0}}
+    worse = {ratio: {key: value - 5 for key, value in entry.items()} for ratio, entry in row.items()}
+    cells = {"karate": {"ProNE": row, "softvec": worse}}
+    shown = anchors.table({"cells": cells, "published": {"micro_f1": {}}}, ["karate"])
+    assert "| ProNE | **80.0** / 70.0 | **90.0** / 85.0 |" in shown
+    assert "0 of 2 columns; a rival is ahead on karate at 25% (ProNE, by 5.0)" in anchors.verdict(
+        {"cells": cells}
+    )
+
+
 class TestChecks:
     def test_a_faster_and_better_rival_is_told(self):
         rows = [cell("softvec", 1.0, [50, 52]), cell("ProNE", 0.5, [53, 54])]

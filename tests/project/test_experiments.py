@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -43,12 +44,14 @@ def test_results_are_continued_until_the_configuration_changes(tmp_path):
     results = Results(path, config)
     results.add(method="a", value=np.float64(0.1234567890))
     results.add(method="b", value=np.arange(2))
+    results.add(method="all", value=0)  # of all methods together, such as times in turn
     again = Results(path, config)
     assert again.has(method="a")
     assert again.select(method="b")[0]["value"] == [0, 1]
     other = Results(path, {"n": 3, "methods": {"a": {"x": 2}, "b": {"x": 1}}})
     assert not other.has(method="a")
     assert other.has(method="b")
+    assert other.has(method="all")
     assert not Results(path, {**config, "n": 4}).records
 
 
@@ -249,8 +252,33 @@ def test_settings_are_scored_on_sets_that_did_not_choose_them():
     columns = A.sum(axis=0) ** 0.75
     with np.errstate(divide="ignore"):
         ppmi = np.maximum(np.log(A * columns.sum() / np.outer(A.sum(axis=1), columns)), 0)
-    U, S = ppmi_svd(A, 3, 0.75)
-    assert pytest.approx(ppmi @ ppmi.T, abs=1e-9) == (U * S**2) @ U.T
+    for shift in (1.0, 1.2):
+        M = np.maximum(ppmi - np.log(shift), 0)
+        U, S = ppmi_svd(A, 3, 0.75, shift)
+        assert pytest.approx(M @ M.T, abs=1e-9) == (U * S**2) @ U.T
+
+
+def test_frequent_contexts_count_as_little_as_in_the_operator(tmp_path):
+    from experiments.rivals import row_stochastic
+    from experiments.words.run import subsampled
+    from softvec.affinity.files import read_corpus
+
+    text = tmp_path / "text.txt"
+    text.write_text("the cat saw the dog\nthe dog saw the cat\na cat ran\n" * 3)
+    weighted = read_corpus(text, window=2, min_count=1, context_subsample=0.05)
+    P = row_stochastic(subsampled(weighted, 0.05))
+    n = P.shape[0]
+    np.testing.assert_allclose(weighted.operator @ np.eye(n), P.toarray(), atol=1e-6)
+    assert abs(P - row_stochastic(subsampled(weighted, None))).max() > 0.01
+
+
+def test_cross_entropy_of_popularity_by_hand():
+    from experiments.softmax.run import cross_entropy
+
+    P = sp.csr_array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    sizes = np.array([2.0, 1.0, 1.0])
+    logits = np.broadcast_to(np.log(sizes), (2, 3))
+    assert cross_entropy(logits, P) == pytest.approx((np.log(4) + np.log(2)) / 2)
 
 
 @pytest.mark.slow
@@ -269,7 +297,9 @@ def test_als_separates_two_groups():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the normaliser is off:UserWarning")
-@pytest.mark.parametrize("name", ["communities", "contacts", "exact", "extensions", "genes", "two_sided"])
+@pytest.mark.parametrize(
+    "name", ["communities", "contacts", "exact", "extensions", "genes", "softmax", "two_sided"]
+)
 def test_small_run(name, tmp_path):
     import importlib
 
@@ -278,6 +308,7 @@ def test_small_run(name, tmp_path):
     needed = {
         "communities": ["karate"], "contacts": ["sfhh"], "exact": [], "genes": ["genes"],
         "extensions": ["genes", "football", "sfhh", "primaryschool"], "two_sided": ["novels"],
+        "softmax": ["polblogs", "cora"],
     }[name]  # fmt: skip
     for dataset in needed:
         if not datasets.available()[dataset]:
@@ -286,7 +317,7 @@ def test_small_run(name, tmp_path):
     module.main(["--quick", "--output", str(tmp_path)])
     content = json.loads((tmp_path / "results" / "quick.json").read_text())
     assert content["summary"]
-    if name in ("exact", "extensions", "two_sided"):
+    if name in ("exact", "extensions", "softmax", "two_sided"):
         text = module.report(content)
         assert text.startswith("## ")
         assert "nan" not in text.split()

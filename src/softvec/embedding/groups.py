@@ -6,6 +6,8 @@ On a sample of the vectors, items are first joined with their nearest neighbour;
 by greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition whose
 items are the closest to their own centroid, compared with the next one, is kept, and all vectors are then
 assigned to the nearest centroid in a few passes. Time and memory are linear in the number of vectors.
+
+The two coordinates of fused vectors that tell the degree take no part.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from scipy.sparse.csgraph import connected_components
 from softvec.core.checks import integer
 from softvec.core.progress import progress
 from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
+from softvec.embedding.relations import recorded
 from softvec.embedding.search import inverse_norms, unit_rows
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
+_DEGREE_COORDINATES = 2  # the last of fused vectors (softvec.fit.views)
 _SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
 _SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)  # beta, from two or three groups to groups of a few items of the sample
 _TIE = 0.005  # margins this close say nothing about which partition is better: the coarser one is taken
@@ -69,8 +73,21 @@ def cluster(
         Group of each vector; -1 for a zero vector, which has no direction.
     """
     return find_groups(
-        emb.vectors, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
+        grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
     )
+
+
+def grouping_vectors(emb: Embedding) -> NDArray[np.floating]:
+    """Return the vectors that groups are found from: fused ones without the coordinates that tell the degree.
+
+    Groups are of items with like neighbours. The fewer of them, the shorter the vector, so that the degree
+    would decide its direction, and k-means finds groups of like degree near the threshold of a block model.
+    """
+    fit = recorded(emb, "parameters")
+    told = fit.get("view") == "fused" and fit.get("n_components") == emb.n_components
+    if told and "aligned_with" not in emb.provenance:  # a rotation mixes the coordinates
+        return emb.vectors[:, :-_DEGREE_COORDINATES]
+    return emb.vectors
 
 
 def find_groups(

@@ -15,7 +15,7 @@ from sklearn.metrics import (
 from softvec.core.checks import integer, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
-from softvec.embedding.groups import find_groups, k_means
+from softvec.embedding.groups import find_groups, grouping_vectors, k_means
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import align_labels, label_codes
 
@@ -61,7 +61,7 @@ def find_communities(
     >>> len(np.unique(find_communities(X)))
     3
     """
-    X = as_vectors(X)
+    X = _vectors(X)
     if n_communities is None:
         return find_groups(X, max_groups=max_communities, random_state=random_state)
     integer("n_communities", n_communities, 1, len(X), "the number of vectors")
@@ -69,6 +69,11 @@ def find_communities(
     return k_means(
         unit_rows(X) if normalize else X, n_communities, n_init=n_init, random_state=rng, batches=False
     )
+
+
+def _vectors(X: Any) -> np.ndarray:
+    """Return the vectors that groups are found from, as float32 of shape (n, d)."""
+    return as_vectors(grouping_vectors(X) if hasattr(X, "provenance") else X)
 
 
 def modularity(graph: Any, groups: Any) -> float:
@@ -176,7 +181,7 @@ def communities(
     1.0
     """
     names = getattr(X, "names", None)
-    X = as_vectors(X)
+    X = _vectors(X)
     aligned = align_labels(labels, len(X), names)
     if aligned.ndim != 1:
         raise InputError(f"labels has shape {aligned.shape}; one per vector, {len(X)} in all, is expected")
