@@ -14,11 +14,10 @@ from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
-from softvec.core.checks import choice, integer
+from softvec.core.checks import choice, integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
-from softvec.embedding.relations import recorded
 from softvec.embedding.stability import measure
 from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import EFFORTS, recipe_of

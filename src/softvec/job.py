@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
-from softvec.core.checks import choice
+from softvec.core.checks import choice, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding import Embedding
 from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
-from softvec.embedding.relations import recorded
 from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate

@@ -159,3 +159,43 @@ def test_vectors_of_a_folder_are_never_one_array_by_accident(tmp_path):
     with pytest.raises(IndexError, match="rows 3 to 300 of 300"):
         rows[[300, 3]]
     np.testing.assert_array_equal(rows[[299, 3, 3]], vectors()[[299, 3, 3]])
+
+
+def rewrite(path, **columns):
+    """Put other columns into the only part of a folder, and its digest into the manifest."""
+    import hashlib
+
+    import pyarrow.parquet as pq
+
+    part = path / "part-00000.parquet"
+    table = pq.read_table(part)
+    for name, values in columns.items():
+        values = values.cast(table.schema.field(name).type)
+        table = table.set_column(table.column_names.index(name), name, values)
+    pq.write_table(table, part)
+    head = json.loads((path / "manifest.json").read_text())
+    digest = hashlib.sha256(part.read_bytes()).hexdigest()
+    for entry in head["parts"]:
+        for key, value in entry.items():
+            if isinstance(value, str) and len(value) == len(digest):
+                entry[key] = digest
+        entry.update({"bytes": part.stat().st_size} if "bytes" in entry else {})
+    (path / "manifest.json").write_text(json.dumps(head))
+
+
+@pytest.mark.parametrize("text", ["[1", "[" * 100_000, "9" * 5000, '{"a": 1}'])
+def test_a_name_that_is_not_json_is_refused(tmp_path, text):
+    Embedding(vectors(3), [("a", 1), ("b", 2), ("c", 3)]).save(f"{tmp_path}/v/")
+    rewrite(tmp_path / "v", name=pa.array(['["a", 1]', text, '["c", 3]']))
+    with pytest.raises(InputError, match="a name is not valid JSON"):
+        parts.open_stored(tmp_path / "v")
+    with pytest.raises(InputError, match="a name is not valid JSON"):
+        Embedding.load(tmp_path / "v")
+
+
+@pytest.mark.parametrize("size", [np.nan, None, -1.0, np.inf])
+def test_a_size_that_is_no_size_is_refused(tmp_path, size):
+    Embedding(vectors(3), list("abc"), sizes=[1.0, 2.0, 3.0]).save(f"{tmp_path}/v/")
+    rewrite(tmp_path / "v", size=pa.array([1.0, size, 3.0]))
+    with pytest.raises(InputError, match="expected a size of 0 or more"):
+        parts.open_stored(tmp_path / "v")

@@ -53,7 +53,7 @@ def normalizer(
     """
     import numpy as np
 
-    from softvec.embedding.relations import recorded
+    from softvec.core.checks import recorded
     from softvec.normalizers import compare
 
     settings = Settings(quiet, json)

@@ -98,3 +98,9 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def recorded(emb: Any, part: str) -> dict[str, Any]:
+    """Return a part of an embedding's provenance that is a dictionary; an empty one if it has none."""
+    record = emb.provenance.get(part)
+    return record if isinstance(record, dict) else {}

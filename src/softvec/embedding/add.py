@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.checks import choice, counted, number
+from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import ALONE, Workers, workers
-from softvec.embedding.relations import positions, recorded, relations, two_kinds
+from softvec.embedding.relations import positions, relations, two_kinds
 from softvec.fit.views import degree_coordinates
 from softvec.names import Names
 

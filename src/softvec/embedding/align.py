@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import recorded
 from softvec.core.errors import InputError
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks, workers
-from softvec.embedding.relations import positions, recorded
+from softvec.embedding.relations import positions
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity

@@ -22,10 +22,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from softvec.core.checks import integer
+from softvec.core.checks import integer, recorded
 from softvec.core.progress import progress
 from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
-from softvec.embedding.relations import recorded
 from softvec.embedding.search import inverse_norms, unit_rows
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.checks import recorded
 from softvec.core.errors import InputError
 from softvec.embedding.access import Searched
 from softvec.names import Names
@@ -17,12 +18,6 @@ from softvec.names import Names
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
     from softvec.embedding.core import Embedding
-
-
-def recorded(emb: Searched, part: str) -> dict[str, Any]:
-    """Return a part of the provenance that is a dictionary; an empty one where nothing is known."""
-    record = emb.provenance.get(part)
-    return record if isinstance(record, dict) else {}
 
 
 def two_kinds(emb: Searched) -> bool:

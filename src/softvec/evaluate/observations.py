@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core import checks
-from softvec.core.checks import counted
+from softvec.core.checks import counted, recorded
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
-from softvec.embedding.relations import recorded
 from softvec.evaluate.epidemics import known_states
 from softvec.names import Names
 from softvec.read.frames import as_list

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import recorded
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
-from softvec.embedding.relations import recorded
 from softvec.map.columns import MAX_TEXT, Column, all_names, shorten
 from softvec.names import Names
 

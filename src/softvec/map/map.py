@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softvec.core.checks import counted
+from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
-from softvec.embedding.relations import recorded
 from softvec.map import content as gather
 from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
 from softvec.map.content import Content

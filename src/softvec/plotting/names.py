@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.embedding.relations import recorded
+from softvec.core.checks import recorded
 from softvec.names import Names
 from softvec.plotting.style import INK, Axes, plain_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,16 @@ def _plain(name: Any) -> Any:
 def unplain(item: Any) -> Any:
     """Return a name that was a JSON list as the tuple it was."""
     return tuple(unplain(part) for part in item) if isinstance(item, list) else item
+
+
+def decoded(texts: Iterable[Any], where: str) -> Names:
+    """Return names that were each written as JSON."""
+    try:
+        names = [unplain(json.loads(text)) for text in texts]
+        hash(tuple(names))
+    except (TypeError, ValueError, RecursionError):  # not text or unhashable, not JSON, too deep
+        raise InputError(f"{where} is damaged: a name is not valid JSON") from None
+    return Names(names)
 
 
 def name_encoding(names: Names) -> str:
@@ -129,7 +139,7 @@ def from_arrow(table: Any, name: str) -> Embedding:
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
     names = Names.range(table.num_rows)
     if plain:
-        names = _names(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None)
+        names = _names(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None, name)
     side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
     if "context" not in side:
         return Embedding(vectors, names, sizes=sizes, provenance=meta.get("provenance", {}), copy=False)
@@ -137,9 +147,9 @@ def from_arrow(table: Any, name: str) -> Embedding:
     column = table.column("name")
     return Embedding(
         vectors[~second],
-        _names(column, meta.get("names"), ~second),
+        _names(column, meta.get("names"), ~second, name),
         context_vectors=vectors[second],
-        context_names=_names(column, meta.get("names"), second),
+        context_names=_names(column, meta.get("names"), second, name),
         sizes=sizes,
         provenance=meta.get("provenance", {}),
         copy=False,
@@ -190,15 +200,13 @@ def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> ND
     return V
 
 
-def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None) -> Names:
+def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None, where: str) -> Names:
     if keep is not None:
         import pyarrow as pa
 
         column = column.filter(pa.array(keep))
     names = column.to_pylist()
-    if encoding == "json":
-        names = [unplain(json.loads(name)) for name in names]
-    return Names(names)
+    return decoded(names, where) if encoding == "json" else Names(names)
 
 
 def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import recorded
 from softvec.core.errors import InputError, optional_package, printable
 from softvec.embedding.core import Embedding
-from softvec.embedding.relations import recorded
 
 
 def to_dataframe(emb: Embedding, library: str = "pandas") -> Any:

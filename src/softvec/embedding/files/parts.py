@@ -5,7 +5,6 @@ The names are in memory, the vectors are not: a row group of a part is read when
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.embedding import access, neighbours, search
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import unplain
+from softvec.embedding.files.arrow import decoded
 from softvec.embedding.files.folder import Folder, open_folder
 from softvec.embedding.files.formats import require_finite
 from softvec.names import Names
@@ -223,8 +222,8 @@ def _names(folder: Folder, side: str) -> tuple[Names, NDArray[np.float64] | None
             sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
     measured = np.concatenate(sizes) if sizes else None
     n = folder.rows(side)
-    if measured is not None and len(measured) != n:
-        raise InputError(f"{folder.path} is damaged: {len(measured):,} sizes for {n:,} vectors")
+    if measured is not None and (len(measured) != n or not np.all(measured >= 0) or np.isinf(measured).any()):
+        raise InputError(f"{folder.path} is damaged: expected a size of 0 or more for each of {n:,} vectors")
     return _joined(columns, folder), measured
 
 
@@ -269,7 +268,8 @@ def _joined(columns: list[Any], folder: Folder) -> Names:
     if not columns:
         return Names.range(0)
     if folder.names == "json":
-        return Names([unplain(json.loads(text)) for column in columns for text in column.to_pylist()])
+        texts = (text for column in columns for text in column.to_pylist())
+        return decoded(texts, str(folder.path))
     if folder.names == "integer":
         stored = {"integers": np.concatenate([c.to_numpy(zero_copy_only=False) for c in columns])}
     else:
