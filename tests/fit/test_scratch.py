@@ -128,7 +128,7 @@ def test_update_and_checkpoint(tmp_path, everything_on_disk):
 
 
 def test_estimator(tmp_path, everything_on_disk):
-    A = sparse.random_array((50, 50), density=0.2, rng=np.random.default_rng(0)).tocsr()
+    A = sparse.random_array((50, 50), density=0.2, random_state=np.random.default_rng(0)).tocsr()
     on_disk = EDRep(4, random_state=0, scratch=tmp_path).fit(A)
     assert everything_on_disk
     assert on_disk.embedding_.tobytes() == EDRep(4, random_state=0).fit(A).embedding_.tobytes()

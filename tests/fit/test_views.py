@@ -6,8 +6,9 @@ from scipy import sparse
 
 import softvec
 from softvec.core.errors import InputError
+from softvec.core.threads import ALONE
 from softvec.evaluate.communities import communities
-from softvec.fit.calibrate import calibrate
+from softvec.fit.calibrate import _items, calibrate
 from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends, views_of
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
@@ -159,7 +160,22 @@ def test_calibration_finds_the_numbers_that_made_the_rows():
 
 
 def test_neighbours_are_part_of_a_sampled_sum():
-    """Left to chance, an unsampled neighbour has no share in the sum, and the numbers run off to infinity."""
+    """Left to chance, an unsampled neighbour has no share in the sum, and no finite numbers fit."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    A = sparse.random_array((n, n), density=3 / n, random_state=rng, format="csr")
+    A.sort_indices()
+    rows = np.sort(rng.choice(n, 30, replace=False))
+    items, log_weight = _items(A, rows, A[rows].indices, rng.random(n), rng, ALONE)
+    assert (np.diff(items) > 0).all()
+    assert len(items) < n / 4
+    sure = np.concatenate([rows, A[rows].indices])
+    assert not log_weight[np.searchsorted(items, sure)].any()
+    assert np.isin(sure, items).all()
+    assert np.exp(log_weight).sum() == pytest.approx(n)  # the drawn ones count for all others
+
+
+def test_a_sampled_sum_gives_the_cross_entropy_of_the_whole():
     rng = np.random.default_rng(0)
     n = 24_000  # circles of twelve, each item beside both neighbours
     circle, place = np.divmod(np.arange(n), 12)
