@@ -16,7 +16,7 @@ from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.kernels.partition import stream_rows
 from softvec.operators import Powers, Product, Sparse, Sum, as_operator
-from tests.cluster.groups import on_ranks
+from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
 
 pytestmark = [
