@@ -35,7 +35,7 @@ def contents(folder):
 LIMITED = """
 import resource, sys
 import numpy as np
-from softvec.cli import run
+from softvec.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 main(sys.argv[1:])
 """
