@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import softvec
 import softvec.affinity as sio
 from softvec.core.errors import GuessWarning, InputError
 
@@ -204,3 +205,10 @@ def test_random_bytes_never_crash(tmp_path, ending):
         path.write_bytes(content)
         with contextlib.suppress(InputError, GuessWarning):
             sio.read(path)
+
+
+def test_a_missing_value_says_what_to_do(tmp_path):
+    rows = "".join(f"G{i}\t" + "\t".join(str(i * j % 7 / 2) for j in range(12)) + "\n" for i in range(20))
+    (tmp_path / "wide.tsv").write_text(rows.replace("G7\t0.0", "G7\tNA"))
+    with pytest.raises(InputError, match="line 8: the entry 'NA' is not a number; fill in missing values"):
+        softvec.embed(tmp_path / "wide.tsv", 4)

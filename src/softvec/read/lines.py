@@ -31,6 +31,7 @@ COMMENTS = b"#%"
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
 _NAMES = {0: "blanks", 9: "tabs", 44: "commas", 59: "semicolons", 124: "bars"}
+_MISSING = ("na", "n/a", "nan", "null", "none", "?", "-")
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,8 @@ def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
     if not field:
         return InputError(f"{name}, line {number}: the {role} is missing")
     shown = field[:60].decode("utf-8", "replace")
-    return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number")
+    remedy = "; fill in missing values, or drop the row" if shown.lower() in _MISSING else ""
+    return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number{remedy}")
 
 
 def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
