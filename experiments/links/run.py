@@ -144,9 +144,9 @@ def best_baseline(rows: dict[str, Any]) -> tuple[str, float]:
 _NEGATIVES = {"auc_random": "random pairs", "auc_degree": "degree-matched pairs"}
 _TEXT = """AUC in percent of hidden edges ({fraction:.0%} of all) against non-edges, random / degree-matched;
 d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse several views of dense graphs, and one
-walk (`view="walk"`); mean ± standard deviation of {samples} seeds (one walk and for links: 3); means are
-compared. Vectors are scored by a logistic regression on their products, trained against random pairs;
-"softvec for links" is one walk scored by its calibrated softmax
+walk (`view="walk"`); mean ± standard deviation of {samples} seeds (one walk: 3); means are compared. Vectors
+are scored by a logistic regression on their products, trained against random pairs. "softvec for links" is
+`view="links"`: two vectors for each node, targets weighted by degree, scored by the fitted softmax
 (`score_links(emb, split, scorer="softmax")`). In italics: counts in the remaining graph, without vectors.
 Degree product and preferential attachment are the same."""
 

@@ -14,13 +14,13 @@ from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.kinds import takes
 from softvec.affinity.options import DataOptions, Kind
-from softvec.core.checks import choice, integer, recorded
+from softvec.core.checks import integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.stability import measure
 from softvec.fit.options import MEANT, FitOptions
-from softvec.fit.recipes import EFFORTS, recipe_of
+from softvec.fit.recipes import preset_walk, recipe_of
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
 
@@ -107,7 +107,8 @@ def embed(
         ``view`` is "walk" for a single fit, "fused" for several walks on an undirected graph, fitted
         separately and projected onto their principal components, with two coordinates for the degree;
         "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option
-        implies a single fit.
+        implies a single fit. "links" predicts missing links best: two vectors for each node of a graph, as
+        source and as target, and a softmax in which targets are weighted by degree.
         ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, four
         epochs (two from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
         All other options go to the builder of this kind of data, such as ``window`` for text or
@@ -133,7 +134,7 @@ def embed(
     if walk_length is not None or "length" in given or isinstance(data, Affinity):
         one_view_for_own_walk(fit)
     else:
-        walk_length = walk_of_effort(fit)
+        walk_length = preset_walk(fit)
     check_partition(cluster, partition)
     with ExitStack() as stack:
         if cluster is not None:
@@ -198,11 +199,6 @@ def check_partition(cluster: str | None, partition: str | None) -> None:
     """Raise an error for a partition of a fit in one process."""
     if cluster is None and partition is not None:
         raise InputError(Option("partition"), " is for a cluster; give ", Option("cluster"), " too")
-
-
-def walk_of_effort(fit: dict[str, Any]) -> int | None:
-    """Return the walk length of the effort asked for; None for that of the kind of data."""
-    return EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)].get("walk_length")
 
 
 def one_view_for_own_walk(fit: dict[str, Any]) -> None:

@@ -87,7 +87,7 @@ class Job:
             self.shape = tuple(pool.whole(size)[1] for size in affinity.shape)  # of all processes
             self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit, pool)
             fit.pop("view", None)
-            preset = fit_defaults(affinity.kind, affinity.counts, pool)
+            preset = fit_defaults(affinity.kind, affinity.counts, self.view, pool)
             preset |= effort_settings(fit, self.shape[0])
             self.effort = fit.pop("effort", "default")
             fit = {"symmetric": affinity.symmetric, **preset, **fit}
@@ -136,7 +136,8 @@ class Job:
             X *= self._lengths().astype(X.dtype)[:, None]
         parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(options.described().items())}
         parameters |= {"random_state": seed, "seed": result.seed, "base_measure": float(self.power)}
-        parameters |= {"shrinkage": self.shrinkage, "view": "walk"} | ({"rounds": rounds} if rounds else {})
+        parameters |= {"shrinkage": self.shrinkage, "view": self.view}
+        parameters |= {"rounds": rounds} if rounds else {}
         parameters |= {} if self.effort == "default" else {"effort": self.effort}
         diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
         softmax = self._softmax(X, Y, result.seed)
@@ -248,7 +249,7 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 def _choose_view(
     affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any], pool: Workers = ALONE
 ) -> tuple[str, str]:
-    """Return "walk" for one fit or "fused" for several views of a graph, and why.
+    """Return "walk" or "links" for one fit or "fused" for several views of a graph, and why.
 
     An option that only a single fit has asks for the walk; so does a sparse graph, or a directed one.
     """
@@ -273,6 +274,11 @@ def _choose_view(
         reason = "fused views need weights that differ by fewer orders of magnitude"
     if view == "fused" and reason:
         raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
+    if view == "links" and (affinity.kind != "graph" or not affinity.symmetric):
+        raise InputError(Option("view", "links"), f" is for graphs, and this is {affinity.kind} data")
+    if view == "links" and (fast or fit.get("symmetric", False) is True):
+        clash = Option("effort") if fast else Option("symmetric")
+        raise InputError(Option("view", "links"), " is a fit of two sides; leave out ", clash)
     if view != "auto":
         return view, "asked for"
     if reason:
@@ -294,10 +300,11 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     """Return how many epochs a fit with these options takes."""
     old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
     dimensions = N_COMPONENTS if n_components is None else n_components
-    if _choose_view(affinity, dimensions, old, fit)[0] == "fused":
+    view = _choose_view(affinity, dimensions, old, fit)[0]
+    if view == "fused":
         return views.n_epochs()
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
-    preset = {**fit_defaults(affinity.kind, affinity.counts), **effort_settings(fit, affinity.shape[0])}
+    preset = fit_defaults(affinity.kind, affinity.counts, view) | effort_settings(fit, affinity.shape[0])
     return int({**preset, **update, **fit}["n_epochs"])
 
 

@@ -29,8 +29,18 @@ def emb(graph):
     return softvec.embed(graph, 8, weighted=False, random_state=0)
 
 
-def test_overall_against_brute_force(graph, emb):
-    P = calibrated(emb)
+@pytest.fixture(scope="module")
+def two_sides(graph):
+    return softvec.embed(graph, 8, weighted=False, random_state=0, view="links")
+
+
+@pytest.mark.parametrize("view", ["walk", "links"])
+def test_overall_against_brute_force(graph, emb, two_sides, view):
+    emb = two_sides if view == "links" else emb
+    if view == "links":
+        P = softmax(emb.vectors, emb.context_vectors, 6.0, emb.sizes)
+    else:
+        P = calibrated(emb)
     degree = np.array([graph.degree[name] for name in emb])
     expected = degree[:, None] * P + (degree[:, None] * P).T
     names = list(emb)

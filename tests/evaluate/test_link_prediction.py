@@ -99,24 +99,39 @@ def test_errors(graph):
         score_links(np.ones((5, 2)), split)
 
 
-def test_softmax_scorer_is_the_calibrated_logit_of_both_ends():
+def _auc(logit, split, negatives):
+    scores = [[logit(i, j) for i, j in pairs] for pairs in (split.positives, negatives)]
+    above = np.subtract.outer(*map(np.array, scores))
+    return float((above > 0).mean() + (above == 0).mean() / 2)
+
+
+@pytest.mark.parametrize("view", ["walk", "links"])
+def test_softmax_scorer_is_the_logit_of_both_ends(view):
     A = dcsbm(300, c=12, q=2, alpha=3.0, random_state=0).adjacency
     split = split_edges(A, 0.2, random_state=0)
-    emb = softvec.embed(split.graph, 8, kind="graph", view="walk", random_state=0)
-    softmax = emb.provenance["softmax"]
+    emb = softvec.embed(split.graph, 8, kind="graph", view=view, random_state=0)
     size = np.maximum(split.graph.sum(axis=1), np.finfo(float).tiny)
+    X, Y, weights, beta, popularity = emb.vectors, emb.vectors, np.ones(8), 1.0, 1.0
+    if view == "links":
+        Y, beta = emb.context_vectors, emb.provenance["parameters"]["beta"]
+    else:
+        softmax = emb.provenance["softmax"]
+        weights, popularity = softmax["weights"], softmax["popularity"]
 
     def logit(i, j):
-        product = sum(w * a * b for w, a, b in zip(softmax["weights"], emb.vectors[i], emb.vectors[j]))
-        return product + softmax["popularity"] * (np.log(size[i]) + np.log(size[j])) / 2
-
-    def auc(negatives):
-        scores = [[logit(i, j) for i, j in pairs] for pairs in (split.positives, negatives)]
-        above = np.subtract.outer(*map(np.array, scores))
-        return float((above > 0).mean() + (above == 0).mean() / 2)
+        there = sum(w * a * b for w, a, b in zip(weights, X[i], Y[j]))
+        back = sum(w * a * b for w, a, b in zip(weights, X[j], Y[i]))
+        return beta * (there + back) / 2 + popularity * (np.log(size[i]) + np.log(size[j])) / 2
 
     result = score_links(emb, split, scorer="softmax")
     for kind in ("random", "degree"):
-        assert result[f"auc_{kind}"] == pytest.approx(auc(split.negatives[kind]), abs=1e-6)
-    with pytest.raises(InputError, match="needs the Embedding of an undirected graph"):
-        score_links(emb.vectors, split, scorer="softmax")
+        assert result[f"auc_{kind}"] == pytest.approx(_auc(logit, split, split.negatives[kind]), abs=1e-6)
+
+
+def test_softmax_scorer_needs_the_embedding_of_a_graph():
+    split = split_edges(dcsbm(300, c=12, q=2, alpha=3.0, random_state=0).adjacency, 0.2, random_state=0)
+    with pytest.raises(InputError, match="needs an Embedding"):
+        score_links(np.ones((300, 8)), split, scorer="softmax")
+    pairs = softvec.embed([(f"u{i}", f"i{i % 7}") for i in range(60)], 4, kind="bipartite", random_state=0)
+    with pytest.raises(InputError, match="vectors of one graph"):
+        score_links(pairs, split, scorer="softmax")

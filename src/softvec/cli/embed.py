@@ -68,7 +68,9 @@ def embed(
     view: Annotated[
         str | None,
         typer.Option(
-            "--view", rich_help_panel=FIT, help="Views of a graph: auto, walk or fused (default: auto)."
+            "--view",
+            rich_help_panel=FIT,
+            help="Views of a graph: auto, walk, fused or links (default: auto).",
         ),
     ] = None,
     effort: Annotated[
@@ -162,8 +164,8 @@ def embed(
         FIT_OPTIONS,
         check_partition,
         one_view_for_own_walk,
+        preset_walk,
         walk_length_of,
-        walk_of_effort,
     )
     from softvec.core.scratch import large_arrays_in
     from softvec.embedding.files.formats import format_of
@@ -188,7 +190,7 @@ def embed(
     if walk_length is not None or "length" in options:
         one_view_for_own_walk(fit)
     else:
-        walk_length = walk_of_effort(fit)
+        walk_length = preset_walk(fit)
     check_partition(cluster, partition)
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:

@@ -15,7 +15,7 @@ from softvec.core.checks import integer
 from softvec.core.errors import AdviceWarning, Option
 from softvec.core.threads import row_blocks, workers
 from softvec.embedding.add import Model, calibrated_model
-from softvec.embedding.relations import known_pairs, positions, two_kinds
+from softvec.embedding.relations import known_pairs, mutual, positions, two_kinds
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -58,24 +58,29 @@ class _Scores:
     sizes: Array  # of the rows
     log_z: Array
     error: Array  # of log Z
-    log_weight: Array | float
-    both: bool  # whether rows and columns are the same vectors
+    log_weight: Array  # of the columns
+    both: bool  # whether a pair counts in both directions: its two items are of one kind
+    symmetric: bool  # whether both directions have the same product of vectors
 
     def expected(self, lo: int, hi: int) -> Array:
         """Return the expected weights of rows lo..hi with all columns."""
         S = np.float32(self.beta) * (self.rows[lo:hi] @ self.columns.T)  # (rows, m)
-        S += np.asarray(self.log_weight, np.float32)
+        weight = self.log_weight.astype(np.float32)
         with np.errstate(divide="ignore"):
             own = (np.log(self.sizes) - self.log_z).astype(np.float32)
-        if not self.both:
-            S += own[lo:hi, None]
-            return np.exp(S, out=S)
-        other = S + own[None, :]
-        if np.ndim(self.log_weight):  # the weight of the target: here that of the row
-            weight = np.asarray(self.log_weight, np.float32)
-            other += weight[lo:hi, None] - weight[None, :]
+        other = None
+        if self.both:  # the weight of the target is here that of the row
+            back = S if self.symmetric else np.float32(self.beta) * (self.columns[lo:hi] @ self.rows.T)
+            other = back + (weight[lo:hi, None] + own[None, :])
+        S += weight
         S += own[lo:hi, None]
-        return np.exp(S, out=S) + np.exp(other, out=other)
+        np.exp(S, out=S)
+        return S if other is None else S + np.exp(other, out=other)
+
+    def log_probability(self, i: int, j: int) -> float:
+        """Return the logarithm of the probability of column j given row i."""
+        dot = np.dot(self.rows[i].astype(np.float64), self.columns[j].astype(np.float64))
+        return float(self.beta * dot + self.log_weight[j] - self.log_z[i])
 
 
 def links(
@@ -116,9 +121,9 @@ def _softmax(emb: Embedding, model: Model, rows: Array, chosen: Array, n_jobs: i
         log_z[chosen], error[chosen] = estimate.log_partition(X), estimate.std_error(X)
         Y = model.columns
     sizes = np.ones(len(rows)) if emb.sizes is None else emb.sizes
-    log_weight = 0.0 if weights is None else np.log(weights)
-    both = not emb.two_sided and len(chosen) == len(rows)
-    return _Scores(rows, Y, model.beta, sizes, log_z, error, log_weight, both)
+    log_weight = np.zeros(len(Y)) if weights is None else np.log(weights)
+    both = mutual(emb) and len(chosen) == len(rows)
+    return _Scores(rows, Y, model.beta, sizes, log_z, error, log_weight, both, not emb.two_sided)
 
 
 def _best_pairs(
@@ -159,10 +164,8 @@ def _best_pairs(
 
 def _link(emb: Embedding, scores: _Scores, among: str, i: int, j: int, expected: float) -> Link:
     """Return a pair by name; of two equals, the one with the larger probability for the other comes first."""
-    weight = np.broadcast_to(scores.log_weight, (len(scores.columns),))
-    dot = scores.beta * float(np.dot(scores.rows[i].astype(np.float64), scores.columns[j].astype(np.float64)))
-    log_p = dot + weight[j] - scores.log_z[i]
-    if scores.both and dot + weight[i] - scores.log_z[j] > log_p:
-        i, j, log_p = j, i, dot + weight[i] - scores.log_z[j]
+    log_p = scores.log_probability(i, j)
+    if scores.both and scores.log_probability(j, i) > log_p:
+        i, j, log_p = j, i, scores.log_probability(j, i)
     p = float(np.exp(log_p))
     return Link(emb.names[i], emb._side(among).names[j], p, p * float(scores.error[i]), expected)

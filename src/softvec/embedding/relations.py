@@ -25,6 +25,14 @@ def two_kinds(emb: Searched) -> bool:
     return emb.two_sided and recorded(emb, "data").get("kind", "bipartite") == "bipartite"
 
 
+def mutual(emb: Searched) -> bool:
+    """Whether a pair of items is the same in both directions: one set of vectors, or an undirected graph."""
+    if not emb.two_sided:
+        return True
+    undirected = recorded(emb, "data").get("directed") is False and not two_kinds(emb)
+    return undirected and emb._side("context").names == emb.names
+
+
 def relations(emb: Searched, data: Any, **options: Any) -> Affinity:
     """Read a file, frame, graph or list of edges as data of the kind that was embedded."""
     from softvec.affinity import Affinity, as_affinity

@@ -14,6 +14,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
+from softvec.embedding import Embedding
+from softvec.embedding.add import calibrated_model
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.operators import checked_csr
@@ -125,8 +127,8 @@ def score_links(
         From :func:`split_edges`.
     scorer : {"cosine", "dot", "hadamard", "softmax"}
         How a pair is scored; "hadamard" is a logistic regression on the products x_i * x_j, trained on the
-        remaining edges and as many random non-edges; "softmax" is the calibrated softmax of an Embedding of a
-        graph, with popularity: best with ``view="walk"``.
+        remaining edges and as many random non-edges; "softmax" is the softmax of an Embedding of a graph,
+        with popularity: best with ``softvec.embed(split.graph, view="links")``.
     Y : ndarray of shape (n, d), optional
         Context vectors of a two-sided embedding; a pair is then scored both ways and the scores are averaged.
     random_state : int, Generator or None
@@ -138,7 +140,7 @@ def score_links(
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
     choice("scorer", scorer, SCORERS)
-    softmax = _softmax_of(X) if scorer == "softmax" else None
+    softmax = _softmax(X) if scorer == "softmax" else None
     X = as_vectors(X)
     Y = X if Y is None else as_vectors(Y, "Y")
     n = split.graph.shape[0]
@@ -147,7 +149,7 @@ def score_links(
     if scorer == "cosine":
         X, Y = unit_rows(X), unit_rows(Y)
     if softmax is not None:
-        score = _calibrated(X, split, *softmax)
+        score = softmax
     else:
         score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
     hidden = score(split.positives)
@@ -215,27 +217,22 @@ def link_prediction(
     )
 
 
-def _softmax_of(emb: Any) -> tuple[np.ndarray, float]:
-    """Return the calibrated weights of the coordinates and the power of popularity of an embedding."""
-    softmax = (getattr(emb, "provenance", None) or {}).get("softmax")
-    if not isinstance(softmax, dict) or not softmax:
-        raise InputError(
-            "scorer 'softmax' needs the Embedding of an undirected graph, which holds a calibrated softmax; "
-            "pass what softvec.embed returns, or use 'hadamard'"
-        )
-    return np.asarray(softmax["weights"], dtype=np.float64), float(softmax["popularity"])
-
-
-def _calibrated(
-    X: np.ndarray, split: LinkSplit, weights: np.ndarray, popularity: float
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Score a pair by its logit in the softmax, with the popularity of both ends, half each."""
-    size = np.asarray(split.graph.sum(axis=1), dtype=np.float64).reshape(-1)
-    popular = 0.5 * popularity * np.log(np.maximum(size, np.finfo(np.float64).tiny))
+def _softmax(emb: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Score a pair by its logit in the softmax of an embedding, the mean of both directions."""
+    if not isinstance(emb, Embedding):
+        raise InputError("scorer 'softmax' needs an Embedding; pass what softvec.embed returns")
+    model = calibrated_model(emb)
+    if len(model.columns) != len(emb):
+        raise InputError("scorer 'softmax' needs vectors of one graph, whose columns are its rows")
+    rows = unit_rows(emb.vectors) if model.constraint == "sphere" else emb.vectors
+    popular = np.zeros(len(emb)) if model.weights is None else 0.5 * np.log(model.weights)
+    if emb.sizes is not None:  # nothing is known of an isolated node: its links are the least likely
+        popular = np.where(emb.sizes > 0, popular, 0.5 * np.log(np.finfo(np.float64).tiny))
+    product = _inner(np.asarray(rows, np.float64), np.asarray(model.columns, np.float64))
 
     def score(pairs: np.ndarray) -> np.ndarray:
         i, j = pairs.T
-        scores: np.ndarray = np.einsum("ij,ij,j->i", X[i], X[j], weights) + popular[i] + popular[j]
+        scores: np.ndarray = model.beta * product(pairs) + popular[i] + popular[j]
         return scores
 
     return score

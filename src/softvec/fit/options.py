@@ -33,7 +33,7 @@ class FitOptions(TypedDict, total=False):
     tol: float | None
     base_measure: float
     shrinkage: float
-    view: Literal["auto", "walk", "fused"]
+    view: Literal["auto", "walk", "fused", "links"]
     effort: Literal["default", "fast"]
     checkpoint: str | os.PathLike[str]
     checkpoint_every: int

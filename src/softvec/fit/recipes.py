@@ -16,7 +16,7 @@ from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
-VIEWS = ("auto", "walk", "fused")
+VIEWS = ("auto", "walk", "fused", "links")
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
 # the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
@@ -70,6 +70,18 @@ EFFORTS: dict[str, dict[str, Any]] = {
 _MANY, _EPOCHS_OF_MANY = 100_000, 2  # nodes from which less effort is still less
 
 
+# What `view="links"` is: two vectors for each node, as a source and as a target, and targets weighed by their
+# degree. One set of vectors cannot say that unlike nodes are linked (docs/decisions.md).
+LINKS: dict[str, Any] = {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60}
+
+
+def preset_walk(fit: dict[str, Any]) -> int | None:
+    """Return the walk length of the view or effort asked for; None for that of the kind of data."""
+    if choice("view", fit.get("view", "auto"), VIEWS) == "links":
+        return 1
+    return EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)].get("walk_length")
+
+
 def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:
     """Return the settings of the effort asked for and n items, but the walk length, which is the data's."""
     preset = dict(EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)])
@@ -82,8 +94,12 @@ def recipe_of(kind: str) -> Recipe:
     return RECIPES.get(kind, Recipe())
 
 
-def fit_defaults(kind: str, counts: sparse.csr_array | None, pool: Workers = ALONE) -> dict[str, Any]:
+def fit_defaults(
+    kind: str, counts: sparse.csr_array | None, view: str, pool: Workers = ALONE
+) -> dict[str, Any]:
     """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
+    if view == "links":
+        return dict(LINKS)
     recipe = recipe_of(kind)
     beta = recipe.beta
     if recipe.beta_range is not None and counts is not None:
