@@ -29,6 +29,7 @@ from softvec.fit.recipes import (
     N_COMPONENTS,
     VIEWS,
     effort_settings,
+    epochs_of_views,
     fit_defaults,
     mean_neighbours,
     neighbours_of_ends,
@@ -170,7 +171,7 @@ class Job:
         assert A is not None
         with self.share.workers(1) as pool:
             seed = pool.gather(seed_of(settings.random_state))[0]
-            used = views_of(A, pool)
+            used = views_of(A, settings.n_components, pool)
         X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner, self.share)
         parameters = {
             "n_components": settings.n_components,
@@ -302,7 +303,7 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     dimensions = N_COMPONENTS if n_components is None else n_components
     view = _choose_view(affinity, dimensions, old, fit)[0]
     if view == "fused":
-        return views.n_epochs()
+        return sum(epochs_of_views(dimensions))
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}
     preset = fit_defaults(affinity.kind, affinity.counts, view) | effort_settings(fit, affinity.shape[0])
     return int({**preset, **update, **fit}["n_epochs"])

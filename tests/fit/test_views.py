@@ -9,7 +9,7 @@ from softvec.core.errors import InputError
 from softvec.core.threads import ALONE
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import _items, calibrate
-from softvec.fit.recipes import FUSED, effort_settings, neighbours_of_ends, views_of
+from softvec.fit.recipes import FUSED, effort_settings, epochs_of_views, neighbours_of_ends, views_of
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -52,8 +52,16 @@ def test_views_of_a_small_dense_graph_are_less_sharp():
     beta = 1.6 * np.log(240 / (A.nnz / 240))
     views = softvec.embed(sparse.csr_array(A), 16, random_state=0).provenance["parameters"]["views"]
     assert [view["beta"] for view in views] == pytest.approx([beta, beta, 32 / 6 * beta], abs=0.01)
-    assert views_of(sparse.csr_array(two_kinds(2000, 20))) == FUSED
-    assert views_of(sparse.csr_array(1 - np.eye(9)))[0].beta == 1
+    assert views_of(sparse.csr_array(two_kinds(2000, 20)), 128) == FUSED
+    assert views_of(sparse.csr_array(1 - np.eye(9)), 128)[0].beta == 1
+
+
+def test_few_dimensions_take_more_epochs():
+    assert epochs_of_views(64) == epochs_of_views(512) == [view.n_epochs for view in FUSED]
+    assert epochs_of_views(16) == [2 * view.n_epochs for view in FUSED]
+    assert sum(epochs_of_views(32)) == len(
+        softvec.embed(two_kinds(300, 40), 32).provenance["history"]["epoch"]
+    )
 
 
 def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():

@@ -132,7 +132,8 @@ class View:
     """One walk on a graph, how it is fitted, and how long its vectors are where views are fused.
 
     ``steps`` is the mean of the first powers of the walk; ``two_steps`` exactly two of them, the node in the
-    middle weighted by its degree to the power ``-damping`` (1 is the plain walk).
+    middle weighted by its degree to the power ``-damping`` (1 is the plain walk). ``init`` may be the name of
+    a view before this one, whose vectors it begins with.
     """
 
     name: str
@@ -140,8 +141,9 @@ class View:
     two_steps: bool = False
     damping: float = 1.0
     beta: float = Settings.beta
-    n_epochs: int = 16
-    init: str = "random"
+    n_epochs: int = 8
+    learning_rate: float = Settings.learning_rate
+    init: str = "power"
     weight: float = 1.0
 
 
@@ -154,20 +156,34 @@ SHARPNESS = 1.6
 # Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
 # two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
 # node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
-# that it weighs less.
+# that it weighs less. The walk begins with the vectors of the hubs: near the threshold where communities can
+# be found at all, it takes twice the epochs from a random start.
 FUSED = (
-    View("walk", steps=2, n_epochs=16, weight=1.8),
-    View("hubs", two_steps=True, damping=0.5, n_epochs=4, init="power", weight=1.3),
-    View("pairs", two_steps=True, beta=32.0, n_epochs=8, init="power"),
+    View("hubs", two_steps=True, damping=0.5, n_epochs=5, weight=1.3),
+    View("walk", steps=2, init="hubs", learning_rate=0.5, weight=1.8),
+    View("pairs", two_steps=True, beta=32.0),
 )
 
 
-def views_of(counts: sparse.csr_array, pool: Workers = ALONE) -> tuple[View, ...]:
-    """Return the views of a graph: less sharp ones where a neighbour is little rarer than any node."""
+# In few dimensions a random start holds little of what is to be found, so that it takes longer.
+_FEW = 64
+
+
+def epochs_of_views(d: int) -> list[int]:
+    """Return the epochs of each view in d dimensions: twice as many in a quarter of 64."""
+    return [round(view.n_epochs * max(1.0, (_FEW / d) ** 0.5)) for view in FUSED]
+
+
+def views_of(counts: sparse.csr_array, d: int, pool: Workers = ALONE) -> tuple[View, ...]:
+    """Return the views of a graph in d dimensions.
+
+    They are less sharp where a neighbour is little rarer than any node.
+    """
+    views = [replace(view, n_epochs=epochs) for view, epochs in zip(FUSED, epochs_of_views(d))]
     neighbours = np.diff(counts.indptr)
     entries, linked = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
     if not entries:
-        return FUSED
+        return tuple(views)
     beta = max(SHARPNESS * float(np.log(linked**2 / entries)), 1.0)
     share = min(1.0, beta / Settings.beta)
-    return tuple(replace(view, beta=round(share * view.beta, 2)) for view in FUSED)
+    return tuple(replace(view, beta=round(share * view.beta, 2)) for view in views)

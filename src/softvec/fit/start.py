@@ -106,7 +106,7 @@ def given_start(
         raise InputError(f"{name} has shape {X.shape}; expected {shape}")
     if not np.isfinite(X).all():
         raise InputError(f"{name} holds NaN or infinite values; pass finite vectors")
-    top = np.abs(X).max(axis=1, initial=0, keepdims=True)
+    top = np.abs(X).max(axis=1, initial=0, keepdims=True).astype(np.float64)  # half precision has no 1e15
     far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares leave float32
     X = np.array(np.divide(X, top, where=far, out=X.astype(np.float64)) if far.any() else X, dtype, order="C")
     if constraint == "sphere":

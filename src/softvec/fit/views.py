@@ -31,11 +31,6 @@ _ISOLATED = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
-def n_epochs() -> int:
-    """Return the epochs of all views together."""
-    return sum(view.n_epochs for view in FUSED)
-
-
 def mean_weight(A: sparse.csr_array, d: int, pool: Workers) -> float:
     """Return the mean weight of all edges; sums go over the blocks of d-dimensional vectors."""
     return float(pool.sum(_row_sums(A), d) / pool.whole(A.nnz)[1])
@@ -102,15 +97,17 @@ def fit_views(
     d = settings.n_components
     with share.workers(1) as pool:
         A = _of_mean_weight_one(A, d, pool)
-        chosen_views = views_of(A, pool)
+        chosen_views = views_of(A, d, pool)
     plain, degree = share.symmetric(A), _row_sums(A)
-    parts, fits, before = [], [], 0
+    parts: dict[str, Array] = {}
+    fits, before = [], 0
     for number, view in enumerate(chosen_views):
         chosen = replace(
             settings,
             beta=view.beta,
             n_epochs=view.n_epochs,
-            init=view.init,
+            learning_rate=view.learning_rate,
+            init=parts.get(view.init, view.init),
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
@@ -118,16 +115,16 @@ def fit_views(
         result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
-        parts.append(half)
+        parts[view.name] = half
         fits.append(result)
         before += view.n_epochs
     with share.workers(settings.n_jobs) as pool:
         X = empty((A.shape[0], d), np.float32)
-        spread = _fuse(parts, lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
+        spread = _fuse(list(parts.values()), lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
         X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
     alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
-    X[alone] = _ISOLATED * parts[0][alone]
+    X[alone] = _ISOLATED * parts[chosen_views[0].name][alone]
     return X, fits, scale
 
 
