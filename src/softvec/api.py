@@ -92,7 +92,7 @@ def embed(
         Where the vectors are written as parquet parts. On a cluster each worker writes its own, also if it
         reads a file of edges: the result is then read from there, large vectors mapped from disk.
     options
-        ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``,
+        ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``, ``power_steps``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
         ``checkpoint``, ``checkpoint_every``, ``scratch``: see :class:`softvec.EDRep`. A graph gets 20 epochs
         by default, and ``beta`` is half of the mean number of neighbours, but at least 3 and at most 6.
@@ -109,8 +109,8 @@ def embed(
         "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option
         implies a single fit. "links" predicts missing links best: two vectors for each node of a graph, as
         source and as target, and a softmax in which targets are weighted by degree.
-        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, four
-        epochs (two from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
+        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, six
+        epochs (one from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
         All other options go to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.

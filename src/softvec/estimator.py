@@ -73,6 +73,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         gradient: str = Settings.gradient,
         regularization: float = Settings.regularization,
         init: Any = Settings.init,
+        power_steps: int = Settings.power_steps,
         symmetric: bool | str = Settings.symmetric,
         constraint: str = Settings.constraint,
         normalizer: str = Settings.normalizer,
@@ -96,6 +97,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gradient = gradient
         self.regularization = regularization
         self.init = init
+        self.power_steps = power_steps
         self.symmetric = symmetric
         self.constraint = constraint
         self.normalizer = normalizer

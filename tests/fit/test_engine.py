@@ -265,7 +265,7 @@ def test_zero_gradient_moves_nothing():
 def test_power_start_leans_towards_neighbours():
     P = row_normalize(ring(200))
     with workers(1) as pool:
-        X = power_start(P, 8, 0, np.float32, pool)
+        X = power_start(P, 8, 0, np.float32, pool, 3)
     assert np.mean(np.sum(X * X[np.r_[2:200, 0, 1]], axis=1)) > 0.3
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
 

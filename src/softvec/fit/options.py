@@ -25,6 +25,7 @@ class FitOptions(TypedDict, total=False):
     gradient: Literal["row", "paper", "full"]
     n_clusters: int
     init: Any  # "random", "power", an array or an Embedding
+    power_steps: int
     regularization: float
     symmetric: bool
     constraint: Literal["sphere", "ball"]

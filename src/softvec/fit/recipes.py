@@ -65,9 +65,9 @@ RECIPES = {
 # What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
 EFFORTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "fast": {"walk_length": 1, "n_epochs": 4, "init": "power"},
+    "fast": {"walk_length": 1, "n_epochs": 6, "init": "power", "power_steps": 6},
 }
-_MANY, _EPOCHS_OF_MANY = 100_000, 2  # nodes from which less effort is still less
+_MANY, _EFFORT_OF_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
 
 
 # What `view="links"` is: two vectors for each node, as a source and as a target, and targets weighed by their
@@ -86,7 +86,7 @@ def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:
     """Return the settings of the effort asked for and n items, but the walk length, which is the data's."""
     preset = dict(EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)])
     preset.pop("walk_length", None)
-    return preset | ({"n_epochs": _EPOCHS_OF_MANY} if preset and n >= _MANY else {})
+    return preset | (_EFFORT_OF_MANY if preset and n >= _MANY else {})
 
 
 def recipe_of(kind: str) -> Recipe:

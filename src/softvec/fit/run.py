@@ -258,7 +258,7 @@ def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> Sta
         X = random_start(n, d, seed, 0, dtype, pool)
         return State(X, None if problem.symmetric else random_start(m, d, seed, 1, dtype, pool))
     if problem.symmetric:
-        return State(power_start(problem.P, d, seed, dtype, pool))
+        return State(power_start(problem.P, d, seed, dtype, pool, settings.power_steps))
     # two sides: push a random column side to the rows and back
     X = power_start(problem.P, d, seed, dtype, pool, steps=1)
     Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype, pool=pool)

@@ -94,6 +94,11 @@ class Settings:
         "Initial vectors. A two-sided fit takes a pair of arrays.",
         decides_vectors=False,  # described apart: an array is hashed, not printed
     )
+    power_steps: int = _setting(
+        3,
+        "int, default=3",
+        'Products with P of ``init="power"``: more find larger structures without an epoch.',
+    )
     symmetric: bool | str = _setting(
         "auto",
         'bool or "auto", default="auto"',
@@ -164,6 +169,7 @@ class Settings:
             integer(name, getattr(self, name), least)
         number("beta", self.beta, above=0)
         number("learning_rate", self.learning_rate, above=0, most=1)
+        integer("power_steps", self.power_steps)
         number("regularization", self.regularization, 0)
         if self.tol is not None:
             number("tol", self.tol, 0)

@@ -48,7 +48,7 @@ def _quantiles(dtype: np.dtype) -> Array:
     return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
 
 
-def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int = 3) -> Array:
+def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int) -> Array:
     """Return a Gaussian matrix pushed ``steps`` times through P, centred and normalised."""
     X = random_start(P.shape[1], d, seed, 0, dtype, pool)
     runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
