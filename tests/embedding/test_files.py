@@ -572,3 +572,15 @@ def test_duplicate_names_in_a_text_are_refused(tmp_path, file, text):
     (tmp_path / file).write_text(text)
     with pytest.raises(InputError, match=rf"{file}: duplicate name 'a' \(rows 0 and 2\)"):
         Embedding.load(tmp_path / file)
+
+
+@pytest.mark.parametrize("name", ["v.svec", "v.npz", "v.parquet", "v.feather", "v.safetensors", "v/"])
+def test_both_sides_may_have_the_same_names(tmp_path, name):
+    X = np.arange(12, dtype=np.float32).reshape(6, 2) + 1
+    emb = Embedding(X, list("abcdef"), context_vectors=-X, context_names=list("abcdef"), sizes=np.arange(6.0))
+    emb.save(f"{tmp_path}/{name}")
+    again = Embedding.load(f"{tmp_path}/{name}")
+    np.testing.assert_array_equal(again.vectors, X)
+    np.testing.assert_array_equal(again.context_vectors, -X)
+    assert list(again.names) == list(again.context_names) == list("abcdef")
+    np.testing.assert_array_equal(again.sizes, emb.sizes)

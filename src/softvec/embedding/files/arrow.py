@@ -137,11 +137,12 @@ def from_arrow(table: Any, name: str) -> Embedding:
     if not lists and not floats:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
-    names = Names.range(table.num_rows)
-    if plain:
-        names = _names(table.column("name" if "name" in plain else plain[0]), meta.get("names"), None, name)
     side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
     if "context" not in side:
+        names = Names.range(table.num_rows)
+        if plain:
+            key = "name" if "name" in plain else plain[0]
+            names = _names(table.column(key), meta.get("names"), None, name)
         return Embedding(vectors, names, sizes=sizes, provenance=meta.get("provenance", {}), copy=False)
     second = np.array([s == "context" for s in side])
     column = table.column("name")
