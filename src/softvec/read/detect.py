@@ -77,7 +77,7 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         if not prose or lines.modal_fields(prose, 0)[0] <= 3:
             raise  # too few words a line for a text: what is wrong with the table is the better message
         return Opened(source, "text", text_kind(prose, None, source.suffix, source.name), options)
-    square = square_names(table, sample)
+    square = square_names(table, sample, source.name)
     if kind is None:
         kind = text_kind(sample, table, source.suffix, source.name, square)
         chosen = _for_kind(options, kind)

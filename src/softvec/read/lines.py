@@ -101,6 +101,16 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
     return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
 
 
+def neighbours(row: list[bytes]) -> list[bytes]:
+    """Return a node and its neighbours without the marks of ``node: one, two``.
+
+    >>> neighbours([b"ann:", b"bob,", b"cyd"])
+    [b'ann', b'bob', b'cyd']
+    """
+    words = [row[0].removesuffix(b":"), *(word.removesuffix(b",") for word in row[1:])]
+    return [word for word in words if word]
+
+
 def has_quotes(text: bytes, delimiter: int) -> bool:
     """Whether any field of a text starts with a quote."""
     if delimiter == 0 or b'"' not in text:
@@ -201,6 +211,12 @@ def find_table(
             f"{name} holds the data of edges as {{'weight': ...}}; write it with "
             "networkx.write_weighted_edgelist, or give the graph itself"
         )
+    if (
+        byte != 58
+        and sum(b"::" in line for line in lines) > 0.9 * len(lines)
+        and modal_fields(lines, byte)[0] < 2
+    ):
+        raise InputError(f"{name}: columns are separated by '::'; write a tab or a comma instead")
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
@@ -243,8 +259,10 @@ def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: b
     present = [f for f in fields if f and f != b"{}"]  # networkx writes {} where an edge has no data
     plain = mark == b"." and not separators
     shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
+    told = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]
     # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
-    numeric = len(shown) > 0 and sum(bool(NUMBER.fullmatch(f)) for f in shown) >= 0.8 * len(fields)
+    wanted = max(1, 0.8 * len(told), 0.5 * len(fields))
+    numeric = sum(bool(NUMBER.fullmatch(f)) for f in told) >= wanted
     if numeric:
         whole = all(DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
         numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]

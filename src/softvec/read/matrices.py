@@ -193,7 +193,11 @@ def read_text(opened: Opened) -> Graph:
     if names and lines.all_integers([name.encode() for name in names]):
         names = [int(name) for name in names]
     titles = None if table.header is None else [table.header[at] for at in body]
-    return Graph(np.array(rows), names or None, None, titles)
+    matrix = np.array(rows)
+    if opened.text.square and titles and len(titles) == len(names) and titles != list(map(str, names)):
+        matrix = matrix[:, [titles.index(str(name)) for name in names]]
+        titles = list(map(str, names))
+    return Graph(matrix, names or None, None, titles)
 
 
 def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
@@ -203,6 +207,8 @@ def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any,
     for block, _ in text_blocks(source, encoding=options.encoding):
         data = [raw for raw in block.split(b"\n") if lines.is_data(raw, options.comments)]
         rows += [[field for field in lines.split(raw, byte) if field] for raw in data]
+    if byte == 0 and rows and all(row[0].endswith(b":") for row in rows):
+        rows = [lines.neighbours(row) for row in rows]
     fields = [field for row in rows for field in row]
     whole = options.ids != "string" and lines.all_integers(fields)
     name = int if whole else lambda field: field.decode("utf-8")
