@@ -95,7 +95,7 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
             return read_corpus(opened.source, **options)
         except InputError as error:
             raise InputError(
-                f"{opened.name} is read as text: ", error.message, "; if it is not text, say what it is with ",
+                f"{opened.name} is read as text: ", error.message, "; if it is not, say what it is with ",
                 Option("kind", ...),
             ) from None  # fmt: skip
     rest = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, "format")}

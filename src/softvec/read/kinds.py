@@ -49,7 +49,7 @@ def _ends_hold_whole_decimals(layout: Layout) -> bool:
 
 
 def _are_weighted_edges(columns: Sequence[Column]) -> bool:
-    """Whether three columns are two of ids, one of which counts 0, 1, 2, ... by chance, and one of weights."""
+    """Whether three columns are two of ids, one counting 0, 1, 2, ... by chance, and one of weights."""
     ids = [column for column in columns if column.whole]
     if len(columns) != 3 or len(ids) != 2 or not any(column.running for column in ids):
         return False

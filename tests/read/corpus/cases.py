@@ -571,6 +571,15 @@ def _index(frame, *names):
     return frame.set_index(list(names))
 
 
+LABELLED = {"id": list("abcd"), "x": [0.1, 0.2, 0.3, 0.5], "y": [1.5, 2, 3, 4], "label": list("AABB")}
+
+
+def _none_weight():
+    graph = _nx("weight")
+    graph.edges["ann", "bob"]["weight"] = None
+    return graph
+
+
 OBJECTS = [
     Case("frame, known names", _long({"source": SOURCE, "target": TARGET}), pairs=ONES),
     Case("frame, pair names", _long({"person_a": SOURCE, "person_b": TARGET}), pairs=ONES),
@@ -749,4 +758,36 @@ OBJECTS = [
     Case("array, decimals", lambda: VALUES, kind="features"),
     Case("array, counts", lambda: COUNTS, kind="bipartite"),
     Case("tuples", lambda: [(a, b, w) for (a, b), w in WEIGHTS.items()], pairs=WEIGHTS),
+    Case("mapping of pairs", lambda: dict(WEIGHTS), pairs=WEIGHTS),
+    Case("mapping of names", lambda: {"ann": "bob", "cyd": "dan"}, ends=("refused",)),
+    Case("matrix of keys", lambda: sparse.dok_array(np.array([[0, 3.0], [3.0, 0]])), pairs={(0, 1): 3}),
+    Case(
+        "edge_index", lambda: np.array([[0, 1, 2, 3, 0], [1, 2, 3, 4, 4]]), kind="bipartite", ends=("said",)
+    ),
+    Case("half of a matrix", lambda: sparse.triu(np.ones((4, 4)), 1), ends=("said",)),
+    Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("said",)),
+    Case(
+        "frame, true and false",
+        lambda: _pandas().DataFrame({"cat": [True, False], "dog": [True, True]}, index=["d1", "d2"]),
+        kind="bipartite",
+        pairs={("d1", "cat"): 1, ("d1", "dog"): 1, ("d2", "dog"): 1},
+    ),
+    Case(
+        "frame, crosstab",
+        lambda: _pandas().crosstab(
+            _pandas().Series(["u1", "u1", "u2"], name="user"),
+            _pandas().Series(["i1", "i2", "i1"], name="item"),
+        ),
+        kind="bipartite",
+        pairs={("u1", "i1"): 1, ("u1", "i2"): 1, ("u2", "i1"): 1},
+    ),
+    Case(
+        "frame, ids and labels",
+        lambda: _pandas().DataFrame(LABELLED),
+        kind="features",
+        rows=list("abcd"),
+        ends=("said",),
+    ),
+    Case("networkx, weight None", lambda: _none_weight(), ends=("refused",)),
+    Case("words of sentences", lambda: [["the", "cat", "sat"], ["a", "dog", "sat"]], ends=("refused",)),
 ]
