@@ -14,7 +14,7 @@ from softvec.read.foreign import refuse_foreign
 from softvec.read.headers import repeats_header
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
 from softvec.read.lines import Table
-from softvec.read.roles import known_names, names_two_kinds
+from softvec.read.roles import Layout, known_names, names_two_kinds
 from softvec.read.streams import Source
 
 FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
@@ -88,9 +88,9 @@ def text_kind(
     if table is None:
         _refuse_adjacency(sample, name)
         return "corpus"
-    if names_two_kinds(table.header):
-        return "bipartite"
     layout = table.layout
+    if names_two_kinds(table.header):
+        return _said_kind(layout, name)
     timed = table.header is not None and "time" in table.roles
     is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
     if not is_table and wide_kind(layout) is None:
@@ -110,6 +110,10 @@ def text_kind(
                 Option("kind", "graph"),
             )
         return wide
+    return _said_kind(layout, name)
+
+
+def _said_kind(layout: Layout, name: str) -> str:
     kind, remarks = guess_kind(layout, name)
     for text in remarks:
         guess(text)

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from softvec.core.errors import Message, Option
 from softvec.read.roles import Column, Layout, by_name, names_two_kinds, paired, word_of
+
+_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
+_LABELS = frozenset(
+    (
+        "label",
+        "labels",
+        "class",
+        "target",
+        "y",
+        "species",
+        "category",
+        "cluster",
+        "group",
+        "diagnosis",
+        "outcome",
+    )
+)
 
 
 def wide_kind(layout: Layout) -> str | None:
@@ -35,6 +53,17 @@ def wide_kind(layout: Layout) -> str | None:
     if len(numbers) == len(body) and len(body) >= 4 and 2 * len(decimals) > len(body):
         return "features"
     return None
+
+
+def labels_among(columns: Sequence[Column]) -> list[str]:
+    """Return the names of columns of numbers that are words for a label, their values few."""
+    return [
+        str(column.name)
+        for column in columns
+        if word_of(column.name) in _LABELS
+        and column.whole
+        and 2 * len(set(column.values)) <= len(column.values)
+    ]
 
 
 def _ends_hold_names(layout: Layout) -> bool:
@@ -103,6 +132,28 @@ def two_kinds(layout: Layout) -> bool:
 
 def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     """Return the kind of data of a table of edges, and remarks on what is not certain."""
+    kind, remarks = _guess_kind(layout, where)
+    return kind, [*remarks, *(Message(f"{where}: ", text) for text in _unused(layout))]
+
+
+def _unused(layout: Layout) -> list[str]:
+    """Say which columns that are not used hold dates in another form, or true and false."""
+    remarks = []
+    for at, column in enumerate(layout.columns):
+        values = {str(value).strip().lower() for value in column.values if value not in (None, "")}
+        if at in layout.roles.values() or not values:
+            continue
+        shown = layout.show(at)
+        if values <= {"true", "false"} and len(values) == 2:
+            remarks.append(f"column {shown} (true or false) is not used; drop the rows that are no edges")
+        elif all(_DATE.fullmatch(value) for value in values):
+            remarks.append(
+                f"column {shown} looks like dates and is not used; write them as 2024-03-01 to use it"
+            )
+    return remarks
+
+
+def _guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     if names_two_kinds(layout.header):
         return "bipartite", []
     ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
@@ -133,6 +184,11 @@ def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
                 f"column {shown} of {where} reads as Unix times and is not used; ",
                 Option("kind", "temporal"),
                 " uses it",
+                *(
+                    (", ", Option("kind", "bipartite"), " if the ids are of two kinds")
+                    if "weight" in layout.roles
+                    else ()
+                ),
             )
         ]
     if layout.roles["time"] == 0:

@@ -205,6 +205,7 @@ def find_table(
             Option("comment", None),
             " reads them)",
         )
+    _refuse_comment(lines, name)
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
     if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
         raise InputError(
@@ -245,6 +246,16 @@ def find_table(
         byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
         (*guesses, *layout.guesses), mark, separators,
     )  # fmt: skip
+
+
+def _refuse_comment(lines: Sequence[bytes], name: str) -> None:
+    """Refuse a first line that looks like a comment of another style, as no others do: ``// friends``."""
+    marked = [re.match(rb"\s*(//|--|;|!) *\w", line) is not None for line in lines]
+    shown = lines[0].strip().decode("utf-8", "replace")
+    if marked[0] and len(lines) > 1 and not marked[-1]:
+        raise InputError(
+            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
+        )
 
 
 def _wanted_names(columns: Any, weight: Any) -> list[str]:
@@ -318,7 +329,7 @@ def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int
 def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
     """Return the error for a missing name, or a weight or time that is not a number."""
     if not field:
-        return InputError(f"{name}, line {number}: the {role} is missing")
+        return InputError(f"{name}, line {number}: the {role} is missing; fill it in, or drop the row")
     shown = field[:60].decode("utf-8", "replace")
     remedy = "; fill in missing values, or drop the row" if shown.lower() in _MISSING else ""
     return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number{remedy}")

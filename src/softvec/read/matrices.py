@@ -16,7 +16,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
-from softvec.read.kinds import row_names
+from softvec.read.kinds import labels_among, row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
@@ -180,6 +180,9 @@ def read_text(opened: Opened) -> Graph:
         shown = ", ".join(str(columns[at].name) for at in text[:4])
         guess(f"{source.name}: {shown} holds no numbers and is not used")
         body = [at for at in body if at not in text]
+    if opened.kind == "features":
+        for label in labels_among([columns[at] for at in body]):
+            guess(f"{source.name}: column {label} is used as a feature; remove it if it is a label")
     rows: list[list[float]] = []
     names: list[Any] = []
     skip = table.header is not None

@@ -305,7 +305,8 @@ def _ends(layout: Layout, where: str) -> None:
             Option("columns", ...),
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
-    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 and _alike(layout, texts))):
+    numbers = [at for at in free if layout.columns[at].whole]
+    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(layout, texts))):
         free = [*_most_alike(layout, texts), *free]
     layout.roles |= dict(zip(missing, free))
     rest = [at for at in texts if at not in layout.roles.values()]

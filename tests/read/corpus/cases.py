@@ -474,7 +474,46 @@ FILES = [
         ends=("said",),
     ),
     Case("header again in the middle", lines("source,target,weight", more=W) * 2, ends=("refused",)),
+    Case("comments of C", "// friends of mine\n" + lines(sep=" "), suffix=".txt", ends=("refused",)),
+    Case("UTF-16 without a mark", lines("source,target").encode("utf-16-le"), ends=("refused",)),
+    Case(
+        "KONECT, bipartite",
+        "% bip weighted\n1 1 5 1000000000\n1 2 3 1000000100\n2 1 4 1000000200\n",
+        suffix=".tsv",
+        kind="bipartite",
+        pairs={(1, 1): 5, (1, 2): 3, (2, 1): 4},
+    ),
+    Case(
+        "ratings without a header",
+        "196\t242\t3\t881250949\n186\t302\t3\t891717742\n22\t377\t1\t878887116\n",
+        suffix=".data",
+        ends=("said",),
+    ),
+    Case(
+        "true or false is no weight",
+        "user,item,liked\nu1,i1,TRUE\nu2,i1,FALSE\nu1,i2,TRUE\n",
+        kind="bipartite",
+        pairs={("u1", "i1"): 1, ("u2", "i1"): 1, ("u1", "i2"): 1},
+        ends=("said",),
+    ),
+    Case(
+        "dates with points",
+        lines(
+            "Datum;Person1;Person2",
+            sep=";",
+            edges=[(f"1{k}.02.2024", a) for k, (a, _) in enumerate(RING)],
+            more=[b for _, b in RING],
+        ),
+        pairs=ONES,
+        ends=("said",),
+    ),
     # tables whose rows are items
+    Case(
+        "features and a class in numbers",
+        "x1,x2,class\n0.5,1.2,0\n0.6,1.1,0\n5.5,0.2,1\n5.1,0.1,1\n",
+        kind="features",
+        ends=("said",),
+    ),
     Case(
         "ids, features and labels",
         "id,x1,x2,label\np1,0.5,1.2,A\np2,0.6,1.1,A\np3,5.5,0.2,B\np4,5.1,0.1,B\n",
@@ -773,7 +812,7 @@ OBJECTS = [
         pairs={("d1", "cat"): 1, ("d1", "dog"): 1, ("d2", "dog"): 1},
     ),
     Case(
-        "frame, crosstab",
+        "frame, crosstab of two by two",
         lambda: _pandas().crosstab(
             _pandas().Series(["u1", "u1", "u2"], name="user"),
             _pandas().Series(["i1", "i2", "i1"], name="item"),
