@@ -123,7 +123,7 @@ def _show(described: dict[str, Any], file: str, json: bool) -> None:
     if json:
         print_json(described)
         return
-    if described.get("vectors", described.get("rows")) > len(described["names"]):
+    if described.get("vectors", described.get("rows", 0)) > len(described["names"]):
         described = described | {"names": [*described["names"], "..."]}
     rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
     print_table(("", file), rows)
