@@ -231,17 +231,7 @@ def from_matrix(
         if loops and self_loops == "drop":
             clean = off_diagonal(clean)
         notes = report_notes(Report(loops), self_loops, "sum")
-        if isinstance(matrix, np.ndarray) and not loops and look_like_distances(clean):
-            guess(
-                "the matrix is read as affinities, so that large values mean close items, though it looks "
-                "like one of distances (0 on the diagonal, triangle inequality); convert distances first"
-            )
-        if directed is None and _is_half(clean):
-            guess(
-                "all entries of the matrix are on one side of the diagonal, and are read as directed edges; ",
-                Option("directed", False),
-                " if it is one half of a symmetric matrix",
-            )
+        _say_doubts(clean, isinstance(matrix, np.ndarray) and not loops, directed is None)
     symmetric: bool | None = None if directed is None and not two_sided else False
     if directed is False and not two_sided:
         symmetric = True
@@ -254,6 +244,21 @@ def from_matrix(
         clean, rows, columns, kind=kind, symmetric_matrix=symmetric, notes=notes, isolated=isolated,
         length=length, dangling=dangling, normalize=normalize,
     )  # fmt: skip
+
+
+def _say_doubts(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
+    """Say where a square matrix looks like distances, or like one half of a symmetric one."""
+    if full and look_like_distances(matrix):
+        guess(
+            "the matrix is read as affinities, so that large values mean close items, though it looks "
+            "like one of distances (0 on the diagonal, triangle inequality); convert distances first"
+        )
+    if undecided and _is_half(matrix):
+        guess(
+            "all entries of the matrix are on one side of the diagonal, and are read as directed edges; ",
+            Option("directed", False),
+            " if it is one half of a symmetric matrix",
+        )
 
 
 def look_like_distances(matrix: sparse.csr_array) -> bool:

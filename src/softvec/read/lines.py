@@ -205,19 +205,8 @@ def find_table(
             Option("comment", None),
             " reads them)",
         )
-    _refuse_comment(lines, name)
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
-    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
-        raise InputError(
-            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or give the graph itself"
-        )
-    if (
-        byte != 58
-        and sum(b"::" in line for line in lines) > 0.9 * len(lines)
-        and modal_fields(lines, byte)[0] < 2
-    ):
-        raise InputError(f"{name}: columns are separated by '::'; write a tab or a comma instead")
+    _refuse_layout(lines, byte, name)
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
@@ -248,11 +237,19 @@ def find_table(
     )  # fmt: skip
 
 
-def _refuse_comment(lines: Sequence[bytes], name: str) -> None:
-    """Refuse a first line that looks like a comment of another style, as no others do: ``// friends``."""
-    marked = [re.match(rb"\s*(//|--|;|!) *\w", line) is not None for line in lines]
-    shown = lines[0].strip().decode("utf-8", "replace")
-    if marked[0] and len(lines) > 1 and not marked[-1]:
+def _refuse_layout(lines: Sequence[bytes], byte: int, name: str) -> None:
+    """Refuse the data of networkx, columns between ``::``, and a first comment of another style."""
+    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
+        raise InputError(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or give the graph itself"
+        )
+    doubled = sum(b"::" in line for line in lines) > 0.9 * len(lines)
+    if doubled and byte != 58 and modal_fields(lines, byte)[0] < 2:
+        raise InputError(f"{name}: columns are separated by '::'; write a tab or a comma instead")
+    first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
+    if first and not last:
+        shown = lines[0].strip().decode("utf-8", "replace")
         raise InputError(
             f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
         )
