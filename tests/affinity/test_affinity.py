@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from softvec import affinity as aff
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 from softvec.names import Names
 from softvec.names import coding as _names
 from softvec.operators import as_operator
@@ -202,7 +202,11 @@ def test_matrices_of_any_format_are_read_and_never_changed():
 
 def test_direction_of_a_matrix():
     A = np.array([[0, 2.0, 0], [0, 0, 1], [0, 0, 0]])
-    assert aff.random_walk(A).details["directed"]
+    with pytest.warns(GuessWarning, match="one side of the diagonal.*directed=False"):
+        assert aff.random_walk(A).details["directed"]
+    assert aff.random_walk(A, directed=True).details["directed"]
+    B = np.array([[0, 2.0, 0], [0, 0, 1], [3.0, 0, 0]])
+    assert aff.random_walk(B).details["directed"]
     assert not aff.random_walk(A + A.T).details["directed"]
     made = aff.random_walk(A, directed=False)
     np.testing.assert_array_equal(made.matrix.toarray(), A + A.T)
@@ -210,6 +214,30 @@ def test_direction_of_a_matrix():
     unweighted = aff.random_walk(A, directed=False, weighted=False)
     assert unweighted.counts.dtype == bool
     np.testing.assert_array_equal(unweighted.matrix.toarray(), ((A + A.T) > 0).astype(float))
+
+
+def test_negative_entries_of_a_matrix():
+    A = np.array([[1, 0.5, -0.25], [0.5, 1, 0.125], [-0.25, 0.125, 1]])
+    for data in (A, sparse.csr_array(A)):
+        with pytest.raises(InputError, match="negative='drop' or negative='abs'"):
+            aff.random_walk(data)
+        kept = np.where(np.eye(3) > 0, 0, A)
+        np.testing.assert_array_equal(aff.random_walk(data, negative="abs").matrix.toarray(), abs(kept))
+        dropped = aff.random_walk(data, negative="drop").matrix.toarray()
+        np.testing.assert_array_equal(dropped, np.maximum(kept, 0))
+    wide = np.array([[1, -2, 0], [4, 5, -6]])
+    np.testing.assert_array_equal(aff.bipartite(wide, negative="abs").matrix.toarray(), abs(wide))
+
+
+def test_distances_are_not_taken_for_affinities_without_a_word():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+    with pytest.warns(GuessWarning, match="looks like one of distances"):
+        aff.random_walk(distances)
+    aff.random_walk(np.exp(-distances) - np.eye(30))  # affinities break the triangle inequality
+    counts = rng.poisson(3, size=(30, 30)) + 1
+    aff.random_walk((counts + counts.T) * (1 - np.eye(30)))
 
 
 def test_an_affinity_can_be_walked_again():

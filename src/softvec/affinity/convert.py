@@ -85,6 +85,11 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
     if isinstance(data, np.ndarray) and data.ndim == 2 and not is_edge_array(data):
         if data.shape[0] == data.shape[1]:
             return "graph"
+        if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
+            guess(
+                "an array of 2 rows is read as a matrix of 2 items; if its columns are edges, as in an "
+                "edge_index, pass its transpose"
+            )
         return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
     if frames.is_frame(data):
         return _guess_frame(data, options.get("columns"), options.get("weight"))

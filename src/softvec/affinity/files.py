@@ -91,7 +91,13 @@ def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defau
     kind = opened.kind
     options = {**defaults.get(kind, {}), **options}
     if kind == "corpus":
-        return read_corpus(opened.source, **options)
+        try:
+            return read_corpus(opened.source, **options)
+        except InputError as error:
+            raise InputError(
+                f"{opened.name} is read as text: ", error.message, "; if it is not, say what it is with ",
+                Option("kind", ...),
+            ) from None  # fmt: skip
     rest = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, "format")}
     for key in ("names", "column_names"):
         if isinstance(rest.get(key), str | os.PathLike):

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.core.checks import choice, counted, integer
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 from softvec.read.compress import Report, compress
-from softvec.read.edges import Edges
+from softvec.read.edges import NEGATIVE, Edges
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
@@ -212,11 +212,12 @@ def from_matrix(
     dangling: str = "zero",
     normalize: bool = True,
     two_sided: bool = False,
+    negative: str = "error",
     kind: str = "graph",
 ) -> Affinity:
     """Build an affinity from a sparse or dense matrix; parameters as in :func:`random_walk`."""
     choice("self_loops", self_loops, SELF_LOOPS)
-    clean = canonical(matrix)
+    clean = canonical(matrix, negative)
     square = clean.shape[0] == clean.shape[1]
     two_sided = two_sided or not square
     if two_sided and directed is False and not square:
@@ -230,6 +231,7 @@ def from_matrix(
         if loops and self_loops == "drop":
             clean = off_diagonal(clean)
         notes = report_notes(Report(loops), self_loops, "sum")
+        _say_doubts(clean, isinstance(matrix, np.ndarray) and not loops, directed is None)
     symmetric: bool | None = None if directed is None and not two_sided else False
     if directed is False and not two_sided:
         symmetric = True
@@ -244,8 +246,45 @@ def from_matrix(
     )  # fmt: skip
 
 
-def canonical(matrix: Any) -> sparse.csr_array:
+def _say_doubts(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
+    """Say where a square matrix looks like distances, or like one half of a symmetric one."""
+    if full and look_like_distances(matrix):
+        guess(
+            "the matrix is read as affinities, so that large values mean close items, though it looks "
+            "like one of distances (0 on the diagonal, triangle inequality); convert distances first"
+        )
+    if undecided and _is_half(matrix):
+        guess(
+            "all entries of the matrix are on one side of the diagonal, and are read as directed edges; ",
+            Option("directed", False),
+            " if it is one half of a symmetric matrix",
+        )
+
+
+def look_like_distances(matrix: sparse.csr_array) -> bool:
+    """Whether a full symmetric matrix with a diagonal of 0 keeps the triangle inequality, as distances do."""
+    n = matrix.shape[0]
+    if n < 3 or matrix.nnz != n * (n - 1) or matrix.dtype == bool or np.all(matrix.data == matrix.data[0]):
+        return False
+    some = np.linspace(0, n - 1, min(n, 100)).astype(np.int64)
+    D = matrix[some][:, some].toarray().astype(float)  # (k, k)
+    detours = (D[:, :, None] + D[None, :, :]).min(axis=1)  # over the third point, which may be an end
+    return np.array_equal(D, D.T) and bool(np.all(detours * (1 + 1e-9) >= D))
+
+
+def _is_half(matrix: sparse.csr_array) -> bool:
+    """Whether a matrix without a diagonal has entries on one side of it only."""
+    if matrix.nnz < 2:
+        return False
+    filled = np.flatnonzero(np.diff(matrix.indptr))
+    first = matrix.indices[matrix.indptr[filled]]  # sorted in each row
+    last = matrix.indices[matrix.indptr[filled + 1] - 1]
+    return bool(np.all(first > filled) or np.all(last < filled))
+
+
+def canonical(matrix: Any, negative: str = "error") -> sparse.csr_array:
     """Return a matrix as CSR, sorted, without duplicates or stored zeros; never changes its argument."""
+    choice("negative", negative, NEGATIVE)
     if not sparse.issparse(matrix):
         dense = np.asarray(matrix)
         if dense.ndim != 2 or dense.dtype.kind not in "fiub":
@@ -259,6 +298,9 @@ def canonical(matrix: Any) -> sparse.csr_array:
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
+    if negative != "error" and csr.nnz and csr.dtype.kind in "fi" and csr.data.min() < 0:
+        csr = csr.copy()
+        csr.data = np.abs(csr.data) if negative == "abs" else np.maximum(csr.data, 0)
     if csr.nnz and not np.all(csr.data):
         csr = csr.copy()
         csr.eliminate_zeros()
@@ -274,10 +316,13 @@ def _check_entries(csr: sparse.csr_array) -> None:
         row = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1
         value = csr.data[bad[0]]
         what = "negative" if value < 0 else "NaN or infinite"
-        raise InputError(
+        text = (
             f"the matrix has {what} values: {value} at row {row}, column {csr.indices[bad[0]]} "
-            f"({len(bad):,} such entries); affinities are finite and >= 0"
+            f"({len(bad):,} such {'entry' if len(bad) == 1 else 'entries'}); affinities are finite and >= 0"
         )
+        if value < 0 and np.isfinite(value):
+            raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))
+        raise InputError(text)
 
 
 def off_diagonal(csr: sparse.csr_array) -> sparse.csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ def random_walk(
     weight : str, optional
         The attribute of edges, or the column of a frame, that holds the weights; ``"weight"`` by default.
     negative : {"error", "drop", "abs"}
-        Negative weights in a list of edges.
+        Negative weights.
     key : str, optional
         Which graph in ``obsp`` of an AnnData; ``"connectivities"`` by default.
 
@@ -94,8 +94,9 @@ def random_walk(
         )
     directed = source.directed if directed is None else directed
     made = from_matrix(
-        source.matrix, directed=directed, names=source.names if names is None else names, **common
-    )
+        source.matrix, directed=directed, names=source.names if names is None else names,
+        negative=negative, **common,
+    )  # fmt: skip
     if isinstance(graph, Affinity) and made.shape == graph.shape:  # what is known of its items stays true
         return replace(
             made, kind=graph.kind, frequency=graph.frequency, contacts=graph.contacts, error=graph.error
@@ -197,7 +198,9 @@ def bipartite(
         assert isinstance(source, objects.Graph)
         names = source.names if names is None else names
         column_names = source.column_names if column_names is None else column_names
-        return from_matrix(source.matrix, names=names, column_names=column_names, two_sided=True, **common)
+        return from_matrix(
+            source.matrix, names=names, column_names=column_names, two_sided=True, negative=negative, **common
+        )
     edges = _edge_source(data, weights, columns, True, negative, weight, weighted is not None)
     return from_edges(edges, directed=True, duplicates=duplicates, **common)
 
@@ -225,7 +228,7 @@ def _graph_source(
         if data.counts is None:
             raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
-        return objects.Graph(data.counts, data.rows, column_names=own)
+        return objects.Graph(data.counts, data.rows, True if data.directed else None, own)
     if objects.is_networkx(data):
         return objects.from_networkx(data, weight, told)
     if objects.is_igraph(data):
@@ -262,6 +265,14 @@ def _edge_source(
         if weights is None:
             return objects.edges_of_array(data, **options)
         return objects.edges_of_rows(data.tolist(), weights=weights, **options)
+    if isinstance(data, Mapping):  # from pairs to weights, as a Counter
+        values = list(data.values())
+        if weights is not None or not all(isinstance(value, int | float | np.number) for value in values):
+            raise InputError(
+                "a mapping is expected to lead from pairs to weights, or from names to columns; "
+                "from a node to its neighbours: networkx.Graph(mapping)"
+            )
+        return objects.edges_of_rows(data, weights=values, **options)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return objects.edges_of_rows(data, weights=weights, **options)
     raise InputError(f"{type(data).__name__} is not a graph, a matrix, a frame or a list of pairs")

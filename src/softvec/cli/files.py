@@ -88,8 +88,25 @@ def info(
             raise
         described = _data(file, dim, no_vectors)
     else:
-        described = _vectors(emb, file)
+        edges = format is None and file != "-" and _reads_as_edges(emb, file)
+        described = _data(file, dim, InputError()) if edges else _vectors(emb, file)
     _show(described, file, json)
+
+
+def _reads_as_edges(emb: Embedding, file: str) -> bool:
+    """Whether a table that could hold vectors of one or two dimensions is one of edges."""
+    import warnings
+
+    from softvec.read.detect import detect
+
+    if emb.n_components > 2 or emb.provenance:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return detect(file).kind not in ("features", "corpus")
+        except InputError:
+            return False
 
 
 def _folder(file: str) -> dict[str, Any]:
@@ -106,6 +123,8 @@ def _show(described: dict[str, Any], file: str, json: bool) -> None:
     if json:
         print_json(described)
         return
+    if described.get("vectors", described.get("rows", 0)) > len(described["names"]):
+        described = described | {"names": [*described["names"], "..."]}
     rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
     print_table(("", file), rows)
 
@@ -162,7 +181,7 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value)) + (", ..." if len(value) == 5 else "")
+        return ", ".join(map(str, value))
     if isinstance(value, dict):
         return ", ".join(
             f"{k} {v if 'seed' in k else _text(v)}" for k, v in value.items() if v is not None

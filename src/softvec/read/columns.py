@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -127,10 +128,14 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
         try:
             column = column.cast(pa.float64())
         except pa.ArrowInvalid as error:
-            dates = " or dates such as 2024-03-01" if role == "time" else ""
-            raise InputError(
-                f"{where}: the {role} column does not hold numbers{dates} ({one_line(error)})"
-            ) from None
+            quoted = re.search(r"'.*'", one_line(error))
+            shown = f"holds {quoted[0]}" if quoted else f"does not hold numbers ({one_line(error)})"
+            dates = " or dates such as 2024-03-01 or 2024-03-01T09:30Z, all alike" if role == "time" else ""
+            raise InputError(f"{where}: the {role} column {shown}; expected numbers{dates}") from None
+    if pa.types.is_time(kind):
+        raise InputError(
+            f"{where}: the {role} column holds times of day; write dates, such as 2024-03-01T09:30"
+        )
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)

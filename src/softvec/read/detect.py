@@ -19,6 +19,7 @@ from softvec.read.streams import HEAD, Source, open_source, text_blocks
 
 ARROW = ("parquet", "arrow")
 _EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # ids of some programs look like this
+_KONECT = re.compile(rb"%\s*bip\s+\w*(weighted|signed|positive|dynamic)")  # a first line of KONECT's files
 _MATRIX_KINDS = ("features", "dense")  # columns are numbers, none has a role
 
 
@@ -68,6 +69,8 @@ def _for_kind(options: TextOptions, kind: str) -> TextOptions:
 def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Opened:
     if kind == "corpus":
         return Opened(source, "text", kind, options)
+    if kind is None and _KONECT.match(source.start):
+        kind = "bipartite"
     chosen = options if kind is None else _for_kind(options, kind)
     try:
         sample, comment = _sample_lines(source, options)
@@ -77,7 +80,7 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         if not prose or lines.modal_fields(prose, 0)[0] <= 3:
             raise  # too few words a line for a text: what is wrong with the table is the better message
         return Opened(source, "text", text_kind(prose, None, source.suffix, source.name), options)
-    square = square_names(table, sample)
+    square = square_names(table, sample, source.name)
     if kind is None:
         kind = text_kind(sample, table, source.suffix, source.name, square)
         chosen = _for_kind(options, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy as np
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option, guess
 from softvec.read import lines
+from softvec.read.foreign import refuse_foreign
+from softvec.read.headers import repeats_header
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
 from softvec.read.lines import Table
-from softvec.read.roles import names_two_kinds
+from softvec.read.roles import Layout, known_names, names_two_kinds
 from softvec.read.streams import Source
 
 FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
-_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs")
+_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
 
 
 def find_format(source: Source, format: str | None = None) -> str:
@@ -26,6 +29,7 @@ def find_format(source: Source, format: str | None = None) -> str:
     head = source.start[:4096]
     if not head:
         raise InputError(f"{source.name} is empty: it has no edges")
+    refuse_foreign(source)
     magic = {
         b"PK\x03\x04": "npz",
         b"\x93NUMPY": "npy",
@@ -84,9 +88,9 @@ def text_kind(
     if table is None:
         _refuse_adjacency(sample, name)
         return "corpus"
-    if names_two_kinds(table.header):
-        return "bipartite"
     layout = table.layout
+    if names_two_kinds(table.header):
+        return _said_kind(layout, name)
     timed = table.header is not None and "time" in table.roles
     is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
     if not is_table and wide_kind(layout) is None:
@@ -98,25 +102,40 @@ def text_kind(
         return "temporal"
     wide = wide_kind(layout)
     if wide is not None:
+        words = [title for title in layout.header or () if len(title) > 1]
+        if known_names(words) > 1 and ends_are_named(layout):
+            ends = " and ".join(layout.show(layout.roles[role]) for role in ("source", "target"))
+            guess(
+                f"{name} is read as a matrix of numbers; if {ends} are the ends of edges, pass ",
+                Option("kind", "graph"),
+            )
         return wide
+    return _said_kind(layout, name)
+
+
+def _said_kind(layout: Layout, name: str) -> str:
     kind, remarks = guess_kind(layout, name)
     for text in remarks:
         guess(text)
     return kind
 
 
-def square_names(table: Table, sample: Sequence[bytes]) -> bool | None:
+def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | None:
     """Whether a table is a square matrix of numbers: True with names around it, False without; else None.
 
-    Only a table that is all in the sample can be told to be square.
+    Without names, only a table that is all in the sample can be told to be square.
     """
     numeric = table.numeric
     rows = [lines.split(line, table.delimiter) for line in sample]
     if any(len(row) != table.n_fields for row in rows[1:]):
         return None
-    if table.header is not None and table.n_fields > 2 and all(numeric[1:]):
-        names = [row[0].decode("utf-8", "replace") for row in rows[1:]]
-        return True if names == list(table.header[1:]) else None
+    if table.header is not None and table.n_fields > 2:
+        body = [[row[0].decode("utf-8", "replace"), *row[1:]] for row in rows[1:]]
+        if not repeats_header(table.header, body):
+            return None
+        if any(field == b"" for row in rows[1:] for field in row[1:]):
+            raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
+        return True if all(numeric[1:]) else None
     n = table.n_fields
     if table.header is None and n > 3 and all(numeric) and len(rows) == n:
         matrix = np.array([[float(f) for f in row] for row in rows])
@@ -125,8 +144,13 @@ def square_names(table: Table, sample: Sequence[bytes]) -> bool | None:
 
 
 def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
-    """Refuse to take for text what may be an adjacency list: lines of a node and its neighbours."""
+    """Refuse to take for text what may be an adjacency list, or edges written with arrows."""
     rows = [words for words in (lines.split(line, 0) for line in sample[:2000]) if words]
+    middles = {row[1] if len(row) == 3 else b"" for row in rows}
+    if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
+        raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
+    if rows and all(row[0].endswith(b":") for row in rows):
+        rows = [lines.neighbours(row) for row in rows]
     firsts = [row[0] for row in rows]
     others = [word for row in rows for word in row[1:]]
     heads = set(firsts)
@@ -154,5 +178,7 @@ def _is_table(sample: Sequence[bytes], table: Table) -> bool:
     ids_numeric = all(table.numeric[:2])
     if n == 2:
         return share >= 0.8 or (share >= 0.5 and ids_numeric)
+    if n == 3 and share == 1 and len(sample) > 2 and table.numeric == (False, True, False):
+        return True  # a weight between two names
     third = len(table.numeric) > 2 and table.numeric[2]
     return third and share >= (0.5 if ids_numeric else 0.8)

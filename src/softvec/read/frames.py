@@ -41,10 +41,13 @@ def in_memory(data: Any) -> Any:
 
 def is_frame(data: Any) -> bool:
     """Whether data is a pandas or polars frame, an Arrow table, or a mapping of columns."""
-    if isinstance(data, Graph):
+    if isinstance(data, Graph) or sparse.issparse(data):  # a matrix of keys is a mapping too
         return False
     if isinstance(data, Mapping):
-        return bool(data) and all(hasattr(column, "__len__") for column in data.values())
+        columns = data.values()
+        return len(data) > 0 and all(
+            hasattr(c, "__len__") and not isinstance(c, str | bytes) for c in columns
+        )
     return (hasattr(data, "columns") and hasattr(data, "dtypes")) or hasattr(data, "column_names")
 
 
@@ -81,6 +84,7 @@ def frame_layout(frame: Any, columns: Any = None, weight: Any = None) -> Layout:
 
 def wide_frame(frame: Any) -> str | None:
     """Say whether a frame is a matrix, its rows items: "features", or "bipartite" for counts; else None."""
+    frame = _bools_as_numbers(frame)
     if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
         frame = frame.iloc[:, :_WIDE]
     described = [describe(name, column) for name, column in frame_columns(frame).items()]
@@ -92,10 +96,24 @@ def wide_frame(frame: Any) -> str | None:
         layout = Layout(described, {})
     kind = wide_kind(layout)
     own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
-    if kind is None and _text_index(frame) and len(own) > 1 and all(column.numeric for column in own):
+    titled = hasattr(frame, "iloc") and None not in (
+        frame.index.name,
+        frame.columns.name,
+    )  # by pivot, crosstab
+    if kind is None and (titled or _text_index(frame)) and len(own) > 1 and _all_numbers(frame):
         whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
-        kind = None if ends_are_named(layout) else "bipartite" if whole else "features"
+        kind = None if ends_are_named(layout) and not titled else "bipartite" if whole else "features"
     return kind
+
+
+def _bools_as_numbers(frame: Any) -> Any:
+    """Return a pandas frame that holds nothing but true and false as 1 and 0; anything else as it is."""
+    plain = hasattr(frame, "iloc") and len(frame.columns) > 1 and _text_index(frame)
+    return (
+        frame.astype(int)
+        if plain and all(getattr(dtype, "kind", "") == "b" for dtype in frame.dtypes)
+        else frame
+    )
 
 
 def _all_numbers(frame: Any) -> bool:
@@ -114,6 +132,7 @@ def _text_index(frame: Any) -> bool:
 
 def matrix_of_frame(frame: Any) -> Graph:
     """Return the numbers of a wide frame; its rows are named by its index, or by a first column of text."""
+    frame = _bools_as_numbers(frame)
     if hasattr(frame, "iloc") and all(hasattr(dtype, "sparse") or hasattr(dtype, "fill_value")
                                       for dtype in frame.dtypes):  # fmt: skip
         numbers: Any = sparse.csr_array(frame.sparse.to_coo())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from softvec.core.errors import InputError, Message, Option
 from softvec.read.roles import is_stamp, known_names, paired, word_of
@@ -88,6 +89,8 @@ def find_header(
     below = [row for row in rows[1:] if len(row) == n_fields]
     if len(first) == n_fields and first[0] == b"" and below and all(row[0] for row in below):
         return len(set(first)) == len(first), []  # a corner left empty above the names of rows
+    if len(first) == n_fields > 2 and len(below) > 2 and repeats_header(first, below):
+        return True, []
     if any(NUMBER.fullmatch(f) or is_stamp(f.decode("utf-8", "replace")) for f in first):
         return False, []
     elsewhere = {f for row in below for f in row}
@@ -96,10 +99,21 @@ def find_header(
         return (not again) or known_names(words) >= 2, []
     known = known_names([word for word in words if len(word) > 1])
     if again or not below:
-        return known >= 2 and not again, []
+        return (known >= 2 and not again) or (known == len(words) > 2), []
     if known >= 2:
         return True, []
     return _unlike_the_rest(first, words, below)
+
+
+def repeats_header(first: Sequence[Any], below: Sequence[Sequence[Any]]) -> bool:
+    """Whether the first fields of the lines repeat a first line, as the names around a square matrix do.
+
+    Where there are fewer lines than names, as in a sample, they come in the same order.
+    """
+    rows, titles = [row[0] for row in below], list(first[1:])
+    if len(rows) < len(titles):
+        return rows == titles[: len(rows)]
+    return len(rows) == len(titles) and len(set(rows)) == len(rows) and set(rows) == set(titles)
 
 
 def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) -> bool:

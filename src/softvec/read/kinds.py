@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from softvec.core.errors import Message, Option
-from softvec.read.roles import Column, Layout, by_name, names_two_kinds
+from softvec.read.roles import Column, Layout, by_name, names_two_kinds, paired, word_of
+
+_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
+_LABELS = frozenset(
+    (
+        "label",
+        "labels",
+        "class",
+        "target",
+        "y",
+        "species",
+        "category",
+        "cluster",
+        "group",
+        "diagnosis",
+        "outcome",
+    )
+)
 
 
 def wide_kind(layout: Layout) -> str | None:
@@ -15,25 +35,75 @@ def wide_kind(layout: Layout) -> str | None:
     columns = [column for column in layout.columns if not column.empty]
     if len(columns) < 2:
         return None
-    names = layout.header
-    if ends_are_named(layout) and all(
-        layout.columns[layout.roles[role]].holds_names for role in ("source", "target")
-    ):
+    if ends_are_named(layout) and (_ends_hold_names(layout) or _ends_hold_whole_decimals(layout)):
         return None
     body = columns[1:] if _names_rows(columns[0]) else columns
     numbers = [column for column in body if column.numeric]
     if len(numbers) < 2:
         return None
+    if layout.header is None and _are_weighted_edges(columns):
+        return None
     decimals = [column for column in numbers if not column.whole]
     named = [column for column in columns if column.holds_names and not column.running]
-    counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
-    if len(named) < 2 and decimals:
+    if decimals and (len(named) < 2 or (len(body) < len(columns) and _are_labels(columns[0], body))):
         return "features"
-    if len(numbers) == len(body) and len(body) >= (4 if names is not None else 6):
+    counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
+    if len(numbers) == len(body) and len(body) >= _least_columns(columns[0], layout.header is not None):
         return "bipartite" if counts else "features"
     if len(numbers) == len(body) and len(body) >= 4 and 2 * len(decimals) > len(body):
         return "features"
     return None
+
+
+def labels_among(columns: Sequence[Column]) -> list[str]:
+    """Return the names of columns of numbers that are words for a label, their values few."""
+    return [
+        str(column.name)
+        for column in columns
+        if word_of(column.name) in _LABELS
+        and column.whole
+        and 2 * len(set(column.values)) <= len(column.values)
+    ]
+
+
+def _ends_hold_names(layout: Layout) -> bool:
+    return all(layout.columns[layout.roles[role]].holds_names for role in ("source", "target"))
+
+
+def _ends_hold_whole_decimals(layout: Layout) -> bool:
+    """Whether the ends of edges are written 1.0 or 1e5, as programs write ids that they took for numbers."""
+    ends = [layout.columns[layout.roles[role]] for role in ("source", "target")]
+    plain = all(len(word_of(end.name)) > 1 for end in ends) and paired(layout.header or ()) is None
+    return plain and all(end.numeric and all(value % 1 == 0 for value in end.values) for end in ends)
+
+
+def _are_weighted_edges(columns: Sequence[Column]) -> bool:
+    """Whether three columns are two of ids, one counting 0, 1, 2, ... by chance, and one of weights."""
+    ids = [column for column in columns if column.whole]
+    if len(columns) != 3 or len(ids) != 2 or not any(column.running for column in ids):
+        return False
+    first, second = (set(column.values) for column in ids)
+    return len(first & second) >= 0.8 * min(len(first), len(second))
+
+
+def _are_labels(first: Column, body: Sequence[Column]) -> bool:
+    """Whether the columns of text beside numbers are labels of rows that a first column names."""
+    texts = [column for column in body if not column.numeric and column.holds_names]
+    few = all(2 * len(set(column.values)) <= len(column.values) for column in texts)
+    return (
+        bool(texts) and _unique(first) and few and not any(set(first.values) & set(c.values) for c in texts)
+    )
+
+
+def _unique(column: Column) -> bool:
+    return len(column.values) > 2 and len(set(column.values)) == len(column.values)
+
+
+def _least_columns(first: Column, header: bool) -> int:
+    """Return how many columns of numbers are a matrix rather than edges with their data."""
+    if not header:
+        return 6
+    return 3 if not first.numeric and _unique(first) else 4
 
 
 def ends_are_named(layout: Layout) -> bool:
@@ -62,6 +132,28 @@ def two_kinds(layout: Layout) -> bool:
 
 def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     """Return the kind of data of a table of edges, and remarks on what is not certain."""
+    kind, remarks = _guess_kind(layout, where)
+    return kind, [*remarks, *(Message(f"{where}: ", text) for text in _unused(layout))]
+
+
+def _unused(layout: Layout) -> list[str]:
+    """Say which columns that are not used hold dates in another form, or true and false."""
+    remarks = []
+    for at, column in enumerate(layout.columns):
+        values = {str(value).strip().lower() for value in column.values if value not in (None, "")}
+        if at in layout.roles.values() or not values:
+            continue
+        shown = layout.show(at)
+        if values <= {"true", "false"} and len(values) == 2:
+            remarks.append(f"column {shown} (true or false) is not used; drop the rows that are no edges")
+        elif all(_DATE.fullmatch(value) for value in values):
+            remarks.append(
+                f"column {shown} looks like dates and is not used; write them as 2024-03-01 to use it"
+            )
+    return remarks
+
+
+def _guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     if names_two_kinds(layout.header):
         return "bipartite", []
     ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
@@ -92,6 +184,11 @@ def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
                 f"column {shown} of {where} reads as Unix times and is not used; ",
                 Option("kind", "temporal"),
                 " uses it",
+                *(
+                    (", ", Option("kind", "bipartite"), " if the ids are of two kinds")
+                    if "weight" in layout.roles
+                    else ()
+                ),
             )
         ]
     if layout.roles["time"] == 0:

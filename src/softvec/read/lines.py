@@ -101,6 +101,16 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
     return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
 
 
+def neighbours(row: list[bytes]) -> list[bytes]:
+    """Return a node and its neighbours without the marks of ``node: one, two``.
+
+    >>> neighbours([b"ann:", b"bob,", b"cyd"])
+    [b'ann', b'bob', b'cyd']
+    """
+    words = [row[0].removesuffix(b":"), *(word.removesuffix(b",") for word in row[1:])]
+    return [word for word in words if word]
+
+
 def has_quotes(text: bytes, delimiter: int) -> bool:
     """Whether any field of a text starts with a quote."""
     if delimiter == 0 or b'"' not in text:
@@ -196,11 +206,7 @@ def find_table(
             " reads them)",
         )
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
-    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
-        raise InputError(
-            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or give the graph itself"
-        )
+    _refuse_layout(lines, byte, name)
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
@@ -231,6 +237,24 @@ def find_table(
     )  # fmt: skip
 
 
+def _refuse_layout(lines: Sequence[bytes], byte: int, name: str) -> None:
+    """Refuse the data of networkx, columns between ``::``, and a first comment of another style."""
+    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
+        raise InputError(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or give the graph itself"
+        )
+    doubled = sum(b"::" in line for line in lines) > 0.9 * len(lines)
+    if doubled and byte != 58 and modal_fields(lines, byte)[0] < 2:
+        raise InputError(f"{name}: columns are separated by '::'; write a tab or a comma instead")
+    first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
+    if first and not last:
+        shown = lines[0].strip().decode("utf-8", "replace")
+        raise InputError(
+            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
+        )
+
+
 def _wanted_names(columns: Any, weight: Any) -> list[str]:
     """Return the columns that the user names: then there is a header that has them."""
     given = list(columns.values()) if isinstance(columns, dict) else columns
@@ -243,8 +267,10 @@ def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: b
     present = [f for f in fields if f and f != b"{}"]  # networkx writes {} where an edge has no data
     plain = mark == b"." and not separators
     shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
+    told = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]
     # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
-    numeric = len(shown) > 0 and sum(bool(NUMBER.fullmatch(f)) for f in shown) >= 0.8 * len(fields)
+    wanted = max(1, 0.8 * len(told), 0.5 * len(fields))
+    numeric = sum(bool(NUMBER.fullmatch(f)) for f in told) >= wanted
     if numeric:
         whole = all(DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
         numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]
@@ -300,7 +326,7 @@ def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int
 def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
     """Return the error for a missing name, or a weight or time that is not a number."""
     if not field:
-        return InputError(f"{name}, line {number}: the {role} is missing")
+        return InputError(f"{name}, line {number}: the {role} is missing; fill it in, or drop the row")
     shown = field[:60].decode("utf-8", "replace")
     remedy = "; fill in missing values, or drop the row" if shown.lower() in _MISSING else ""
     return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number{remedy}")

@@ -16,7 +16,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
-from softvec.read.kinds import row_names
+from softvec.read.kinds import labels_among, row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
@@ -180,6 +180,9 @@ def read_text(opened: Opened) -> Graph:
         shown = ", ".join(str(columns[at].name) for at in text[:4])
         guess(f"{source.name}: {shown} holds no numbers and is not used")
         body = [at for at in body if at not in text]
+    if opened.kind == "features":
+        for label in labels_among([columns[at] for at in body]):
+            guess(f"{source.name}: column {label} is used as a feature; remove it if it is a label")
     rows: list[list[float]] = []
     names: list[Any] = []
     skip = table.header is not None
@@ -193,7 +196,11 @@ def read_text(opened: Opened) -> Graph:
     if names and lines.all_integers([name.encode() for name in names]):
         names = [int(name) for name in names]
     titles = None if table.header is None else [table.header[at] for at in body]
-    return Graph(np.array(rows), names or None, None, titles)
+    matrix = np.array(rows)
+    if opened.text.square and titles and len(titles) == len(names) and titles != list(map(str, names)):
+        matrix = matrix[:, [titles.index(str(name)) for name in names]]
+        titles = list(map(str, names))
+    return Graph(matrix, names or None, None, titles)
 
 
 def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
@@ -203,6 +210,8 @@ def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any,
     for block, _ in text_blocks(source, encoding=options.encoding):
         data = [raw for raw in block.split(b"\n") if lines.is_data(raw, options.comments)]
         rows += [[field for field in lines.split(raw, byte) if field] for raw in data]
+    if byte == 0 and rows and all(row[0].endswith(b":") for row in rows):
+        rows = [lines.neighbours(row) for row in rows]
     fields = [field for row in rows for field in row]
     whole = options.ids != "string" and lines.all_integers(fields)
     name = int if whole else lambda field: field.decode("utf-8")

@@ -79,6 +79,9 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
         for key, value in data.items():
             if isinstance(value, int | float | np.number):
                 counts[key] = counts.get(key, 0) + 1
+    key = "weight" if weight is None else weight
+    if any(value is None for _, _, value in graph.edges(data=key, default=1)):
+        raise InputError(f"the networkx graph has edges whose {key} is None; give them a number or delete it")
     used = _weight_attribute(weight, held, counts, graph.number_of_edges(), told)
     try:
         matrix = nx.to_scipy_sparse_array(graph, weight=used, dtype=float, format="csr")
@@ -211,7 +214,8 @@ def edges_of_rows(
             if len(row) != size or not least <= size <= least + 1:
                 raise InputError(
                     f"item {at} is {row!r}, of {len(row)} entries; expected {least}, or {least + 1} "
-                    "with a weight, and as many as in the first"
+                    "with a weight, and as many as in the first",
+                    *_words_hint(row),
                 )
         items = [row for _, row in batch]
         times = _float_column(items, 0, "time", done) if timed else None
@@ -236,6 +240,12 @@ def edges_of_rows(
     return builder.finish()
 
 
+def _words_hint(row: Any) -> tuple[str | Option, ...]:
+    """Return what to do about a list of words, as other libraries take a text."""
+    words = isinstance(row, list) and all(isinstance(word, str) for word in row)
+    return ("; if these are words of a text, pass ", Option("kind", "corpus")) if words else ()
+
+
 def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray:
     dates = to_dates([row[at] for row in items]) if role == "time" else None
     if dates is not None:
@@ -251,5 +261,6 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
             try:
                 float(row[at])
             except (TypeError, ValueError):
-                raise InputError(f"item {done + k} is {row!r}; its {role} is not a number{dated}") from None
+                text = f"item {done + k} is {row!r}; its {role} is not a number{dated}"
+                raise InputError(text, *_words_hint(row)) from None
         raise

@@ -33,6 +33,7 @@ _TWO_KINDS = (
     {"user", "user_id", "userid", "customer", "customer_id", "customerid", "reviewer", "reviewer_id"},
     {"item", "item_id", "itemid", "movie", "movie_id", "movieid", "film", "product", "product_id", "song"},
 )
+_BOUNDS = frozenset({"start", "end"})  # of a time, where other columns name the ends of edges
 _INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
 _SMALL_IS_CLOSE = frozenset(
     ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
@@ -200,6 +201,9 @@ def find_roles(
         _weight(layout)
     elif "weight" not in chosen:
         _check_named_weight(layout, where)
+    ends = [layout.columns[layout.roles[role]] for role in ("source", "target")]
+    if layout.header and all(end.numeric and not end.whole for end in ends):
+        layout.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
     order = {role: layout.roles[role] for role in ROLES if role in layout.roles}
     layout.roles = order
     return layout
@@ -215,14 +219,18 @@ def by_name(layout: Layout) -> None:
     header = layout.header
     if header is None:
         return
-    both = [any(word_of(name) in _KNOWN[role] for name in header) for role in ("source", "target")]
+    words = [word_of(name) for name in header]
+    texts = [column.holds_names and not column.numeric for column in layout.columns]
+    if sum(text and word not in _BOUNDS for text, word in zip(texts, words)) > 1:
+        words = ["" if word in _BOUNDS else word for word in words]
+    both = [any(word in _KNOWN[role] - _BOUNDS for word in words) for role in ("source", "target")]
     pair = None if all(both) else paired(header)
     if pair is not None:
         layout.roles |= dict(zip(("source", "target"), pair))
     for role in ROLES:
-        for at, name in enumerate(header):
+        for at in sorted(range(len(words)), key=lambda at: words[at] in _BOUNDS):
             free = role not in layout.roles and at not in layout.roles.values()
-            if free and word_of(name) in _KNOWN[role] and not layout.columns[at].empty:
+            if free and words[at] in _KNOWN[role] and not layout.columns[at].empty:
                 layout.roles[role] = at
 
 
@@ -297,7 +305,8 @@ def _ends(layout: Layout, where: str) -> None:
             Option("columns", ...),
         )
     texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
-    if len(missing) == 2 and len(texts) > 2:
+    numbers = [at for at in free if layout.columns[at].whole]
+    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(layout, texts))):
         free = [*_most_alike(layout, texts), *free]
     layout.roles |= dict(zip(missing, free))
     rest = [at for at in texts if at not in layout.roles.values()]

@@ -125,7 +125,9 @@ def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOpt
             empty = pc.equal(columns[role], "")
             if pc.any(empty).as_py():
                 at = _line_of(source, table, options, row + pc.index(empty, True).as_py())
-                raise InputError(f"{source.name}, line {at}: the {role} is missing")
+                raise InputError(
+                    f"{source.name}, line {at}: the {role} is missing; fill it in, or drop the row"
+                )
         whole = _integers(columns) if integers else None
         if integers and whole is None:
             if options.ids == "integer":

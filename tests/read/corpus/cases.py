@@ -7,6 +7,8 @@ said (a GuessWarning); refused (an InputError). A wrong result without a word is
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +53,27 @@ NUMBERS = [str(k) for k in range(5)]
 VISITS = [(f"v{k % 5}", f"/p{k % 3}") for k in range(15)]
 CONTACTS = [(f"2024-03-0{1 + k // 5}T10:00:0{k % 5}", *RING[k % 5]) for k in range(15)]
 STAMPS = [1709287200 + 3600 * k for k in range(5)]
+
+
+def _zipped():
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("edges.csv", lines("source,target"))
+    return data.getvalue()
+
+
+def _large():
+    """A named matrix whose start does not show that it is square: a ring of 200."""
+    names = [f"n{k}" for k in range(200)]
+    rows = [
+        [a, *("1.000000" if (i - j) % 200 in (1, 199) else "0.000000" for j in range(200))]
+        for i, a in enumerate(names)
+    ]
+    return "\n".join(",".join(row) for row in [["", *names], *rows]) + "\n"
+
+
+ZIPPED = _zipped()
+LARGE = _large()
 
 FILES = [
     # headers of every style
@@ -351,6 +374,186 @@ FILES = [
         kind="corpus",
     ),
     Case("ragged table", "source,target\nann,bob\nbob,cyd,dan\n", ends=("refused",)),
+    # formats that are not read
+    Case("JSON lines", '{"source": "ann", "target": "bob"}\n' * 3, suffix=".jsonl", ends=("refused",)),
+    Case("JSON lines of text", '{"id": 1, "text": "the cat"}\n' * 3, suffix=".txt", ends=("refused",)),
+    Case("JSON records", '[{"source":"ann","target":"bob"}]', suffix=".json", ends=("refused",)),
+    Case(
+        "JSON of d3",
+        '{"nodes":[{"id":"a"},{"id":"b"}],"links":[{"source":"a","target":"b"}]}',
+        suffix=".json",
+        ends=("refused",),
+    ),
+    Case(
+        "Pajek",
+        "*Vertices 3\n1 a\n2 b\n3 c\n*Matrix\n0 1 1\n1 0 0\n1 0 0\n",
+        suffix=".net",
+        ends=("refused",),
+    ),
+    Case(
+        "GEXF",
+        '<?xml version="1.0"?><gexf version="1.3"><graph></graph></gexf>',
+        suffix=".gexf",
+        ends=("refused",),
+    ),
+    Case("HTML", "<html><body><p>Hello cats</p></body></html>", suffix=".html", ends=("refused",)),
+    Case("Graphviz", "graph { ann -- bob; bob -- cyd; }\n", suffix=".dot", ends=("refused",)),
+    Case("DIMACS", "c a graph\np edge 3 3\ne 1 2\ne 2 3\ne 3 1\n", suffix=".col", ends=("refused",)),
+    Case("METIS of a ring", "4 4\n2 4\n1 3\n2 4\n1 3\n", suffix=".txt", ends=("refused",)),
+    Case("zip of a table", ZIPPED, suffix=".zip", ends=("refused",)),
+    Case("pickle", b"\x80\x04}\x94.", suffix=".pkl", ends=("refused",)),
+    # other ways to write edges
+    Case("arrows", 5 * "ann -> bob\nbob -> cyd\ncyd -> ann\n", suffix=".txt", ends=("refused",)),
+    Case(
+        "double colons of MovieLens",
+        "1::1193::5::978300760\n1::661::3::978302109\n",
+        suffix=".dat",
+        ends=("refused",),
+    ),
+    Case(
+        "neighbours after a colon", 5 * "ann: bob cyd\nbob: ann\ncyd: ann\n", suffix=".txt", ends=("refused",)
+    ),
+    Case(
+        "neighbours after a colon, told",
+        "ann: bob, cyd\nbob: ann\n",
+        suffix=".txt",
+        options={"format": "adjlist"},
+        pairs={("ann", "bob"): 1, ("ann", "cyd"): 1},
+    ),
+    Case(
+        "Cytoscape SIF",
+        "ann pp bob\nbob pd cyd\ncyd pp dan\ndan pp eve\neve pd ann\n",
+        suffix=".sif",
+        pairs=ONES,
+        ends=("said",),
+    ),
+    Case(
+        "weight between names",
+        lines(edges=[(a, w, b) for (a, b), w in zip(RING, W)], sep=" "),
+        suffix=".txt",
+        pairs=WEIGHTS,
+    ),
+    Case(
+        "weight between integers",
+        "1 0.5 2\n2 0.25 3\n3 0.75 1\n",
+        suffix=".txt",
+        pairs={(1, 2): 0.5, (2, 3): 0.25, (3, 1): 0.75},
+    ),
+    Case(
+        "weights, sources 1 2 3",
+        "1 2 0.5\n2 3 0.25\n3 1 1\n4 1 0.2\n",
+        suffix=".txt",
+        pairs={(1, 2): 0.5, (2, 3): 0.25, (3, 1): 1, (4, 1): 0.2},
+    ),
+    Case(
+        "start and end of contacts",
+        lines("person_a,person_b,start,end", edges=[(*e, k) for e, k in zip(RING, NUMBERS)], more=NUMBERS),
+        pairs=ONES,
+        ends=("right", "said"),
+    ),
+    Case(
+        "start and end before names",
+        lines(
+            "start,end,person,friend",
+            edges=[(k, k, a) for k, (a, _) in zip(NUMBERS, RING)],
+            more=[b for _, b in RING],
+        ),
+        pairs=ONES,
+        ends=("right", "said"),
+    ),
+    Case(
+        "ids as pandas writes floats",
+        "source,target\n1.0,2.0\n2.0,3.0\n3.0,1.0\n",
+        pairs={("1.0", "2.0"): 1, ("2.0", "3.0"): 1, ("3.0", "1.0"): 1},
+        ends=("said",),
+    ),
+    Case(
+        "ids with exponents, header",
+        "source,target\n1e5,2e5\n2e5,3e5\n3e5,1e5\n",
+        pairs={("1e5", "2e5"): 1, ("2e5", "3e5"): 1, ("3e5", "1e5"): 1},
+        ends=("said",),
+    ),
+    Case("header again in the middle", lines("source,target,weight", more=W) * 2, ends=("refused",)),
+    Case("comments of C", "// friends of mine\n" + lines(sep=" "), suffix=".txt", ends=("refused",)),
+    Case("UTF-16 without a mark", lines("source,target").encode("utf-16-le"), ends=("refused",)),
+    Case(
+        "KONECT, bipartite",
+        "% bip weighted\n1 1 5 1000000000\n1 2 3 1000000100\n2 1 4 1000000200\n",
+        suffix=".tsv",
+        kind="bipartite",
+        pairs={(1, 1): 5, (1, 2): 3, (2, 1): 4},
+    ),
+    Case(
+        "ratings without a header",
+        "196\t242\t3\t881250949\n186\t302\t3\t891717742\n22\t377\t1\t878887116\n",
+        suffix=".data",
+        ends=("said",),
+    ),
+    Case(
+        "true or false is no weight",
+        "user,item,liked\nu1,i1,TRUE\nu2,i1,FALSE\nu1,i2,TRUE\n",
+        kind="bipartite",
+        pairs={("u1", "i1"): 1, ("u2", "i1"): 1, ("u1", "i2"): 1},
+        ends=("said",),
+    ),
+    Case(
+        "dates with points",
+        lines(
+            "Datum;Person1;Person2",
+            sep=";",
+            edges=[(f"1{k}.02.2024", a) for k, (a, _) in enumerate(RING)],
+            more=[b for _, b in RING],
+        ),
+        pairs=ONES,
+        ends=("said",),
+    ),
+    # tables whose rows are items
+    Case(
+        "features and a class in numbers",
+        "x1,x2,class\n0.5,1.2,0\n0.6,1.1,0\n5.5,0.2,1\n5.1,0.1,1\n",
+        kind="features",
+        ends=("said",),
+    ),
+    Case(
+        "ids, features and labels",
+        "id,x1,x2,label\np1,0.5,1.2,A\np2,0.6,1.1,A\np3,5.5,0.2,B\np4,5.1,0.1,B\n",
+        kind="features",
+        rows=["p1", "p2", "p3", "p4"],
+        ends=("said",),
+    ),
+    Case(
+        "features, one of them whole",
+        "id,x1,x2,x3\np1,0.5,1,3.3\np2,0.6,1,2.2\np3,5.5,1,1.3\n",
+        kind="features",
+        rows=["p1", "p2", "p3"],
+    ),
+    Case(
+        "features, some missing",
+        "id,x1,x2,x3\np1,0.5,NA,3.3\np2,0.6,1.1,NA\np3,5.5,0.2,1.3\n",
+        ends=("refused",),
+    ),
+    Case(
+        "counts of three samples",
+        "gene\tS1\tS2\tS3\ng1\t105\t0\t98\ng2\t0\t3\t4\ng3\t7\t0\t1\n",
+        suffix=".tsv",
+        kind="bipartite",
+        rows=["g1", "g2", "g3"],
+    ),
+    # square matrices
+    Case(
+        "matrix with a word in the corner",
+        "city,Rome,Oslo,Bonn\nRome,0,1,2\nOslo,1,0,9\nBonn,2,9,0\n",
+        pairs={("Rome", "Oslo"): 1, ("Rome", "Bonn"): 2, ("Oslo", "Bonn"): 9},
+    ),
+    Case("matrix with integer names", "id,1,2,3\n1,0,1,0\n2,1,0,2\n3,0,2,0\n", pairs={(1, 2): 1, (2, 3): 2}),
+    Case(
+        "matrix with rows in another order",
+        ",a,b,c\nc,2,9,0\na,0,1,2\nb,1,0,9\n",
+        pairs={("a", "b"): 1, ("a", "c"): 2, ("b", "c"): 9},
+        rows=["c", "a", "b"],
+    ),
+    Case("matrix with empty cells", ",a,b,c\na,0,1,2\nb,,0,3\nc,,,0\n", ends=("refused",)),
+    Case("matrix with names, large", LARGE, rows=[f"n{k}" for k in range(200)]),
 ]
 
 
@@ -405,6 +608,15 @@ class Cells:
 
 def _index(frame, *names):
     return frame.set_index(list(names))
+
+
+LABELLED = {"id": list("abcd"), "x": [0.1, 0.2, 0.3, 0.5], "y": [1.5, 2, 3, 4], "label": list("AABB")}
+
+
+def _none_weight():
+    graph = _nx("weight")
+    graph.edges["ann", "bob"]["weight"] = None
+    return graph
 
 
 OBJECTS = [
@@ -585,4 +797,36 @@ OBJECTS = [
     Case("array, decimals", lambda: VALUES, kind="features"),
     Case("array, counts", lambda: COUNTS, kind="bipartite"),
     Case("tuples", lambda: [(a, b, w) for (a, b), w in WEIGHTS.items()], pairs=WEIGHTS),
+    Case("mapping of pairs", lambda: dict(WEIGHTS), pairs=WEIGHTS),
+    Case("mapping of names", lambda: {"ann": "bob", "cyd": "dan"}, ends=("refused",)),
+    Case("matrix of keys", lambda: sparse.dok_array(np.array([[0, 3.0], [3.0, 0]])), pairs={(0, 1): 3}),
+    Case(
+        "edge_index", lambda: np.array([[0, 1, 2, 3, 0], [1, 2, 3, 4, 4]]), kind="bipartite", ends=("said",)
+    ),
+    Case("half of a matrix", lambda: sparse.triu(np.ones((4, 4)), 1), ends=("said",)),
+    Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("said",)),
+    Case(
+        "frame, true and false",
+        lambda: _pandas().DataFrame({"cat": [True, False], "dog": [True, True]}, index=["d1", "d2"]),
+        kind="bipartite",
+        pairs={("d1", "cat"): 1, ("d1", "dog"): 1, ("d2", "dog"): 1},
+    ),
+    Case(
+        "frame, crosstab of two by two",
+        lambda: _pandas().crosstab(
+            _pandas().Series(["u1", "u1", "u2"], name="user"),
+            _pandas().Series(["i1", "i2", "i1"], name="item"),
+        ),
+        kind="bipartite",
+        pairs={("u1", "i1"): 1, ("u1", "i2"): 1, ("u2", "i1"): 1},
+    ),
+    Case(
+        "frame, ids and labels",
+        lambda: _pandas().DataFrame(LABELLED),
+        kind="features",
+        rows=list("abcd"),
+        ends=("said",),
+    ),
+    Case("networkx, weight None", lambda: _none_weight(), ends=("refused",)),
+    Case("words of sentences", lambda: [["the", "cat", "sat"], ["a", "dog", "sat"]], ends=("refused",)),
 ]

@@ -1,0 +1,93 @@
+"""Formats that are not read, recognised so that they are refused with what to do: JSON, Pajek, Excel, ..."""
+
+from __future__ import annotations
+
+import re
+
+from softvec.core.errors import InputError, Option
+from softvec.read.streams import Source
+
+_LOAD = "load it and pass the object"
+_EDGES = "write it as an edge list, GraphML or GML"
+_MAGIC = {
+    b"%PDF-": ("a PDF document", "extract its text"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", "save it as CSV or text"),
+    b"SQLite format 3": ("an SQLite database", "query it and pass the table"),
+    b"RDX": ("an R workspace", "write a CSV with write.csv"),
+    b"\x80\x02": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x03": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x04": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x05": ("a Python pickle, which may run code", _LOAD),
+    b">>graph6<<": ("a graph6 file", "convert it with networkx.read_graph6"),
+    b">>sparse6<<": ("a sparse6 file", "convert it with networkx.read_sparse6"),
+}
+_TEXTS = (
+    (rb"\*(vertices|network)\b", "a Pajek file", "convert it with networkx.read_pajek and write_graphml"),
+    (rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "a GEXF file",
+     "convert it with networkx.read_gexf and write_graphml"),
+    (rb"<(\?xml|!doctype|html|head|body|[a-z]+:?[a-z]* xmlns)\b", "an XML or HTML file",
+     "extract its table or text"),
+    (rb"(strict\s+)?(di)?graph\b[^\[\n]*\{", "a Graphviz file", _EDGES),
+    (rb"(c\b[^\n]*\n\s*)*p\s+(edge|col|sp|max|cut|aux\s+\w+)\s+[0-9]", "a DIMACS file", _EDGES),
+    (rb"#1\.[23]\s*\n[0-9]+\t[0-9]", "a GCT file", "remove its first two lines and the column Description"),
+)  # fmt: skip
+_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}')
+
+
+def refuse_foreign(source: Source) -> None:
+    """Refuse a file in a format that is known not to be read; say what to do."""
+    head = source.start[:4096]
+    for magic, (what, remedy) in _MAGIC.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.name} is {what}; {remedy}")
+    if head.startswith(b"PK\x03\x04") and source.suffix != ".npz":
+        _refuse_archive(source.name, head)
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    named = source.suffix in (".json", ".jsonl", ".ndjson") and text[:1] in (b"{", b"[")
+    if named or _JSON.match(text):
+        _refuse_json(source.name, text)
+    for pattern, what, remedy in _TEXTS:
+        if b"<graphml" not in head and re.match(pattern, text, re.I | re.S):
+            raise _not_read(source.name, what, remedy)
+    first = re.match(rb"(%[^\n]*\n)*[0-9]+ +[0-9]+( +[0-9]+){0,2}\s*\n", text)
+    if (first and source.suffix in (".metis", ".graph")) or (source.whole and _is_metis(source.start)):
+        raise _not_read(source.name, "a METIS file", _EDGES)
+
+
+def _is_metis(text: bytes) -> bool:
+    """Whether a line of n and m stands above n lines of 2 m neighbours, as chance would hardly have it."""
+    rows = [line.split() for line in text.rstrip(b"\n").split(b"\n") if not line.startswith(b"%")]
+    if len(rows) < 4 or len(rows[0]) != 2 or not all(word.isdigit() for row in rows for word in row):
+        return False
+    n, m = map(int, rows[0])
+    words = [int(word) for row in rows[1:] for word in row]
+    return len(rows) == n + 1 and len(words) == 2 * m and min(words) >= 1 and max(words) <= n
+
+
+def _not_read(name: str, what: str, remedy: str) -> InputError:
+    return InputError(
+        f"{name} is {what}, which softvec does not read; {remedy}, or pass ",
+        Option("format", "text"),
+        " if it is a table or text",
+    )
+
+
+def _refuse_archive(name: str, head: bytes) -> None:
+    """Refuse a zip file whose first member is no array; NumPy's .npz holds arrays."""
+    length = int.from_bytes(head[26:28], "little")
+    member = head[30 : 30 + length].decode("utf-8", "replace")
+    if member.endswith(".npy"):
+        return
+    if member.startswith(("[Content_Types]", "xl/", "_rels/", "docProps/", "mimetype")):
+        raise InputError(f"{name} is an office document; save the sheet as CSV, or the text as plain text")
+    raise InputError(f"{name} is a zip archive that holds {member!r}; unpack it and give the file inside")
+
+
+def _refuse_json(name: str, text: bytes) -> None:
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    each = len(lines) > 1 and all(line.lstrip().startswith(b"{") for line in lines[:2])
+    if not each and re.search(rb'"(links|edges)"\s*:', text) and b'"nodes"' in text:
+        raise _not_read(name, "JSON", "load it and pass networkx.node_link_graph of it")
+    if each:
+        raise _not_read(name, "JSON lines", "convert it to CSV, as with pandas.read_json(..., lines=True)")
+    raise _not_read(name, "JSON", "convert it to CSV, as with pandas.read_json")
