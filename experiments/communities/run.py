@@ -24,6 +24,7 @@ from softvec.generators import dcsbm
 
 LOOK = {
     "softvec": (COLORS["softvec"], "o", "-"),
+    "softvec, d = 128": (COLORS["softvec"], "*", "-"),
     "softvec, one walk": (COLORS["softvec"], "o", "--"),
     "softvec, beta 1": (COLORS["softvec"], "s", "--"),
     "softvec, two steps": (COLORS["softvec"], "x", ":"),
@@ -58,7 +59,7 @@ def score(
 ) -> dict[str, float]:
     """Embed, cluster into q communities, and compare."""
     method = config["methods"][name]
-    X, times = embed(method["function"], A, q, d, seed, method["options"])
+    X, times = embed(method["function"], A, q, method.get("d", d), seed, method["options"])
     starts = config["k_means_starts"]
     found, clustering = timed(lambda: find_communities(X, q, n_init=starts, random_state=seed))
     known = labels >= 0
