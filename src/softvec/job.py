@@ -17,13 +17,13 @@ from softvec.core.checks import choice, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding import Embedding
-from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
 from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
+from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import (
     DENSE,
     N_COMPONENTS,

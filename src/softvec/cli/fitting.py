@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from softvec.core.checks import choice
 from softvec.fit.settings import SETTINGS
 
 PANEL = "Fit"
@@ -49,14 +48,3 @@ def _flag(setting: Field[Any]) -> inspect.Parameter:
         default=None,
         annotation=Annotated[kind | None, option],
     )
-
-
-def check_fit_options(fit: dict[str, Any]) -> None:
-    """Refuse a wrong value before the data is read, which may take long."""
-    from softvec.fit.recipes import EFFORTS, VIEWS
-    from softvec.fit.settings import Settings
-
-    names = {setting.name for setting in SETTINGS}
-    Settings(**{name: value for name, value in fit.items() if name in names})
-    choice("view", fit.get("view", "auto"), VIEWS)
-    choice("effort", fit.get("effort", "default"), EFFORTS)

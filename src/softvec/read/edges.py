@@ -1,4 +1,4 @@
-"""Edges: blocks of coded pairs with weights and times. :mod:`softvec.read.compress` makes them a matrix."""
+"""Edges: blocks of coded pairs with weights and times."""
 
 from __future__ import annotations
 
