@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli import reading
 from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
-from softvec.cli.fitting import PANEL as FIT
-from softvec.cli.fitting import with_fit_flags
+from softvec.cli.fitting import fit_flag, with_fit_flags
 from softvec.cli.options import (
     FreshSeed,
     Json,
@@ -34,22 +34,17 @@ if TYPE_CHECKING:
 
 @with_fit_flags
 def embed(
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")
-    ],
+    source: Annotated[str, Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o", "--output", help="Vector file; its extension sets the format (default: INPUT.svec)."
-        ),
+        Flag("-o", "--output", help="Vector file; its extension sets the format (default: INPUT.svec)."),
     ] = None,
     map_file: Annotated[
-        str | None,
-        typer.Option("--map", metavar="FILE", help="Interactive map, one .html file (default: none)."),
+        str | None, Flag("--map", metavar="FILE", help="Interactive map, one .html file (default: none).")
     ] = None,
     n_components: Annotated[
         int | None,
-        typer.Option(
+        Flag(
             "--dim", "--dimensions", "-d", help="Number of dimensions (default: 128, or as in --init).", min=1
         ),
     ] = None,
@@ -67,66 +62,55 @@ def embed(
     walk_length: reading.WalkLength = None,
     more: reading.More = None,
     view: Annotated[
-        str | None,
-        typer.Option(
-            "--view", rich_help_panel=FIT, help="Views of a graph: auto, walk or fused (default: auto)."
-        ),
+        str | None, fit_flag("--view", help="Views of a graph: auto, walk or fused (default: auto).")
     ] = None,
     effort: Annotated[
-        str | None,
-        typer.Option(
-            "--effort", rich_help_panel=FIT, help="Effort for a graph: default or fast (default: default)."
-        ),
+        str | None, fit_flag("--effort", help="Effort for a graph: default or fast (default: default).")
     ] = None,
     two_sided: Annotated[
         bool,
-        typer.Option(
+        fit_flag(
             "--two-sided",
-            rich_help_panel=FIT,
             help="Separate vectors for columns (default: if rows and columns are different items).",
         ),
     ] = False,
     init: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--init",
             metavar="VECTORS",
-            rich_help_panel=FIT,
             help="Vectors of an earlier version of the data to start from (default: random).",
         ),
     ] = None,
     repeats: Annotated[
         int,
-        typer.Option(
+        fit_flag(
             "--repeats",
-            rich_help_panel=FIT,
             help="Number of seeds; more than one measures the stability of neighbours and groups.",
             min=1,
         ),
     ] = 1,
     cluster: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--cluster",
             metavar="WORKERS",
-            rich_help_panel=FIT,
             help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
         ),
     ] = None,
     partition: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--partition",
-            rich_help_panel=FIT,
             help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
         ),
     ] = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
-        str | None, typer.Option("--format", help="Output format (default: from the extension).")
+        str | None, Flag("--format", help="Output format (default: from the extension).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run even if memory seems too small.")] = False,
+    force: Annotated[bool, Flag("--force", help="Run even if memory seems too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
     **fit: Any,
