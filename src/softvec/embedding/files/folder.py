@@ -226,13 +226,13 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")
-    found = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
+    checked = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
     expected = (head["vectors"], head.get("context_vectors") or 0)
-    if (found.rows("rows"), found.rows("context")) != expected:
+    if (checked.rows("rows"), checked.rows("context")) != expected:
         raise InputError(f"{name} is damaged: the rows of its parts are not the {expected[0]:,} it claims")
     for part in parts:
         _check_file(folder / part.file, part, head["dimensions"])
-    return found
+    return checked
 
 
 def _header(name: Path) -> dict[str, Any]:
