@@ -334,8 +334,8 @@ def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.
 def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
     """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
     extras = {}
-    if result.state.labels is not None:
-        extras["classes"] = result.state.labels
+    if result.state.classes is not None:
+        extras["classes"] = result.state.classes
     if two_sided and result.problem.item_weight is not None:
         extras["weights"] = result.problem.item_weight
     return extras
