@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
-from softvec.affinity.files import build
 from softvec.affinity.kinds import check_kind, kind_of_options, takes
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import choice, integer, recorded
@@ -25,7 +24,6 @@ from softvec.fit.recipes import EFFORTS, VIEWS, recipe_of
 from softvec.fit.settings import Settings
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
-from softvec.read.contents import read_source
 
 if TYPE_CHECKING:
     from softvec.cluster.choose import Cluster
@@ -130,7 +128,7 @@ def embed(
     """
     started = time.perf_counter()
     plan = planned(data, kind, walk_length, dict(options), cluster=cluster, partition=partition)
-    fit = plan.fit
+    fit = dict(plan.fit)
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
@@ -230,6 +228,9 @@ class Plan:
         data, options = self.data, self.options
         kind, defaults = self._for_reader()
         if isinstance(data, str | os.PathLike):
+            from softvec.affinity.files import build
+            from softvec.read.contents import read_source
+
             affinity = build(read_source(data, options, kind=self.kind, likely=kind), options, defaults)
         else:
             affinity = from_object(data, kind=kind, defaults=defaults, **options)
@@ -239,7 +240,7 @@ class Plan:
         """Return the same plan for the workers of a cluster."""
         from softvec.spread import FilesJob
 
-        fit = {**{name: value for name, value in self.fit.items() if name in FIT_OPTIONS}, "n_jobs": n_jobs}
+        fit = {**self.fit, "n_jobs": n_jobs}
         return FilesJob(self.data, self.kind, self.walk_length, n_components, random_state, self.options, fit)
 
 
