@@ -19,7 +19,7 @@ from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read import lines
 from softvec.read.columns import check_weights, edge_roles
-from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.lines import Table
 from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
@@ -116,7 +116,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
     second = next(rest, None)
     if second is None and not worth_compiling(len(block)):
         add_parsed(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
-        return builder.finish(source.name)
+        return edges_of(builder, source.name)
 
     def parse(text: bytes, start: int) -> Parsed:
         return parse_block(text, start, table, source.name, integers, options.ids)
@@ -128,7 +128,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
             for parsed in pool.map(parse, batch):
                 add_parsed(builder, parsed, options)
                 integers = integers and not isinstance(parsed.ids, Tokens)
-    return builder.finish(source.name)
+    return edges_of(builder, source.name)
 
 
 def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:

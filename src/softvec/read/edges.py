@@ -105,8 +105,8 @@ class EdgeBuilder:
         times = None if times is None else times[keep]
         return [_select(side, keep) for side in sides], weights[keep], times
 
-    def finish(self, source: str | None = None) -> Edges:
-        """Return the edges; the builder is spent. None at all are an error where ``source`` names a file."""
+    def finish(self) -> Edges:
+        """Return the edges; the builder is spent."""
         done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
@@ -114,10 +114,16 @@ class EdgeBuilder:
         else:
             codes, rows = done[0]
             columns = rows
-        if source is not None and not any(map(len, codes)):
-            raise InputError(f"{source} is empty: it has no edges")
         weights, times = self._weights.finish() or None, self._times.finish() or None
         return Edges(codes, rows, columns, weights, times, dropped_note(self.dropped))
+
+
+def edges_of(builder: EdgeBuilder, source: str) -> Edges:
+    """Return the edges of a file; none at all are an error."""
+    edges = builder.finish()
+    if not len(edges):
+        raise InputError(f"{source} is empty: it has no edges")
+    return edges
 
 
 def dropped_note(dropped: int) -> tuple[str, ...]:

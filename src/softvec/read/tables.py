@@ -14,7 +14,7 @@ from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, reading
 from softvec.read import lines
 from softvec.read.columns import add_table, describe, edge_roles
-from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.lines import Table
 from softvec.read.objects import Graph
 from softvec.read.opened import Opened, TextOptions
@@ -94,7 +94,7 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
     builder = EdgeBuilder(options.two_sided, options.negative)
     for _ in add_csv(builder, source, table, options):
         pass
-    return builder.finish(source.name)
+    return edges_of(builder, source.name)
 
 
 def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> Iterator[None]:
@@ -292,7 +292,7 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
     builder = EdgeBuilder(options.two_sided, options.negative)
     for _ in add_arrow(builder, opened, layout):
         pass
-    edges = builder.finish(source.name)
+    edges = edges_of(builder, source.name)
     return replace(edges, notes=(layout.summary, *edges.notes))
 
 
