@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 1040, 520
 BOX_W, BOX_H = 124, 92
 # The chain of packages: name, what it does, what it hands to the next.
 ROW = (
-    ("read", ("find format,", "layout and kind,", "then read"), "source"),
+    ("read", ("find format,", "layout and kind,", "then read"), "Contents"),
     ("affinity", ("build P", "from any kind", "of data"), "Affinity"),
     ("fit", ("start, epochs,", "checkpoints,", "diagnosis"), "Fit"),
     ("embedding", ("named vectors,", "search, groups,", "files"), "Embedding"),

@@ -1,8 +1,10 @@
-"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their first call, functions, opened files.
+"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their calls, functions, opened files.
 
     python tools/trace.py [FILE]
 
-Without a file, a small gzipped edge list is embedded.
+Without a file, a small gzipped edge list is embedded. ``visits`` lists the rooms of the chain as the work
+moves between them: a room that is entered twice is listed twice. Before them, what is asked for is checked
+(``plan``). Methods of the objects that rooms hand on are no visits: who holds an object may ask it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from typing import Any
 import softvec
 
 SOURCE = os.path.dirname(os.path.abspath(softvec.__file__)) + os.sep
-OBJECTS = ("Opened", "Affinity", "Fit", "Embedding")  # what rooms hand on: read, affinity, fit, embedding
+CHAIN = ("read", "affinity", "fit", "embedding")
+OBJECTS = ("Contents", "Affinity", "Fit", "Embedding")  # what each of them hands on
+PARTS = ("Edges", "Graph")  # what contents hold
+PLAN = ("_planned_output", "planned", "Plan.__post_init__", "Plan._for_reader")  # of cli.embed and api
 COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
@@ -29,6 +34,7 @@ class Trace:
     """What a traced command called and opened."""
 
     rooms: list[str] = field(default_factory=list)  # in the order of their first call
+    visits: list[str] = field(default_factory=list)  # rooms of the chain, as the work moves between them
     handed: list[str] = field(default_factory=list)  # classes of OBJECTS, in the order of their first return
     functions: set[tuple[str, str]] = field(default_factory=set)  # module, name
     opened: dict[str, int] = field(default_factory=dict)  # real path: how often
@@ -38,18 +44,32 @@ class Trace:
         return sorted({module for module, _ in self.functions})
 
     def call(self, frame: FrameType, event: str, value: Any) -> None:
-        code = frame.f_code
         if event == "return" and type(value).__name__ in OBJECTS and type(value).__name__ not in self.handed:
             self.handed.append(type(value).__name__)
-        if event != "call" or not code.co_filename.startswith(SOURCE) or _imports(frame):
+        module, name = _place(frame)
+        if event not in ("call", "return") or not module or _imports(frame):
             return
-        if code.co_name in COMPREHENSIONS:  # part of the function that holds them
+        if event == "return":  # the caller goes on
+            self._visit(frame.f_back)
             return
-        module = code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
-        self.functions.add((module, code.co_qualname))
+        if name.rsplit(".", 1)[-1] in COMPREHENSIONS:  # part of the function that holds them
+            return
+        self.functions.add((module, name))
+        self._visit(frame)
         room = module.split(".")[0]
         if room not in self.rooms:
             self.rooms.append(room)
+
+    def _visit(self, frame: FrameType | None) -> None:
+        """Note the room in which the work goes on, if that is another one."""
+        module, name = _place(frame)
+        room = module.split(".")[0]
+        if _plans(frame):
+            room = "plan"
+        elif room not in CHAIN or name.split(".")[0] in (*OBJECTS, *PARTS):
+            return
+        if self.visits[-1:] != [room]:
+            self.visits.append(room)
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
@@ -57,10 +77,28 @@ class Trace:
             self.opened[path] = self.opened.get(path, 0) + 1
 
 
+def _place(frame: FrameType | None) -> tuple[str, str]:
+    """Return module and name of a function of softvec, else nothing."""
+    if frame is None or not frame.f_code.co_filename.startswith(SOURCE):
+        return "", ""
+    module = frame.f_code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
+    return module, frame.f_code.co_qualname
+
+
+def _plans(frame: FrameType | None) -> bool:
+    """Whether this is part of the check of what is asked for."""
+    while frame is not None:
+        module, name = _place(frame)
+        if module in ("cli.embed", "api") and name in PLAN:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _imports(frame: FrameType | None) -> bool:
     """Whether a module of softvec is being imported: class bodies and decorators are no part of the work."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SOURCE):
+        if _place(frame)[1] == "<module>":
             return True
         frame = frame.f_back
     return False
@@ -103,6 +141,7 @@ def main() -> None:
         path = Path(sys.argv[1]) if len(sys.argv) > 1 else example(Path(folder) / "edges.txt.gz")
         trace = traced(path, Path(folder) / "vectors.svec")
         print("rooms:", " ".join(trace.rooms))
+        print("visits:", " ".join(trace.visits))
         print("handed on:", " ".join(trace.handed))
         print(f"{len(trace.functions)} functions in {len(trace.modules)} modules")
         print(f"{path.name} opened {trace.opened.get(os.path.realpath(path), 0)} times")

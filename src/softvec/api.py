@@ -7,12 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
-from softvec.affinity.kinds import takes
+from softvec.affinity.kinds import check_kind, kind_of_options, takes
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.checks import integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean
@@ -21,6 +21,7 @@ from softvec.embedding import Embedding
 from softvec.embedding.stability import measure
 from softvec.fit.options import MEANT, FitOptions
 from softvec.fit.recipes import preset_walk, recipe_of
+from softvec.fit.settings import Settings
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
 
@@ -127,32 +128,22 @@ def embed(
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
     started = time.perf_counter()
-    given: dict[str, Any] = dict(options)
-    fit = {name: given.pop(name) for name in FIT_OPTIONS if name in given}
-    if isinstance(fit.get("init"), Embedding):
-        walk_length = walk_length_of(fit["init"], data, given) if walk_length is None else walk_length
-    if walk_length is not None or "length" in given or isinstance(data, Affinity):
-        one_view_for_own_walk(fit)
-    else:
-        walk_length = preset_walk(fit)
-    check_partition(cluster, partition)
+    plan = planned(data, kind, walk_length, dict(options), cluster=cluster, partition=partition)
+    fit = dict(plan.fit)
     with ExitStack() as stack:
         if cluster is not None:
             from softvec.cluster.choose import choose, runner
-            from softvec.spread import FilesJob
 
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
-            job = FilesJob(
-                data, kind, walk_length, n_components, random_state, given, {**fit, "n_jobs": n_jobs}
-            )
+            job = plan.for_files(n_components, random_state, n_jobs)
             plain = repeats == 1 and not callbacks and partition in (None, "none")
             if job.is_for_workers(folder=output is not None, plain=plain):
                 return _from_files(job, output, workers, verbose, check_memory)
             fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
         with large_arrays_in(fit.get("scratch")):
-            affinity = to_affinity(data, kind=kind, walk_length=walk_length, **given)
+            affinity = plan.affinity()
         ready = time.perf_counter()
         emb = embed_affinity(
             affinity,
@@ -195,57 +186,125 @@ def _from_files(
         return Embedding.load(folder, "folder", mmap=output is not None)
 
 
-def check_partition(cluster: str | None, partition: str | None) -> None:
-    """Raise an error for a partition of a fit in one process."""
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for, checked before any data is read.
+
+    Attributes
+    ----------
+    data : object, or path of a file
+    kind : str or None
+        What the user says about the data.
+    walk_length : int or None
+        None for that of the kind of data.
+    options : dict
+        Of the reader and of the builder.
+    fit : dict
+        Of the fit.
+    """
+
+    data: Any
+    kind: str | None
+    walk_length: int | None
+    options: dict[str, Any]
+    fit: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.options:
+            meant = f"; did you mean {MEANT[name]!r}?" if name in MEANT else ""
+            hint = meant or did_you_mean(name, FIT_OPTIONS, 0.8)
+            if hint and not takes(name):
+                raise InputError(f"unknown option {name!r}{hint}")
+
+    def _for_reader(self) -> tuple[str | None, dict[str, Any]]:
+        """Return the kind that the user's words tell, and default options by kind."""
+        own = "subsample" in self.options or self.options.get("length", 1) != 1
+        defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
+        if not isinstance(self.data, str | os.PathLike):
+            return self.kind, defaults
+        return kind_of_options(self.options) if self.kind is None else check_kind(self.kind), defaults
+
+    def affinity(self) -> Affinity:
+        """Read the data and build the affinity, on which walks have the length asked for."""
+        data, options = self.data, self.options
+        kind, defaults = self._for_reader()
+        if isinstance(data, str | os.PathLike):
+            from softvec.affinity.files import build
+            from softvec.read.contents import read_source
+
+            affinity = build(read_source(data, options, kind=self.kind, likely=kind), options, defaults)
+        else:
+            affinity = from_object(data, kind=kind, defaults=defaults, **options)
+        return _with_walk(affinity, self.walk_length, own="length" in options or isinstance(data, Affinity))
+
+    def for_files(self, n_components: int | None, random_state: int | None, n_jobs: int | None) -> FilesJob:
+        """Return the same plan for the workers of a cluster."""
+        from softvec.spread import FilesJob
+
+        fit = {**self.fit, "n_jobs": n_jobs}
+        return FilesJob(self.data, self.kind, self.walk_length, n_components, random_state, self.options, fit)
+
+
+def planned(
+    data: Any,
+    kind: str | None,
+    walk_length: int | None,
+    options: dict[str, Any],
+    *,
+    cluster: str | None = None,
+    partition: str | None = None,
+) -> Plan:
+    """Sort the options of :func:`embed` by who takes them, and check them, before any data is read."""
+    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
+    Settings(**{name: value for name, value in fit.items() if name in Settings.__annotations__})
+    walk_of_preset = preset_walk(fit)
+    init = fit.get("init")
+    if walk_length is None and isinstance(init, Embedding):
+        walk_length = _walk_length_of(init, data, options)
+    if walk_length is not None or "length" in options or isinstance(data, Affinity):
+        view = fit.get("view", "auto")
+        if view == "fused":
+            raise InputError(
+                Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length")
+            )
+        fit["view"] = "walk" if view == "auto" else view
+    else:
+        walk_length = walk_of_preset
     if cluster is None and partition is not None:
         raise InputError(Option("partition"), " is for a cluster; give ", Option("cluster"), " too")
+    return Plan(data, kind, walk_length, options, fit)
 
 
-def one_view_for_own_walk(fit: dict[str, Any]) -> None:
-    """Ask for one fit where the walk is given: several views have walks of their own."""
-    view = fit.get("view", "auto")
-    if view == "fused":
-        raise InputError(Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length"))
-    fit["view"] = "walk" if view == "auto" else view
-
-
-def to_affinity(
-    data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
-) -> Affinity:
-    """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
-    for name in options:
-        hint = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, FIT_OPTIONS, 0.8)
-        if hint and not takes(name):
-            raise InputError(f"unknown option {name!r}{hint}")
-    own = "subsample" in options or options.get("length", 1) != 1
-    defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
-    if isinstance(data, str | os.PathLike):
-        from softvec.affinity import read
-
-        affinity = read(data, kind=kind, defaults=defaults, **options)
-    else:
-        affinity = from_object(data, kind=kind, defaults=defaults, **options)
-    plain = "length" not in options and not isinstance(data, Affinity) and affinity.symmetric
-    if walk_length is None and plain:
-        walk_length = recipe_of(affinity.kind).walk_length
-    if walk_length is None or (walk_length == 1 and affinity.parameters.get("length", 1) == 1):
-        return affinity
-    if not affinity.symmetric:
-        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
-    if affinity.parameters.get("length", 1) != 1:
-        raise InputError("this affinity already has a walk length; leave out walk_length")
-    operator = Powers(affinity.operator, integer("walk_length", walk_length))
-    parameters = {**affinity.parameters, "length": int(walk_length)}
-    return replace(affinity, operator=operator, parameters=parameters)
-
-
-def walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
+def _walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
     """Return the walk length of the fit to go on from, where the data may have one."""
     options_of_fit = recorded(init, "data").get("options")
     length = options_of_fit.get("length") if isinstance(options_of_fit, dict) else None
     own = isinstance(data, Affinity) or "length" in options or init.two_sided
     own = own or recorded(init, "parameters").get("view") == "fused"  # walks of its own, fitted anew
     return None if own or length is None else int(length)
+
+
+def to_affinity(
+    data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
+) -> Affinity:
+    """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
+    return Plan(data, kind, walk_length, options).affinity()
+
+
+def _with_walk(affinity: Affinity, walk_length: int | None, *, own: bool) -> Affinity:
+    """Return the affinity with walks of this length; by default, unless they are its ``own``, its kind's."""
+    before = affinity.parameters.get("length", 1)
+    if walk_length is None and affinity.symmetric and not own:
+        walk_length = recipe_of(affinity.kind).walk_length
+    if walk_length is None or walk_length == before == 1:
+        return affinity
+    if not affinity.symmetric:
+        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
+    if before != 1:
+        raise InputError("this affinity already has a walk length; leave out walk_length")
+    operator = Powers(affinity.operator, integer("walk_length", walk_length))
+    parameters = {**affinity.parameters, "length": int(walk_length)}
+    return replace(affinity, operator=operator, parameters=parameters)
 
 
 def embed_affinity(

@@ -165,7 +165,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
         self.embedding_: Array = result.state.X
         self.context_embedding_: Array = result.context
-        self.labels_, self.n_iter_ = result.state.labels, result.state.epoch
+        self.labels_, self.n_iter_ = result.state.classes, result.state.epoch
         self.history_, self.diagnosis_, self.seed_ = result.history, result.diagnosis, result.seed
         self._n_features_out = result.state.X.shape[1]
         self._item_weight, self._contrastive = result.problem.item_weight, result.problem.N is not None

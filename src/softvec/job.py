@@ -17,13 +17,13 @@ from softvec.core.checks import choice, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding import Embedding
-from softvec.embedding.add import base_measure, length_of
 from softvec.embedding.align import continued, starting_vectors
 from softvec.fit import Fit, Settings, prepared, views
 from softvec.fit import fit as run
 from softvec.fit.calibrate import calibrate
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
+from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import (
     DENSE,
     N_COMPONENTS,
@@ -342,8 +342,8 @@ def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.
 def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
     """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
     extras = {}
-    if result.state.labels is not None:
-        extras["classes"] = result.state.labels
+    if result.state.classes is not None:
+        extras["classes"] = result.state.classes
     if two_sided and result.problem.item_weight is not None:
         extras["weights"] = result.problem.item_weight
     return extras

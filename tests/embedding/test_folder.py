@@ -43,7 +43,7 @@ def is_mapped(array):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(folder, "_PART", 4 * 6 * 70)
-    monkeypatch.setattr(folder, "_ROWS", 32)
+    monkeypatch.setattr(folder, "ROWS", 32)
 
 
 @pytest.mark.parametrize("names", [

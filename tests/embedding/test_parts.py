@@ -30,7 +30,7 @@ def vectors(n=300, d=6, seed=0):
 def many(tmp_path, monkeypatch):
     """Return a folder of 41 parts whose borders are no borders of blocks, and the same vectors in memory."""
     monkeypatch.setattr(folder, "_PART", 4 * 64 * 5000)
-    monkeypatch.setattr(folder, "_ROWS", 1900)
+    monkeypatch.setattr(folder, "ROWS", 1900)
     monkeypatch.setattr(parts, "_BLOCK", search.ROWS)
     V = vectors(201_234, 64)
     V[150_000] = V[3]  # a tie
@@ -92,7 +92,7 @@ def test_memory_of_a_conversion_is_bounded(many, tmp_path, format, monkeypatch):
 
 def test_conversions_write_the_files_of_a_conversion_from_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_PART", 4 * 6 * 70)
-    monkeypatch.setattr(folder, "_ROWS", 32)
+    monkeypatch.setattr(folder, "ROWS", 32)
     emb = Embedding(
         vectors(), [f"näme_{i}" for i in range(300)], sizes=np.arange(300.0), provenance={"made": "here"},
         context_vectors=vectors(90, seed=1), context_names=[f"c{i}" for i in range(90)],
@@ -138,7 +138,7 @@ def test_a_folder_is_converted_to_itself(tmp_path):
 
 
 def test_damage_is_found_where_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder, "_ROWS", 32)
+    monkeypatch.setattr(folder, "ROWS", 32)
     V = vectors()
     V[77, 2] = np.inf
     number = folder.generation(tmp_path / "v")

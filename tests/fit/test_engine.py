@@ -312,7 +312,7 @@ def test_resumed_run_has_the_bits_of_an_uninterrupted_one():
 
         def keep(state):
             if state.epoch == 5:
-                saved.append(State(state.X.copy(), None, state.labels.copy(), 5, list(state.history)))
+                saved.append(State(state.X.copy(), None, state.classes.copy(), 5, list(state.history)))
 
         optimize(problem, State(X.copy()), Settings(n_epochs=12, n_clusters=3), pool, seed=4, on_epoch=keep)
         again = optimize(problem, saved[0], Settings(n_epochs=12, n_clusters=3), pool, seed=4)

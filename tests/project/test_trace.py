@@ -7,11 +7,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_rooms_hand_on_their_objects_in_order():
+def test_each_room_is_entered_once_and_they_hand_on_their_objects_in_order():
     command = [sys.executable, str(ROOT / "tools" / "trace.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
-    assert lines["handed on"] == "Opened Affinity Fit Embedding"
+    assert lines["visits"] == "plan read affinity fit embedding"  # a room entered twice is listed twice
+    assert lines["handed on"] == "Contents Affinity Fit Embedding"
     rooms = lines["rooms"].split()
     assert rooms[0] == "cli"
     order = [rooms.index(room) for room in ("api", "affinity", "read", "names", "operators", "normalizers")]

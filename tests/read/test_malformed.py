@@ -118,6 +118,7 @@ def test_no_file(tmp_path):
     folder.mkdir()
     with pytest.raises(InputError, match="holds no files"):
         sio.read(folder)
+    (folder / "e.txt").write_text("a b\n")
     with pytest.raises(InputError, match="is a directory"):
         sio.read_graph(folder)
 

@@ -30,19 +30,11 @@ if TYPE_CHECKING:
     )
     from softvec.affinity.writing import write, write_names
 
-_LAZY = {
-    "as_affinity": "files",
-    "load_corpus": "files",
-    "read": "files",
-    "read_contacts": "files",
-    "read_corpus": "files",
-    "read_features": "files",
-    "read_graph": "files",
-    "read_names": "files",
-    "read_temporal": "files",
-    "write": "writing",
-    "write_names": "writing",
-}
+_FILES = (
+    "as_affinity", "load_corpus", "read", "read_contacts", "read_corpus", "read_features", "read_graph",
+    "read_names", "read_temporal",
+)  # fmt: skip
+_LAZY = {**dict.fromkeys(_FILES, "files"), "write": "writing", "write_names": "writing"}
 
 __all__ = [
     "BUILDERS",

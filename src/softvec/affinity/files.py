@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
-from softvec.core.checks import choice, counted
+from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
-from softvec.read.contents import read_anndata, read_contents
-from softvec.read.detect import detect
+from softvec.read.contents import Contents, read_names, read_source, read_text
 from softvec.read.edges import Edges
-from softvec.read.folders import text_files
 from softvec.read.objects import Graph
-from softvec.read.opened import TEXT_OPTIONS, Opened, TextOptions
-from softvec.read.streams import Source, open_source, text_blocks
+from softvec.read.opened import TEXT_OPTIONS
+from softvec.read.streams import Source
+
+_OF_READER = ("format", "variable")
 
 
 def read(
@@ -51,17 +50,8 @@ def read(
     >>> read(path)
     <Affinity from graph: 3 nodes, 2 edges, undirected, unweighted>
     """
-    if kind is not None:
-        check_kind(kind)
-    told = kind or kind_of_options(options)
-    if (files := text_files(where, options.get("pattern", "*"), kind)) is not None:
-        if kind not in (None, "corpus"):
-            raise InputError(
-                f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
-                f"corpus; give a file for {kind} data"
-            )
-        told = "corpus"
-    return _read(where, told, options, defaults or {})
+    likely = kind_of_options(options) if kind is None else check_kind(kind)
+    return build(read_source(where, options, kind=kind, likely=likely), options, defaults)
 
 
 def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
@@ -80,50 +70,45 @@ def as_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affini
     return from_object(data, kind=kind, **options)
 
 
-def _read(where: Any, kind: str | None, options: dict[str, Any], defaults: Defaults) -> Affinity:
-    """Open, detect, read, build."""
-    if kind == "corpus":
-        return read_corpus(where, **{**defaults.get(kind, {}), **options})
-    opened = detect(where, TextOptions.of(options), kind=kind, format=options.get("format"))
-    if opened.format == "h5ad":
-        options.pop("format", None)
-        return from_object(read_anndata(opened), kind=kind, defaults=defaults, **options)
-    kind = opened.kind
-    options = {**defaults.get(kind, {}), **options}
-    if kind == "corpus":
+def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | None = None) -> Affinity:
+    """Build an affinity from what was read; options as in :func:`read`."""
+    defaults = defaults or {}
+    if contents.format == "h5ad":
+        own = {name: value for name, value in options.items() if name != "format"}
+        return from_object(contents.data, kind=contents.kind, defaults=defaults, **own)
+    assert contents.kind is not None
+    options = {**defaults.get(contents.kind, {}), **options}
+    if contents.kind == "corpus":
         try:
-            return read_corpus(opened.source, **options)
+            return _from_text(contents, **options)
         except InputError as error:
+            if not contents.guessed:
+                raise
             raise InputError(
-                f"{opened.name} is read as text: ", error.message, "; if it is not, say what it is with ",
+                f"{contents.name} is read as text: ", error.message, "; if it is not, say what it is with ",
                 Option("kind", ...),
             ) from None  # fmt: skip
-    rest = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, "format")}
-    for key in ("names", "column_names"):
-        if isinstance(rest.get(key), str | os.PathLike):
-            rest[key] = read_names(rest[key])
-    data = read_contents(opened, rest.pop("variable", None))
+    unread = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, *_OF_READER)}
+    kind, rest = contents.kind, {**unread, **contents.names}
     shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
-    if isinstance(data, Graph):
+    if isinstance(contents.data, Graph):
         shared += ["columns", "negative"]
-        kind = _kind_of_matrix(opened, data, rest)
+        kind = _kind_of_matrix(contents, kind, rest)
     rest |= {name: options[name] for name in shared if name in options}
-    check_options(kind, rest, opened.kind)
-    return KINDS[kind].build(data, **rest)
+    check_options(kind, rest, contents.kind)
+    return KINDS[kind].build(contents.data, **rest)
 
 
-def _kind_of_matrix(opened: Opened, data: Graph, rest: dict[str, Any]) -> str:
+def _kind_of_matrix(contents: Contents, kind: str, rest: dict[str, Any]) -> str:
     """Return the kind by which a matrix is built: a rectangular one has two kinds of items."""
-    shape = data.matrix.shape
-    if opened.kind == "pairs":
-        raise InputError(
-            f"{opened.name} is a matrix, not a list of pairs; read it with ", Option("kind", "graph")
-        )
-    if opened.kind != "graph" or shape[0] == shape[1]:
-        return opened.kind
+    name, shape = contents.name, contents.data.matrix.shape
+    if kind == "pairs":
+        raise InputError(f"{name} is a matrix, not a list of pairs; read it with ", Option("kind", "graph"))
+    if kind != "graph" or shape[0] == shape[1]:
+        return kind
     for key in ("directed", "self_loops", "length"):
         if rest.pop(key, None) not in (None, "drop", 1):
-            raise InputError(f"{opened.name} is a matrix of shape {shape}; {key} does not apply")
+            raise InputError(f"{name} is a matrix of shape {shape}; {key} does not apply")
     return "bipartite"
 
 
@@ -158,7 +143,7 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
         Of the builder: directed, weighted, self_loops, duplicates, isolated, length, dangling, negative.
     """
     choice("kind", kind, ("graph", "pairs", "bipartite", "dense"))
-    return _read(where, kind, options, {})
+    return build(read_source(where, options, kind=kind), options)
 
 
 def read_temporal(where: Any, **options: Any) -> Affinity:
@@ -174,7 +159,7 @@ def read_temporal(where: Any, **options: Any) -> Affinity:
     options
         Of :func:`softvec.affinity.supra_adjacency`: window, n_windows, equal, self_weight, directed, ...
     """
-    return _read(where, "temporal", options, {})
+    return build(read_source(where, options, kind="temporal"), options)
 
 
 def read_contacts(where: Any, **options: Any) -> Edges:
@@ -185,8 +170,7 @@ def read_contacts(where: Any, **options: Any) -> Edges:
             f"unknown option {', '.join(map(repr, unknown))} for reading contacts; expected one of "
             f"{', '.join(TEXT_OPTIONS)}, format"
         )
-    opened = detect(where, TextOptions.of(options), kind="temporal", format=options.get("format"))
-    edges = read_contents(opened)
+    edges = read_source(where, options, kind="temporal").data
     assert isinstance(edges, Edges)
     return edges
 
@@ -207,16 +191,15 @@ def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", 
         Of :func:`softvec.affinity.cooccurrence`: window, weighting, min_count, subsample, max_vocab,
         tokenizer, lowercase, ...
     """
+    text = {"encoding": encoding, "pattern": pattern}
+    return _from_text(read_text(where, text), **text, **options)
+
+
+def _from_text(contents: Contents, *, encoding: Any = None, pattern: Any = None, **options: Any) -> Affinity:
+    """Build the affinity of words; the first two options are of the reader."""
     check_options("corpus", options)
-    corpus = load_corpus(
-        where,
-        encoding=encoding,
-        pattern=pattern,
-        tokenizer=options.get("tokenizer", "words"),
-        lowercase=options.get("lowercase", True),
-        n_jobs=options.get("n_jobs"),
-    )
-    return cooccurrence(corpus, **options)
+    known = {name: options[name] for name in ("tokenizer", "lowercase", "n_jobs") if name in options}
+    return cooccurrence(_counted(contents, **known), **options)
 
 
 def load_corpus(
@@ -229,24 +212,18 @@ def load_corpus(
     n_jobs: int | None = None,
 ) -> Corpus:
     """Read text into a :class:`~softvec.affinity.Corpus` in one pass; see :func:`read_corpus`."""
+    contents = read_text(where, {"encoding": encoding, "pattern": pattern})
+    return _counted(contents, tokenizer, lowercase, n_jobs)
+
+
+def _counted(
+    contents: Contents, tokenizer: str = "words", lowercase: bool = True, n_jobs: int | None = None
+) -> Corpus:
     corpus = Corpus(tokenizer=tokenizer, lowercase=lowercase)
-    files = text_files(where, pattern, "corpus")
-    if files is not None:
-        corpus.add_blocks(_documents(files, encoding), n_jobs)
-    else:
-        blocks = text_blocks(open_source(where), encoding=encoding, whole_lines=False)
-        corpus.add_blocks((block for block, _ in blocks), n_jobs)
+    corpus.add_blocks(contents.data, n_jobs)
     if corpus.n_words == 0:
-        raise InputError(f"{getattr(where, 'name', where)} is empty: it has no words")
+        raise InputError(f"{contents.name} is empty: it has no words")
     return corpus
-
-
-def _documents(files: Sequence[Path], encoding: str | None) -> Iterator[bytes]:
-    """Yield each file as one document: its line ends become blanks, and one ends it."""
-    for path in files:
-        for block, _ in text_blocks(open_source(path), encoding=encoding, whole_lines=False):
-            yield block.replace(b"\n", b" ")
-        yield b"\n"
 
 
 def read_features(where: Any, **options: Any) -> Affinity:
@@ -263,28 +240,7 @@ def read_features(where: Any, **options: Any) -> Affinity:
     options
         Of :func:`softvec.affinity.neighbors`: n_neighbors, metric, weights, ...
     """
-    return _read(where, "features", options, {})
-
-
-def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
-    """Read names, one per line; only line feeds (and a carriage return before one) end a line.
-
-    Examples
-    --------
-    >>> import io
-    >>> read_names(io.BytesIO(b"ada\\nbob\\n"))
-    ['ada', 'bob']
-    """
-    source = open_source(where)
-    text = b"".join(block for block, _ in text_blocks(source, encoding=encoding)).decode("utf-8")
-    names = text.split("\n")
-    if names and names[-1] == "":
-        names.pop()
-    if names and all(name.endswith("\r") for name in names):
-        names = [name[:-1] for name in names]
-    if not names:
-        raise InputError(f"{source.name} is empty: it has no names")
-    return names
+    return build(read_source(where, options, kind="features"), options)
 
 
 __all__ = [

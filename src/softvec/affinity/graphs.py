@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.compress import Report, compress
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
-from softvec.read.compress import Report, compress
 from softvec.read.edges import NEGATIVE, Edges
 
 SELF_LOOPS = ("drop", "keep")

@@ -7,11 +7,13 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import (
     Json,
     Quiet,
+    Regularization,
     Seed,
     VectorFormat,
     Vectors,
@@ -34,16 +36,14 @@ if TYPE_CHECKING:
 def communities(
     vectors: Vectors,
     n_clusters: Annotated[
-        int | None, typer.Option("-k", "--number", help="Number of communities (default: detected).", min=1)
+        int | None, Flag("-k", "--number", help="Number of communities (default: detected).", min=1)
     ] = None,
     graph: Annotated[
         str | None,
-        typer.Option(
-            "--graph", help="Graph file, to report the modularity of the communities (default: none)."
-        ),
+        Flag("--graph", help="Graph file, to report the modularity of the communities (default: none)."),
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Lines of name and community; - is standard output.")
+        str, Flag("-o", "--output", help="Lines of name and community; - is standard output.")
     ] = "-",
     random_state: Seed = 0,
     format: VectorFormat = None,
@@ -114,15 +114,13 @@ def _read_groups(path: str, emb: Embedding) -> Groups:
 
 def evaluate(
     vectors: Vectors,
-    labels: Annotated[
-        str, typer.Argument(metavar="LABELS", help="Labels: lines of name and label, .npy or .npz.")
-    ],
+    labels: Annotated[str, Argument(metavar="LABELS", help="Labels: lines of name and label, .npy or .npz.")],
     ratio: Annotated[
         list[float] | None,
-        typer.Option("--ratio", help="Share of labelled items to train on; repeatable (default: 0.5)."),
+        Flag("--ratio", help="Share of labelled items to train on; repeatable (default: 0.5)."),
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Number of random splits.", min=1)] = 5,
-    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv for cross-validation.")] = "cv",
+    repeats: Annotated[int, Flag("--repeats", help="Number of random splits.", min=1)] = 5,
+    c: Regularization = "cv",
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -177,46 +175,41 @@ def evaluate(
 def plot(
     vectors: Vectors,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
+        str | None, Flag("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
     ] = None,
-    kind: Annotated[str, typer.Option("--kind", help="Picture: map, loss or similarities.")] = "map",
+    kind: Annotated[str, Flag("--kind", help="Picture: map, loss or similarities.")] = "map",
     method: Annotated[
-        str, typer.Option("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
+        str, Flag("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")
     ] = "auto",
     labels: Annotated[
         str | None,
-        typer.Option("--labels", help="File of labels or values for colours, or clusters (default: none)."),
+        Flag("--labels", help="File of labels or values for colours, or clusters (default: none)."),
     ] = None,
     values: Annotated[
         bool | None,
-        typer.Option(
+        Flag(
             "--values/--groups",
             help="Treat labels as values with a colour bar, or as groups (default: detected).",
         ),
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--edges", metavar="FILE", help="Graph file; its edges are drawn as thin lines (default: none)."
         ),
     ] = None,
     names: Annotated[
-        int | None, typer.Option("--names", help="Maximum number of names (default: as many as fit).", min=0)
+        int | None, Flag("--names", help="Maximum number of names (default: as many as fit).", min=0)
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", help="Maximum number of items, largest first (default: all).", min=1),
+        int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)
     ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="Title of the picture (default: none).")
-    ] = None,
+    title: Annotated[str | None, Flag("--title", help="Title of the picture (default: none).")] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            "--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."
-        ),
+        Flag("--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."),
     ] = None,
-    dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
+    dpi: Annotated[int, Flag("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
     seed: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,

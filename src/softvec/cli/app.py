@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option as Flag
 
 from softvec.cli import analyse, demo, embed, epidemic, files, items, map, query, research
 from softvec.cli.flags import FlagCommand
@@ -31,7 +32,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, Flag("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Turn graphs, text, pairs, contacts and tables into vectors."""

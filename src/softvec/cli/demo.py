@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, Seed, Threads
 from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
@@ -31,7 +31,7 @@ class Example:
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
+    output: Annotated[Path, Flag("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
         "softvec-demo"
     ),
     seed: Seed = 0,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli import reading
 from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
-from softvec.cli.fitting import PANEL as FIT
-from softvec.cli.fitting import check_fit_options, with_fit_flags
+from softvec.cli.fitting import fit_flag, with_fit_flags
 from softvec.cli.options import (
     FreshSeed,
     Json,
@@ -27,28 +27,24 @@ from softvec.core.errors import InputError, Option
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
+    from softvec.api import Plan
     from softvec.cluster.choose import Cluster
     from softvec.embedding import Embedding
 
 
 @with_fit_flags
 def embed(
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")
-    ],
+    source: Annotated[str, Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o", "--output", help="Vector file; its extension sets the format (default: INPUT.svec)."
-        ),
+        Flag("-o", "--output", help="Vector file; its extension sets the format (default: INPUT.svec)."),
     ] = None,
     map_file: Annotated[
-        str | None,
-        typer.Option("--map", metavar="FILE", help="Interactive map, one .html file (default: none)."),
+        str | None, Flag("--map", metavar="FILE", help="Interactive map, one .html file (default: none).")
     ] = None,
     n_components: Annotated[
         int | None,
-        typer.Option(
+        Flag(
             "--dim", "--dimensions", "-d", help="Number of dimensions (default: 128, or as in --init).", min=1
         ),
     ] = None,
@@ -66,68 +62,55 @@ def embed(
     walk_length: reading.WalkLength = None,
     more: reading.More = None,
     view: Annotated[
-        str | None,
-        typer.Option(
-            "--view",
-            rich_help_panel=FIT,
-            help="Views of a graph: auto, walk, fused or links (default: auto).",
-        ),
+        str | None, fit_flag("--view", help="Views of a graph: auto, walk, fused or links (default: auto).")
     ] = None,
     effort: Annotated[
-        str | None,
-        typer.Option(
-            "--effort", rich_help_panel=FIT, help="Effort for a graph: default or fast (default: default)."
-        ),
+        str | None, fit_flag("--effort", help="Effort for a graph: default or fast (default: default).")
     ] = None,
     two_sided: Annotated[
         bool,
-        typer.Option(
+        fit_flag(
             "--two-sided",
-            rich_help_panel=FIT,
             help="Separate vectors for columns (default: if rows and columns are different items).",
         ),
     ] = False,
     init: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--init",
             metavar="VECTORS",
-            rich_help_panel=FIT,
             help="Vectors of an earlier version of the data to start from (default: random).",
         ),
     ] = None,
     repeats: Annotated[
         int,
-        typer.Option(
+        fit_flag(
             "--repeats",
-            rich_help_panel=FIT,
             help="Number of seeds; more than one measures the stability of neighbours and groups.",
             min=1,
         ),
     ] = 1,
     cluster: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--cluster",
             metavar="WORKERS",
-            rich_help_panel=FIT,
             help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
         ),
     ] = None,
     partition: Annotated[
         str | None,
-        typer.Option(
+        fit_flag(
             "--partition",
-            rich_help_panel=FIT,
             help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
         ),
     ] = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
-        str | None, typer.Option("--format", help="Output format (default: from the extension).")
+        str | None, Flag("--format", help="Output format (default: from the extension).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run even if memory seems too small.")] = False,
+    force: Annotated[bool, Flag("--force", help="Run even if memory seems too small.")] = False,
     quiet: Quiet = False,
     json: Json = False,
     **fit: Any,
@@ -160,55 +143,38 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import (
-        FIT_OPTIONS,
-        check_partition,
-        one_view_for_own_walk,
-        preset_walk,
-        walk_length_of,
-    )
+    from softvec.api import planned
     from softvec.core.scratch import large_arrays_in
-    from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
-    target = output or output_beside(source, ".svec")
-    written_as = format_of(target, output_format)  # a wrong extension is refused now, not after the fit
-    _check_targets(source, target, map_file, None if cluster else fit.get("checkpoint"))
+    checkpoint = None if cluster else fit.get("checkpoint")
+    target, written_as = _planned_output(source, output, output_format, map_file, checkpoint)
     options = _without_flags(parse_settings(more or []))
     options |= reading.reading_options(
         names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
         delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
     )  # fmt: skip
-    fit |= {"repeats": repeats} | ({"symmetric": False} if two_sided else {})
-    fit |= {} if view is None else {"view": view}
-    fit |= {} if effort is None else {"effort": effort}
-    fit |= {name: options.pop(name) for name in FIT_OPTIONS if name in options}
-    check_fit_options(fit)
+    fit |= {"symmetric": False} if two_sided else {}
+    fit |= {name: value for name, value in (("view", view), ("effort", effort)) if value is not None}
+    options = fit | options
     if init is not None:
-        fit["init"] = load(init, None, settings)
-        walk_length = walk_length_of(fit["init"], source, options) if walk_length is None else walk_length
-    if walk_length is not None or "length" in options:
-        one_view_for_own_walk(fit)
-    else:
-        walk_length = preset_walk(fit)
-    check_partition(cluster, partition)
+        options["init"] = load(init, None, settings)
+    plan = planned(source, kind, walk_length, options, cluster=cluster, partition=partition)
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
         if workers is not None:
-            from softvec.spread import FilesJob
-
-            own = {name: value for name, value in fit.items() if name in FIT_OPTIONS} | {"n_jobs": n_jobs}
-            job = FilesJob(source, kind, walk_length, n_components, random_state, options, own)
+            job = plan.for_files(n_components, random_state, n_jobs)
             plain = repeats == 1 and map_file is None and partition in (None, "none")
             if job.is_for_workers(folder=written_as == "folder", plain=plain):
                 report(
                     embed_shared_files(job, target, written_as, workers, settings, force), target, settings
                 )
                 return
-        with large_arrays_in(fit.get("scratch")):
-            affinity, spent = _read(source, kind, walk_length, options, settings, force)
-        fit |= {"random_state": random_state, "n_jobs": n_jobs, "check_memory": not force, "source": source}
+        with large_arrays_in(plan.fit.get("scratch")):
+            affinity, spent = _read(plan, settings, force)
+        fit = plan.fit | {"repeats": repeats, "random_state": random_state, "n_jobs": n_jobs}
+        fit |= {"check_memory": not force, "source": source}
         emb = _fit(affinity, n_components, fit, spent, settings, workers, partition)
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
@@ -220,8 +186,14 @@ def embed(
         write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
 
 
-def _check_targets(source: str, target: str, map_file: str | None, checkpoint: str | None) -> None:
-    """Refuse before the work what could not be written after it."""
+def _planned_output(
+    source: str, output: str | None, format: str | None, map_file: str | None, checkpoint: str | None
+) -> tuple[str, str]:
+    """Return where vectors go and in which format; refuse now what could not be written after the fit."""
+    from softvec.embedding.files.formats import format_of
+
+    target = output or output_beside(source, ".svec")
+    written_as = format_of(target, format)
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
     check_target(target)
@@ -231,6 +203,7 @@ def _check_targets(source: str, target: str, map_file: str | None, checkpoint: s
         check_map_target(map_file)
     if checkpoint is not None:
         check_target(checkpoint)
+    return target, written_as
 
 
 def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -241,20 +214,13 @@ def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _read(
-    source: str,
-    kind: str | None,
-    walk_length: int | None,
-    options: dict[str, Any],
-    settings: Settings,
-    force: bool,
-) -> tuple[Affinity, float]:
+def _read(plan: Plan, settings: Settings, force: bool) -> tuple[Affinity, float]:
     import time
 
-    from softvec.api import to_affinity
     from softvec.core.scratch import on_disk
     from softvec.fit.memory import available_memory
 
+    source = plan.data
     if source.endswith(".svec"):
         raise InputError(f"{source} already holds vectors; see softvec neighbors, plot and convert")
     free = available_memory()
@@ -268,7 +234,7 @@ def _read(
         )
     started = time.perf_counter()
     with working(settings, f"reading {source}"):
-        affinity = to_affinity(source, kind=kind, walk_length=walk_length, **options)
+        affinity = plan.affinity()
     spent = time.perf_counter() - started
     say(settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
     return affinity, spent

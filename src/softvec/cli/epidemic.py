@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import (
     Json,
@@ -34,15 +35,14 @@ _MEANING = {
 def epidemic(
     vectors: Vectors,
     observations: Annotated[
-        str, typer.Argument(metavar="OBSERVATIONS", help="CSV with the columns person, time, state (1 or 0).")
+        str, Argument(metavar="OBSERVATIONS", help="CSV with the columns person, time, state (1 or 0).")
     ],
     output: Annotated[
-        str,
-        typer.Option("-o", "--output", help="CSV of person, time, probability; - is standard output."),
+        str, Flag("-o", "--output", help="CSV of person, time, probability; - is standard output.")
     ] = "-",
     curve: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--curve",
             metavar="FILE",
             help="CSV of the number of infected over time, with a band (default: none).",
@@ -50,13 +50,12 @@ def epidemic(
     ] = None,
     plot: Annotated[
         str | None,
-        typer.Option("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
+        Flag("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
     ] = None,
     active_only: Annotated[
-        bool,
-        typer.Option("--active-only", help="Only people with a contact in the window, in the curve too."),
+        bool, Flag("--active-only", help="Only people with a contact in the window, in the curve too.")
     ] = False,
-    level: Annotated[float, typer.Option("--level", help="Coverage of the band.")] = 0.9,
+    level: Annotated[float, Flag("--level", help="Coverage of the band.")] = 0.9,
     seed: Seed = 0,
     threads: Threads = None,
     format: VectorFormat = None,

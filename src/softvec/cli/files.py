@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, VectorFormat, load, open_vectors
 from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
@@ -15,15 +16,13 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="VECTORS", help="Vector file, or -.")],
-    target: Annotated[str, typer.Argument(metavar="OUTPUT", help="Output file, or -.")],
+    source: Annotated[str, Argument(metavar="VECTORS", help="Vector file, or -.")],
+    target: Annotated[str, Argument(metavar="OUTPUT", help="Output file, or -.")],
     format: VectorFormat = None,
-    to: Annotated[
-        str | None, typer.Option("--to", help="Output format (default: from the extension).")
-    ] = None,
+    to: Annotated[str | None, Flag("--to", help="Output format (default: from the extension).")] = None,
     side: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--side",
             help="Side of a two-sided embedding: rows or context (default: both if the format allows it).",
         ),
@@ -58,10 +57,10 @@ def convert(
 
 
 def info(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Vector or data file, or -.")],
+    file: Annotated[str, Argument(metavar="FILE", help="Vector or data file, or -.")],
     format: VectorFormat = None,
     dim: Annotated[
-        int, typer.Option("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
+        int, Flag("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
     ] = 128,
     quiet: Quiet = False,
     json: Json = False,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import Field
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from softvec.core.checks import choice
 from softvec.fit.settings import SETTINGS
 
-PANEL = "Fit"
+fit_flag = partial(typer.Option, rich_help_panel="Fit")
 _TYPES: dict[str, type] = {"int": int, "float": float}  # the rest is text
 
 
@@ -36,27 +36,9 @@ def with_fit_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flag(setting: Field[Any]) -> inspect.Parameter:
-    option = typer.Option(
-        setting.metadata["flag"],
-        help=setting.metadata["help"],
-        rich_help_panel=PANEL,
-        metavar=setting.metadata.get("metavar"),
-    )
+    told = setting.metadata
+    option = fit_flag(told["flag"], help=told["help"], metavar=told.get("metavar"))
     kind = _TYPES.get(str(setting.type), str)
     return inspect.Parameter(
-        setting.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, option],
+        setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]
     )
-
-
-def check_fit_options(fit: dict[str, Any]) -> None:
-    """Refuse a wrong value before the data is read, which may take long."""
-    from softvec.fit.recipes import EFFORTS, VIEWS
-    from softvec.fit.settings import Settings
-
-    names = {setting.name for setting in SETTINGS}
-    Settings(**{name: value for name, value in fit.items() if name in names})
-    choice("view", fit.get("view", "auto"), VIEWS)
-    choice("effort", fit.get("effort", "default"), EFFORTS)

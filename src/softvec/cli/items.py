@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import (
     Json,
     Quiet,
+    Regularization,
     Threads,
     VectorFormat,
     Vectors,
@@ -30,22 +32,21 @@ from softvec.core.errors import InputError
 def add(
     vectors: Vectors,
     edges: Annotated[
-        str, typer.Argument(metavar="EDGES", help="Edges between new and known names; - is standard input.")
+        str, Argument(metavar="EDGES", help="Edges between new and known names; - is standard input.")
     ],
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec)."),
+        str | None, Flag("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec).")
     ] = None,
     isolated: Annotated[
-        str, typer.Option("--isolated", help="New items not connected to a known one: error or drop.")
+        str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
     ] = "error",
     columns: Annotated[
         str | None,
-        typer.Option("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected)."),
+        Flag("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected)."),
     ] = None,
     more: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
+        Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
     ] = None,
     n_jobs: Threads = None,
     format: VectorFormat = None,
@@ -89,19 +90,18 @@ def links(
     vectors: Vectors,
     exclude: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--graph",
             metavar="FILE",
             help="Known links to leave out, usually the embedded data (default: none).",
         ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", "--number", help="Number of links.", min=1)] = 100,
+    n: Annotated[int, Flag("-n", "--number", help="Number of links.", min=1)] = 100,
     of: Annotated[
-        str | None, typer.Option("--of", metavar="NAME", help="Only links of this item (default: all links).")
+        str | None, Flag("--of", metavar="NAME", help="Only links of this item (default: all links).")
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option("--columns", help="Columns of the graph, e.g. from,to or 0,1 (default: detected)."),
+        str | None, Flag("--columns", help="Columns of the graph, e.g. from,to or 0,1 (default: detected).")
     ] = None,
     n_jobs: Threads = None,
     format: VectorFormat = None,
@@ -134,12 +134,12 @@ def links(
 def predict(
     vectors: Vectors,
     labels: Annotated[
-        str, typer.Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz.")
+        str, Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz.")
     ],
     output: Annotated[
-        str, typer.Option("-o", "--output", help="CSV of name, label, probability; - is standard output.")
+        str, Flag("-o", "--output", help="CSV of name, label, probability; - is standard output.")
     ] = "-",
-    c: Annotated[str, typer.Option("--C", help="Inverse regularisation, or cv for cross-validation.")] = "cv",
+    c: Regularization = "cv",
     format: VectorFormat = None,
     quiet: Quiet = False,
     json: Json = False,

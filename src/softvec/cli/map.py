@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option as Flag
 
-from softvec.cli.options import (
-    Json,
-    Quiet,
-    Seed,
-    VectorFormat,
-    Vectors,
-    check_target,
-    load,
-    output_beside,
-)
+from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
 from softvec.cli.terminal import Settings, print_json, say, working
 from softvec.core.errors import InputError, Message
 
@@ -31,7 +22,7 @@ def map(
     vectors: Vectors,
     output: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "-o",
             "--output",
             help="Page (.html), or .parquet, .graphml, .gexf for other programs (default: VECTORS.html).",
@@ -39,13 +30,11 @@ def map(
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(
-            "--labels", metavar="FILE", help="File of labels for colours, or clusters (default: none)."
-        ),
+        Flag("--labels", metavar="FILE", help="File of labels for colours, or clusters (default: none)."),
     ] = None,
     metadata: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--metadata",
             metavar="FILE",
             help="Table with a column 'name': .csv, .tsv, .parquet or .feather (default: none).",
@@ -53,22 +42,18 @@ def map(
     ] = None,
     edges: Annotated[
         str | None,
-        typer.Option("--edges", metavar="FILE", help="Graph file; its edges can be shown (default: none)."),
+        Flag("--edges", metavar="FILE", help="Graph file; its edges can be shown (default: none)."),
     ] = None,
-    method: Annotated[
-        str, typer.Option("--method", help="Layout: auto, pca, tsne, opentsne or umap.")
-    ] = "auto",
+    method: Annotated[str, Flag("--method", help="Layout: auto, pca, tsne, opentsne or umap.")] = "auto",
     n_neighbors: Annotated[
         int | None,
-        typer.Option(
+        Flag(
             "--neighbors", help="Neighbours kept for each item (default: 10; 0 above 100,000 items).", min=0
         ),
     ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="Title (default: name of the data file).")
-    ] = None,
-    theme: Annotated[str, typer.Option("--theme", help="Theme: auto, light or dark.")] = "auto",
-    open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    title: Annotated[str | None, Flag("--title", help="Title (default: name of the data file).")] = None,
+    theme: Annotated[str, Flag("--theme", help="Theme: auto, light or dark.")] = "auto",
+    open_it: Annotated[bool, Flag("--open", help="Open the page in a browser.")] = False,
     random_state: Seed = 0,
     format: VectorFormat = None,
     quiet: Quiet = False,

@@ -9,7 +9,8 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.terminal import Settings
 from softvec.core.errors import InputError
@@ -27,27 +28,23 @@ def _silence_warnings(quiet: bool) -> bool:
 
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
+    bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
+Json = Annotated[bool, Flag("--json", help="Print results as JSON.")]
 _MOST = 2**32 - 1  # what NumPy and scikit-learn both take
-Seed = Annotated[
-    int | None, typer.Option("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)
-]
+Seed = Annotated[int | None, Flag("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)]
 FreshSeed = Annotated[
     int | None,
-    typer.Option("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
+    Flag("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", "-t", help="Number of threads (default: all cores).", min=1)
+    int | None, Flag("--threads", "-t", help="Number of threads (default: all cores).", min=1)
 ]
+Regularization = Annotated[str, Flag("--C", help="Inverse regularisation, or cv for cross-validation.")]
 Vectors = Annotated[
-    str, typer.Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
+    str, Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
-VectorFormat = Annotated[
-    str | None,
-    typer.Option("--format", help="Format of the vector file (default: detected)."),
-]
+VectorFormat = Annotated[str | None, Flag("--format", help="Format of the vector file (default: detected).")]
 
 
 def load(path: str, format: str | None = None, settings: Settings | None = None) -> Embedding:

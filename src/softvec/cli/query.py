@@ -6,7 +6,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, open_vectors, plain_name, resolve
 from softvec.cli.terminal import Settings, note, print_json, print_table, say
@@ -21,20 +22,18 @@ def neighbors(
     vectors: Vectors,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="NAMES", help="Names, or - for a list on standard input (unknown ones are skipped)."
         ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", "--number", help="Number of neighbours.", min=1)] = 10,
+    n: Annotated[int, Flag("-n", "--number", help="Number of neighbours.", min=1)] = 10,
     minus: Annotated[
         list[str] | None,
-        typer.Option(
-            "--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."
-        ),
+        Flag("--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."),
     ] = None,
-    plus: Annotated[bool, typer.Option("--sum", help="Search once, for the sum of all names.")] = False,
+    plus: Annotated[bool, Flag("--sum", help="Search once, for the sum of all names.")] = False,
     context: Annotated[
-        bool, typer.Option("--context", help="Neighbours from the second side: items for a user.")
+        bool, Flag("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
     format: VectorFormat = None,
     quiet: Quiet = False,
@@ -115,10 +114,10 @@ def _say_stability(emb: Any, keys: list[Any]) -> None:
 
 def similarity(
     vectors: Vectors,
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAMES", help="Pairs of names.")] = None,
+    names: Annotated[list[str] | None, Argument(metavar="NAMES", help="Pairs of names.")] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             "--pairs",
             metavar="FILE",
             help="Lines of two names and a score, for the rank correlation (default: none).",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -9,128 +10,85 @@ import typer
 from softvec.cli.options import columns_of
 from softvec.core.errors import InputError
 
-PANEL = "Data"
+_flag = partial(typer.Option, rich_help_panel="Data")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 Kind = Annotated[
     str | None,
-    typer.Option(
+    _flag(
         "--kind",
         "-k",
-        rich_help_panel=PANEL,
         help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
     ),
 ]
 Names = Annotated[
     str | None,
-    typer.Option(
+    _flag(
         "--names",
         metavar="FILE",
-        rich_help_panel=PANEL,
         help="File of row names, one per line (default: those in the data, or 0, 1, ...).",
     ),
 ]
 Directed = Annotated[
     bool | None,
-    typer.Option(
+    _flag(
         "--directed/--undirected",
-        rich_help_panel=PANEL,
         help="Direction of edges (default: that of a matrix or graph file, else undirected).",
         show_default=False,
     ),
 ]
 Weighted = Annotated[
     bool | None,
-    typer.Option(
-        "--weighted/--unweighted",
-        rich_help_panel=PANEL,
-        help="Use weights (default: if present).",
-        show_default=False,
-    ),
+    _flag("--weighted/--unweighted", help="Use weights (default: if present).", show_default=False),
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN",
-        rich_help_panel=PANEL,
-        help="Column or attribute of the weights (default: detected).",
-    ),
+    _flag("--weight", metavar="COLUMN", help="Column or attribute of the weights (default: detected)."),
 ]
 Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        rich_help_panel=PANEL,
-        help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected).",
-    ),
+    str | None, _flag("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected).")
 ]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", rich_help_panel=PANEL, help="Column separator (default: detected)."),
-]
+Delimiter = Annotated[str | None, _flag("--delimiter", help="Column separator (default: detected).")]
 Header = Annotated[
     bool | None,
-    typer.Option(
-        "--header/--no-header",
-        rich_help_panel=PANEL,
-        help="Whether line 1 is a header (default: detected).",
-        show_default=False,
-    ),
+    _flag("--header/--no-header", help="Whether line 1 is a header (default: detected).", show_default=False),
 ]
 InputFormat = Annotated[
     str | None,
-    typer.Option(
-        "--input-format",
-        rich_help_panel=PANEL,
-        help="Format: text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected).",
+    _flag(
+        "--input-format", help="Format: text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected)."
     ),
 ]
 Window = Annotated[
     str | None,
-    typer.Option(
+    _flag(
         "--window",
-        rich_help_panel=PANEL,
         help="Text: words on each side (default: 5). Contacts: length of a time window, e.g. 900, or 15min "
         "for dates (default: none).",
     ),
 ]
 MinCount = Annotated[
-    int | None,
-    typer.Option(
-        "--min-count",
-        rich_help_panel=PANEL,
-        help="Text: minimum number of occurrences of a word (default: 5).",
-    ),
+    int | None, _flag("--min-count", help="Text: minimum number of occurrences of a word (default: 5).")
 ]
 WalkLength = Annotated[
     int | None,
-    typer.Option(
+    _flag(
         "--walk-length",
         "-w",
-        rich_help_panel=PANEL,
         help="Steps of the random walk (default: 3 for graphs and features, else 1).",
         min=1,
     ),
 ]
 More = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        rich_help_panel=PANEL,
-        help="Any other option of the reader or of the fit (default: none).",
+    _flag(
+        "--set", metavar="NAME=VALUE", help="Any other option of the reader or of the fit (default: none)."
     ),
 ]
 
 
 def reading_options(
-    *,
-    weight: str | None,
-    columns: str | None,
-    delimiter: str | None,
-    window: str | None,
-    **others: Any,
+    *, weight: str | None, columns: str | None, delimiter: str | None, window: str | None, **others: Any
 ) -> dict[str, Any]:
     """Return the options that were given, as the library takes them."""
     options = {

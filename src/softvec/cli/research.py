@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument
+from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
 from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
@@ -17,22 +19,17 @@ from softvec.core.errors import InputError
 def normalizer(
     vectors: Vectors,
     method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="Method to measure; repeatable (default: all)."),
+        list[str] | None, Flag("--method", "-m", help="Method to measure; repeatable (default: all).")
     ] = None,
     beta: Annotated[
-        float | None, typer.Option("--beta", help="Inverse temperature (default: that of the fit, or 1).")
+        float | None, Flag("--beta", help="Inverse temperature (default: that of the fit, or 1).")
     ] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", help="Number of vectors to measure the error on.", min=1)
-    ] = 300,
+    rows: Annotated[int, Flag("--rows", help="Number of vectors to measure the error on.", min=1)] = 300,
     n_samples: Annotated[
         int | None,
-        typer.Option("--samples", help="Number of samples or features (default: that of the method).", min=1),
+        Flag("--samples", help="Number of samples or features (default: that of the method).", min=1),
     ] = None,
-    n_clusters: Annotated[
-        int, typer.Option("--clusters", help="Classes of the Gaussian mixture.", min=1)
-    ] = 5,
+    n_clusters: Annotated[int, Flag("--clusters", help="Classes of the Gaussian mixture.", min=1)] = 5,
     random_state: Seed = 0,
     n_jobs: Threads = None,
     format: VectorFormat = None,
@@ -91,10 +88,8 @@ def normalizer(
 
 
 def paper(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Experiment (default: list all).")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")] = False,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Experiment (default: list all).")] = None,
+    quick: Annotated[bool, Flag("--quick", help="Smaller sizes: minutes instead of hours.")] = False,
 ) -> None:
     """Reproduce an experiment of the paper, in a clone of the repository.
 

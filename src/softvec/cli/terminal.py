@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from softvec.core.checks import is_number
 from softvec.core.errors import CODES, printable
 
 
@@ -71,21 +72,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     shown = None if title is None else Text(printable(title))
     table = Table(title=shown, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for j, name in enumerate(columns):
-        number = bool(rows) and _is_number(rows[0][j])
+        number = bool(rows) and is_number(rows[0][j])
         table.add_column(
             Text(printable(name)), justify="right" if number else "left", style="" if number else "cyan"
         )
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console().print(table)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _cell(value: Any) -> str:

@@ -71,7 +71,7 @@ class Store:
         """Write this worker's rows; the last to finish makes the checkpoint complete."""
         folder = f"epoch-{state.epoch:06d}-of-{group.size}"
         own = rows if state.Y is None else columns
-        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.labels, own)}
+        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
         parts = []
         for name, (array, (lo, hi)) in arrays.items():
             if array is not None:

@@ -89,7 +89,7 @@ def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> St
         state,
         X=state.X[slice(*rows)].copy(),
         Y=None if state.Y is None else state.Y[slice(*columns)].copy(),
-        labels=None if state.labels is None else state.labels[slice(*own)],
+        classes=None if state.classes is None else state.classes[slice(*own)],
         history=list(state.history),
     )
 
@@ -101,9 +101,9 @@ def whole_of(parts: list[State]) -> State:
         first,
         X=np.concatenate([part.X for part in parts]),
         Y=None if first.Y is None else np.concatenate([part.Y for part in parts if part.Y is not None]),
-        labels=None
-        if first.labels is None
-        else np.concatenate([part.labels for part in parts if part.labels is not None]),
+        classes=None
+        if first.classes is None
+        else np.concatenate([part.classes for part in parts if part.classes is not None]),
     )
 
 

@@ -196,5 +196,5 @@ def back(state: State, order: Array | None) -> State:
         state,
         X=state.X[place],
         Y=None if state.Y is None else state.Y[place],
-        labels=None if state.labels is None else state.labels[place],
+        classes=None if state.classes is None else state.classes[place],
     )

@@ -115,9 +115,9 @@ class Epochs:
             state = self.store.load(self.manifest, self.rows, self.columns)
         if state is None:
             state = start(problem, settings, self.seed, pool)
-        if self.classes_first and state.labels is None:
+        if self.classes_first and state.classes is None:
             context = state.X if state.Y is None else state.Y
-            state.labels = find_classes(context, settings.n_clusters, self.seed, pool)
+            state.classes = find_classes(context, settings.n_clusters, self.seed, pool)
         return state
 
 

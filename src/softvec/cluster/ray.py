@@ -210,7 +210,7 @@ def _copy(state: State) -> State:
         state,
         X=state.X.copy(),
         Y=None if state.Y is None else state.Y.copy(),
-        labels=None if state.labels is None else state.labels.copy(),
+        classes=None if state.classes is None else state.classes.copy(),
         history=list(state.history),
     )
 

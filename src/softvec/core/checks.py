@@ -65,6 +65,15 @@ def check_weighted(weighted: Any) -> None:
         raise InputError.of("weighted", weighted, "True or False", remedy)
 
 
+def is_number(value: Any) -> bool:
+    """Whether Python reads a value as a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """Return '1 edge', '2,000 edges'."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -44,8 +44,9 @@ def graph(
     description: str,
     page: str,
     licence: str,
-    sums: tuple[str, str],
     facts: tuple[int, int, int],
+    adjacency_sum: str,
+    labels_sum: str,
     *,
     multi: bool = False,
     archive: str = "",
@@ -57,7 +58,7 @@ def graph(
         name,
         "graph",
         description,
-        {f"graphs/{name}.npz": sums[0], labels: sums[1]},
+        {f"graphs/{name}.npz": adjacency_sum, labels: labels_sum},
         page,
         licence,
         {"archive": archive} if archive else {},
@@ -67,7 +68,7 @@ def graph(
 
 
 def text(
-    name: str, kind: str, description: str, files: dict[str, tuple[str, str]], page: str, licence: str
+    name: str, kind: str, description: str, page: str, licence: str, files: dict[str, tuple[str, str]]
 ) -> Dataset:
     """Return the entry of text files: each with its checksum and, if it can be downloaded, its address."""
     return Dataset(

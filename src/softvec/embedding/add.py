@@ -13,8 +13,9 @@ from scipy import sparse
 
 from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import ALONE, Workers, workers
+from softvec.core.threads import workers
 from softvec.embedding.relations import positions, relations, two_kinds
+from softvec.fit.problem import base_measure, length_of
 from softvec.fit.views import degree_coordinates
 from softvec.names import Names
 
@@ -70,16 +71,6 @@ def add(
     return _extended(emb, new, X)
 
 
-def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:
-    """Return the length sqrt(m / (m + shrinkage * mean)) of vectors of items with m neighbours.
-
-    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as a thousandth of
-    one: next to nothing, and yet cosines with it are numbers.
-    """
-    m = np.maximum(neighbours, 1e-3)
-    return np.sqrt(m / (m + shrinkage * mean))
-
-
 def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
     fit = recorded(emb, "parameters")
@@ -127,12 +118,6 @@ def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
             "with extras=True"
         )
     return base_measure(emb.sizes, power)
-
-
-def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
-    """Return size ** power for each item, sizes of at least the smallest above 0."""
-    least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
-    return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power
 
 
 def _shrinkage(emb: Embedding) -> tuple[float, float]:

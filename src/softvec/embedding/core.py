@@ -1,12 +1,11 @@
 """Embedding: vectors, their names, and where they come from; immutable.
 
 Methods are functions of the other modules of the package: assigned where their module is light, called where
-it is imported when first needed. Longer than 400 lines for the documentation of those.
+it is imported when first needed.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, groups, neighbours, persons, relations, search
+from softvec.embedding import access, exchange, groups, neighbours, persons, pictures, relations, search
 from softvec.embedding import align as alignment
 from softvec.embedding import stability as repeats
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
@@ -26,8 +25,6 @@ from softvec.names import Names
 if TYPE_CHECKING:
     from softvec.embedding.links import Link
     from softvec.embedding.predict import Predictions
-    from softvec.embedding.projection import Layout
-    from softvec.map import Map
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -315,61 +312,12 @@ class Embedding:
     stability = repeats.stability
     cluster = groups.cluster
 
-    def layout(
-        self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
-    ) -> Layout:
-        """Return coordinates for a picture, and one line that says how they were computed.
-
-        Parameters
-        ----------
-        method : {"auto", "pca", "tsne", "opentsne", "umap"}
-            "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE if installed
-            (``pip install 'softvec[umap]'`` or ``'softvec[tsne]'``), of up to 20,000 vectors, else
-            scikit-learn's t-SNE of 3,000; the other vectors are placed among their nearest neighbours. A
-            named method lays out all vectors, however long that takes.
-        options
-            Passed on to scikit-learn's ``TSNE``, openTSNE's ``TSNE`` or umap-learn's ``UMAP``.
-
-        Returns
-        -------
-        Layout
-            A pair: ``coordinates`` of shape (n, n_components), and ``description``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Embedding(np.eye(6)).layout("pca").description
-        'PCA'
-        """
-        from softvec.embedding.projection import lay_out
-
-        return lay_out(self.vectors, method, n_components, random_state=random_state, options=options)
-
-    def project(
-        self, method: str = "auto", n_components: int = 2, *, random_state: int | None = 0, **options: Any
-    ) -> NDArray[np.float32]:
-        """Return coordinates for a picture: those of :meth:`layout`."""
-        return self.layout(method, n_components, random_state=random_state, **options).coordinates
-
+    layout = pictures.layout
+    project = pictures.project
+    plot = pictures.plot
+    map = pictures.map
+    annotate = pictures.annotate
     _edges = relations.edges
-
-    def plot(self, labels: Any = None, **options: Any) -> Any:
-        """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""
-        from softvec.plotting import plot_map
-
-        return plot_map(self, labels, **options)
-
-    def map(self, labels: Any = None, **options: Any) -> Map:
-        """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
-        from softvec.map import make_map
-
-        return make_map(self, labels, **options)
-
-    def annotate(self, graph: Any, **options: Any) -> Any:
-        """Return a copy of a networkx or igraph graph with x, y and community on its nodes."""
-        from softvec.map import annotate
-
-        return annotate(self, graph, **options)
 
     # files and other libraries
 
@@ -380,75 +328,14 @@ class Embedding:
             copy.__dict__["index"] = self.index
         return copy
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        format: str | None = None,
-        *,
-        side: str | None = None,
-        extras: bool = True,
-        index: bool = False,
-    ) -> None:
-        """Write a file in the format of its extension; an interrupted save keeps the old file.
-
-        ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.safetensors``,
-        ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
-        :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
-        the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
-        """
-        from softvec.embedding.files.formats import write_vectors
-
-        write_vectors(self if extras else self._with(extras={}), path, format, side=side, index=index)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        format: str | None = None,
-        *,
-        mmap: bool = False,
-        index: bool = False,
-    ) -> Embedding:
-        """Read any of the formats of :meth:`save`; ``mmap`` leaves the vectors of a ``.svec`` on disk.
-
-        ``index=True`` takes over the search index that was saved with the vectors. Its bytes go to
-        usearch as they are: ask for it only with files that you trust.
-        """
-        from softvec.embedding.files.formats import read_vectors
-
-        return read_vectors(path, format, mmap=mmap, index=index)
-
-    def to_word2vec(self, path: str | os.PathLike[str], *, binary: bool | None = None) -> None:
-        """Write word2vec's format, which gensim loads; binary if the name ends in ``.bin``."""
-        if binary is None:
-            binary = os.fspath(path).removesuffix(".gz").endswith(".bin")
-        self.save(path, "word2vec-binary" if binary else "word2vec")
-
-    def to_dataframe(self, library: str = "pandas") -> Any:
-        """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
-        from softvec.embedding.files import frames
-
-        return frames.to_dataframe(self, library)
-
-    @classmethod
-    def from_dataframe(cls, frame: Any) -> Embedding:
-        """Use the index (pandas) or the first non-float column as names, the float columns as vectors."""
-        from softvec.embedding.files import frames
-
-        return frames.from_dataframe(frame)
-
-    def to_gensim(self) -> Any:
-        """Return a gensim ``KeyedVectors``."""
-        from softvec.embedding.files import frames
-
-        return frames.to_gensim(self)
-
-    @classmethod
-    def from_gensim(cls, vectors: Any) -> Embedding:
-        """Convert a gensim ``KeyedVectors``, or a model that has one as ``wv``."""
-        from softvec.embedding.files import frames
-
-        return frames.from_gensim(vectors)
+    save = exchange.save
+    load = classmethod(exchange.load)
+    to_word2vec = exchange.to_word2vec
+    to_dataframe = exchange.to_dataframe
+    from_dataframe = classmethod(exchange.from_dataframe)
+    to_gensim = exchange.to_gensim
+    from_gensim = classmethod(exchange.from_gensim)
+    _repr_html_ = exchange.to_html
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let embeddings go to other processes; an index is not taken along."""
@@ -464,11 +351,6 @@ class Embedding:
         more = ", ..." if n > 3 else ""
         recall = f", index recall {self.index.recall:.3f}" if "index" in self.__dict__ else ""
         return f"Embedding({n:,}{second} vectors of {d} dimensions: {first}{more}{recall})"
-
-    def _repr_html_(self) -> str:
-        from softvec.embedding.files import frames
-
-        return frames.to_html(self, repr(self))
 
 
 def _rebuild(values: dict[str, Any]) -> Embedding:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core import checks
-from softvec.core.checks import counted, recorded
+from softvec.core.checks import counted, is_number, recorded
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.evaluate.epidemics import known_states
@@ -185,7 +185,7 @@ class _Windows:
         try:
             values = np.array([float(t) for t in times])
         except (TypeError, ValueError):
-            wrong = next(t for t in times if not _is_number(t))
+            wrong = next(t for t in times if not is_number(t))
             raise InputError(
                 f"the observations have the time {str(wrong)!r}; the contacts have numbers as times"
             ) from None
@@ -198,14 +198,6 @@ class _Windows:
         at = np.searchsorted(self.starts, moments, side="right") - 1
         inside = (at >= 0) & ((moments < self.ends[at]) | (moments == self.starts[at]))
         return np.where(inside, at, -1)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _one_each(observations: Any, n: int) -> bool:

@@ -69,8 +69,8 @@ class Checkpoint:
         arrays = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8), "X": state.X}
         if state.Y is not None:
             arrays["Y"] = state.Y
-        if state.labels is not None:
-            arrays["labels"] = state.labels
+        if state.classes is not None:
+            arrays["labels"] = state.classes
         with atomic_write(self.path, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
 

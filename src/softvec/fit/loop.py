@@ -25,7 +25,7 @@ class State:
 
     X: Array
     Y: Array | None = None
-    labels: Array | None = None
+    classes: Array | None = None
     epoch: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     done: bool = False
@@ -47,22 +47,22 @@ def optimize(
     ----------
     settings : Settings
         Epochs, learning rate, stopping tolerance, classes, callbacks. With more than one class k-means finds
-        them anew at a quarter, half and three quarters of the run; with 1, those in ``state.labels`` stay.
+        them anew at a quarter, half and three quarters of the run; with 1, those in ``state.classes`` stay.
     on_epoch : callable, optional
         Sees the whole state after each epoch (progress bars, checkpoints).
     """
     if state.done:
         return state
     engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, settings.n_epochs))
-    if state.labels is not None:
-        engine.set_classes(state.labels)
+    if state.classes is not None:
+        engine.set_classes(state.classes)
     cluster_at = set() if settings.n_clusters == 1 else _cluster_epochs(settings.n_epochs)
     watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
     while state.epoch < settings.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
         if epoch in cluster_at and problem.normalizer == "mixture":
-            state.labels = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
-            engine.set_classes(state.labels)
+            state.classes = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
+            engine.set_classes(state.classes)
         eta = settings.rate(epoch)
         loss = engine.epoch(eta, last=epoch + 1 == settings.n_epochs)
         state.history.append(

@@ -1,13 +1,15 @@
-"""What is optimised: the matrices and the terms of the loss."""
+"""What is optimised: the matrices, the terms of the loss, the weights of items and the lengths of vectors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, Option
+from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
@@ -79,3 +81,19 @@ class Problem:
     def through_context(self) -> bool:
         """Whether the derivative through the means and covariances is part of the gradient of X."""
         return self.symmetric and self.gradient == "full"
+
+
+def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:
+    """Return the length sqrt(m / (m + shrinkage * mean)) of vectors of items with m neighbours.
+
+    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as a thousandth of
+    one: next to nothing, and yet cosines with it are numbers.
+    """
+    m = np.maximum(neighbours, 1e-3)
+    return np.sqrt(m / (m + shrinkage * mean))
+
+
+def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
+    """Return size ** power for each item, sizes of at least the smallest above 0."""
+    least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
+    return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power

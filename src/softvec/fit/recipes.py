@@ -76,10 +76,10 @@ LINKS: dict[str, Any] = {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "
 
 
 def preset_walk(fit: dict[str, Any]) -> int | None:
-    """Return the walk length of the view or effort asked for; None for that of the kind of data."""
-    if choice("view", fit.get("view", "auto"), VIEWS) == "links":
-        return 1
-    return EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)].get("walk_length")
+    """Check view and effort, and return the walk length that they ask for; None for that of the data."""
+    view, effort = fit.get("view", "auto"), fit.get("effort", "default")
+    preset = EFFORTS[choice("effort", effort, EFFORTS)]
+    return 1 if choice("view", view, VIEWS) == "links" else preset.get("walk_length")
 
 
 def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:

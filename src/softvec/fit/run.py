@@ -56,7 +56,7 @@ class Fit:
 
     def diagnose(self, n_rows: int, pool: Workers, stacklevel: int = 2) -> Diagnosis:
         """Measure the fit on a sample of rows; warn where its normaliser is far off."""
-        X, classes = self.state.X, self.state.labels
+        X, classes = self.state.X, self.state.classes
         result = diagnose(self.problem, X, self.context, classes, n_rows, self.seed, pool)
         if result.log_z_error_median > _WARN_ABOVE:
             warnings.warn(
@@ -148,10 +148,10 @@ def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm:
         else:
             state = start(problem, settings, seed, pool)
             if classes is not None:
-                state.labels = classes
+                state.classes = classes
             elif warm and settings.n_clusters > 1:
                 context = state.X if state.Y is None else state.Y
-                state.labels = find_classes(context, settings.n_clusters, seed, pool)
+                state.classes = find_classes(context, settings.n_clusters, seed, pool)
         finished = state.done
         with Progress(settings.verbose, settings.n_epochs, state.epoch) as progress:
 

@@ -209,11 +209,6 @@ class Settings:
 
 
 SETTINGS = tuple(fields(Settings))
-EMBED_OPTIONS = tuple(
-    setting.name
-    for setting in SETTINGS
-    if setting.name not in ("n_components", "n_jobs", "random_state", "callbacks", "verbose", "normalize")
-)  # what `softvec.embed` takes beside its own arguments
 
 
 def documented(cls: type) -> type:

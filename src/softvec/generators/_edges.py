@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from softvec.affinity.compress import Thinning, canonical_csr, edges_to_csr
 from softvec.core.threads import row_blocks, workers
 from softvec.generators._random import block_seeds
-from softvec.read.compress import Thinning, canonical_csr, edges_to_csr
 
 EDGES_PER_BLOCK = 1 << 18
 

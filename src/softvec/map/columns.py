@@ -33,7 +33,7 @@ class Column:
     kind: str  # "category", "number" or "text"
     values: Any
     groups: tuple[str, ...] = ()
-    found: bool = False  # communities: their numbers mean nothing on a map
+    detected: bool = False  # communities: their numbers mean nothing on a map
     dated: bool = False  # numbers that are seconds since 1970
 
 

@@ -111,15 +111,15 @@ class MapData {
 
   // Return [{kind, id, cosine}] of the nearest neighbours of an item.
   nearest(i) {
-    const found = [];
+    const similar = [];
     for (const block of this.neighbours) {
       if (i < block.start || i >= block.start + block.count) continue;
       for (let j = 0; j < block.k; j++) {
         const at = j * block.count + i - block.start;
-        found.push({ kind: block.kind, id: block.ids[at], cosine: block.cosines[at] / 1000 - 1 });
+        similar.push({ kind: block.kind, id: block.ids[at], cosine: block.cosines[at] / 1000 - 1 });
       }
     }
-    return found;
+    return similar;
   }
 
   // Return the value of a column for an item as text, or "" for none.

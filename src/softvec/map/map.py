@@ -182,7 +182,7 @@ def _columns(
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
     if communities and len(both) > 1:
         groups = label_column("community", both.cluster(random_state=random_state).tolist())
-        columns.append(replace(groups, found=True))
+        columns.append(replace(groups, detected=True))
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
     if embedding.sizes is not None:

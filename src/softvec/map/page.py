@@ -110,7 +110,7 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
         packer.add(array, column.values)
     return {
         "name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups),
-        "found": column.found, "dated": column.dated,
+        "detected": column.detected, "dated": column.dated,
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.dates import parse as parse_dates
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
-from softvec.read.roles import Column, is_stamp
+from softvec.read.opened import TextOptions
+from softvec.read.roles import Column, Layout, is_stamp
 
 _SAMPLE = 2000  # rows from which it is found what a column holds
 
@@ -43,6 +45,29 @@ def describe(name: Any, column: Any) -> Column:
     if texts and len(texts) == len(values) and all(map(is_stamp, texts)):
         return Column(name, stamps=True, values=texts)
     return Column(name, values=values)
+
+
+def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterable[Message]) -> Layout:
+    """Return a layout with the roles that edges use, and say what was guessed about them.
+
+    Times that nobody names come first: the order is t i j, then a weight.
+    """
+    columns, roles, weighted = layout.columns, dict(layout.roles), options.weighted
+    if options.timed and "time" not in roles:
+        if options.columns is not None or len(columns) < 3:
+            named = layout.header or range(len(columns))
+            raise InputError(
+                f"{where} has no time column among {', '.join(map(str, named))}; temporal edges need three, "
+                "t i j; name them with ", Option("columns", ...),
+            )  # fmt: skip
+        roles = {"time": 0, "source": 1, "target": 2}
+        roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
+        guesses = ()
+    for text in guesses:
+        if weighted is None or Option("weighted", False) not in text.options:
+            guess(f"{where}: ", text)
+    unused = {"" if options.timed else "time", "weight" if weighted is False else ""}
+    return replace(layout, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
 
 
 def to_arrow(column: Any) -> Any:

@@ -1,19 +1,129 @@
-"""An opened source to its contents: edges or a matrix, whatever the format."""
+"""A source to its contents: edges, a matrix or text, whatever the format."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess, optional_package
 from softvec.core.untrusted import reading
 from softvec.read import matrices, tables
-from softvec.read.detect import ARROW
+from softvec.read.detect import ARROW, detect
 from softvec.read.edgelist import read_edges
 from softvec.read.edges import Edges
+from softvec.read.folders import text_files
 from softvec.read.kinds import wide_kind
 from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph, edges_of_rows
-from softvec.read.opened import Opened
+from softvec.read.opened import Opened, TextOptions
+from softvec.read.streams import Source, open_source, text_blocks
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a source holds, read for the builder of its kind of data.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    kind : str or None
+        A kind of data, such as ``"graph"``; None where the builder finds it.
+    format : str
+        One of ``softvec.read.formats.FORMATS``.
+    data : Edges, Graph, AnnData or iterator of bytes
+        Text comes in blocks, read one by one while its words are counted.
+    names : dict
+        ``names`` and ``column_names`` of the user's options, where these are files.
+    guessed : bool
+        Whether it is text because it is nothing else.
+    """
+
+    name: str
+    kind: str | None
+    format: str
+    data: Any
+    names: dict[str, list[str]] = field(default_factory=dict)
+    guessed: bool = False
+
+
+def read_source(
+    where: Any, options: Mapping[str, Any], *, kind: str | None = None, likely: str | None = None
+) -> Contents:
+    """Open a source, detect what it is, and read it: the one step from files to builders.
+
+    Parameters
+    ----------
+    where : path, "-" or binary file
+    options : mapping
+        Of the user, for reader and builder.
+    kind : str, optional
+        What the user says about the data.
+    likely : str, optional
+        The kind that the options tell; several files are text whatever these say.
+    """
+    files = text_files(where, options.get("pattern", "*"), kind)
+    if files is not None and kind not in (None, "corpus"):
+        raise InputError(
+            f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
+            f"corpus; give a file for {kind} data"
+        )
+    kind = "corpus" if files is not None else kind or likely
+    if kind == "corpus":
+        return read_text(where, options)
+    opened = detect(where, TextOptions.of(options), kind=kind, format=options.get("format"))
+    if opened.kind == "corpus":
+        return replace(read_text(opened.source, options), guessed=True)
+    if opened.format == "h5ad":
+        return Contents(opened.name, kind, opened.format, read_anndata(opened))
+    named = ((key, options.get(key)) for key in ("names", "column_names"))
+    names = {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
+    data = read_contents(opened, options.get("variable"))
+    return Contents(opened.name, opened.kind, opened.format, data, names)
+
+
+def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
+    """Open text, of which each line is a document; in a folder or a pattern, each file is one."""
+    files, encoding = text_files(where, options.get("pattern", "*"), "corpus"), options.get("encoding")
+    name = str(getattr(where, "name", where))
+    if files is None:
+        return Contents(name, "corpus", "text", _blocks(open_source(where), encoding))
+    documents = (block for path in files for block in _document(open_source(path), encoding))
+    return Contents(name, "corpus", "text", documents)
+
+
+def _blocks(source: Source, encoding: str | None) -> Iterator[bytes]:
+    return (block for block, _ in text_blocks(source, encoding=encoding, whole_lines=False))
+
+
+def _document(source: Source, encoding: str | None) -> Iterator[bytes]:
+    """Yield a file as one document: its line ends become blanks, and one ends it."""
+    yield from (block.replace(b"\n", b" ") for block in _blocks(source, encoding))
+    yield b"\n"
+
+
+def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
+    """Read names, one per line; only line feeds (and a carriage return before one) end a line.
+
+    Examples
+    --------
+    >>> import io
+    >>> read_names(io.BytesIO(b"ada\\nbob\\n"))
+    ['ada', 'bob']
+    """
+    source = open_source(where)
+    text = b"".join(block for block, _ in text_blocks(source, encoding=encoding)).decode("utf-8")
+    names = text.split("\n")
+    if names and names[-1] == "":
+        names.pop()
+    if names and all(name.endswith("\r") for name in names):
+        names = [name[:-1] for name in names]
+    if not names:
+        raise InputError(f"{source.name} is empty: it has no names")
+    return names
 
 
 def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:

@@ -18,8 +18,8 @@ from softvec.core.threads import workers
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read import lines
-from softvec.read.columns import check_weights
-from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.columns import check_weights, edge_roles
+from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.lines import Table
 from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
@@ -42,35 +42,17 @@ class Parsed:
     line_of: Any = field(default=None, repr=False)
 
 
-def _with_roles(table: Table, options: TextOptions, name: str) -> Table:
-    roles = dict(table.roles)
-    if options.timed and "time" not in roles:
-        if table.n_fields < 3:
-            raise InputError(f"{name} has {table.n_fields} columns; temporal edges need three: t i j")
-        if options.columns is not None:
-            raise InputError("columns names no time; give (time, source, target) or a mapping with time")
-        numeric_weight = table.n_fields > 3 and table.numeric[3]
-        roles = {"source": 1, "target": 2} | ({"weight": 3} if numeric_weight else {}) | {"time": 0}
-        table = replace(table, guesses=())  # the order t i j is documented
-    if not options.timed:
-        roles.pop("time", None)
-    if options.weighted is False:
-        roles.pop("weight", None)
-    if options.weighted and "weight" not in roles:
-        raise InputError(
-            f"weighted is True, but {name} has no column of weights; name it with ", Option("columns", ...)
-        )
-    return replace(table, roles=roles, layout=replace(table.layout, roles=roles))
-
-
 def edge_table(opened: Opened) -> Table:
     """Return the layout of a text of edges, its columns of ids and weights found; say what is guessed."""
     assert opened.text is not None
-    source, options = opened.source, opened.options
-    table = _with_roles(opened.text.table, options, source.name)
-    for text in table.guesses:
-        if options.weighted is None or Option("weighted", False) not in text.options:
-            guess(f"{source.name}: ", text)
+    source, options, table = opened.source, opened.options, opened.text.table
+    layout = edge_roles(table.layout, source.name, options, table.guesses)
+    table = replace(table, roles=layout.roles, layout=layout, guesses=())
+    if options.weighted and "weight" not in table.roles:
+        raise InputError(
+            f"weighted is True, but {source.name} has no column of weights; name it with ",
+            Option("columns", ...),
+        )
     if options.ids != "string":
         _refuse_mixed_ids(table, source.name)
     return table
@@ -134,7 +116,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
     second = next(rest, None)
     if second is None and not worth_compiling(len(block)):
         add_parsed(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
-        return _finish(builder, source)
+        return edges_of(builder, source.name)
 
     def parse(text: bytes, start: int) -> Parsed:
         return parse_block(text, start, table, source.name, integers, options.ids)
@@ -146,14 +128,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
             for parsed in pool.map(parse, batch):
                 add_parsed(builder, parsed, options)
                 integers = integers and not isinstance(parsed.ids, Tokens)
-    return _finish(builder, source)
-
-
-def _finish(builder: EdgeBuilder, source: Source) -> Edges:
-    edges = builder.finish()
-    if not len(edges):
-        raise InputError(f"{source.name} is empty: it has no edges")
-    return edges
+    return edges_of(builder, source.name)
 
 
 def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:

@@ -1,4 +1,4 @@
-"""Edges: blocks of coded pairs with weights and times. :mod:`softvec.read.compress` makes them a matrix."""
+"""Edges: blocks of coded pairs with weights and times."""
 
 from __future__ import annotations
 
@@ -116,6 +116,14 @@ class EdgeBuilder:
             columns = rows
         weights, times = self._weights.finish() or None, self._times.finish() or None
         return Edges(codes, rows, columns, weights, times, dropped_note(self.dropped))
+
+
+def edges_of(builder: EdgeBuilder, source: str) -> Edges:
+    """Return the edges of a file; none at all are an error."""
+    edges = builder.finish()
+    if not len(edges):
+        raise InputError(f"{source} is empty: it has no edges")
+    return edges
 
 
 def dropped_note(dropped: int) -> tuple[str, ...]:

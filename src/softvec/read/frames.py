@@ -12,10 +12,11 @@ from scipy import sparse
 
 from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
-from softvec.read.columns import add_table, describe
+from softvec.read.columns import add_table, describe, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.kinds import ends_are_named, row_names, wide_kind
 from softvec.read.objects import Graph
+from softvec.read.opened import TextOptions
 from softvec.read.roles import Layout, find_roles, timed_columns
 
 _WIDE = 64  # columns of a wide frame that tell what it is
@@ -224,20 +225,10 @@ def edges_of_frame(
 ) -> Edges:  # fmt: skip
     """Return the edges in a frame, its columns found by name or position."""
     table = frame_columns(frame)
-    header = list(table)
     columns = timed_columns(columns) if timed else columns
     layout = frame_layout(frame, columns, weight)
-    if timed and "time" not in layout.roles:
-        if len(header) < 3 or columns is not None:
-            raise InputError(
-                f"the frame has no time column among {header}; name it with ", Option("columns", ...)
-            )
-        layout = Layout(layout.columns, dict(zip(("time", "source", "target", "weight"), range(len(header)))))
-    if not timed:
-        layout.roles.pop("time", None)
-    for text in layout.guesses:
-        if not told or Option("weighted", False) not in text.options:
-            guess("the frame: ", text)
+    options = TextOptions(timed=timed, columns=columns, weighted=True if told else None)
+    layout = edge_roles(layout, "the frame", options, layout.guesses)
     builder = EdgeBuilder(two_sided, negative)
     values = list(table.values())
     add_table(builder, {role: values[at] for role, at in layout.roles.items()}, where="the frame")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, reading
 from softvec.read import lines
-from softvec.read.columns import add_table, describe
-from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.columns import add_table, describe, edge_roles
+from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.lines import Table
 from softvec.read.objects import Graph
 from softvec.read.opened import Opened, TextOptions
@@ -94,14 +94,7 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
     builder = EdgeBuilder(options.two_sided, options.negative)
     for _ in add_csv(builder, source, table, options):
         pass
-    return _finished(builder, source.name)
-
-
-def _finished(builder: EdgeBuilder, name: str) -> Edges:
-    edges = builder.finish()
-    if not len(edges):
-        raise InputError(f"{name} is empty: it has no edges")
-    return edges
+    return edges_of(builder, source.name)
 
 
 def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> Iterator[None]:
@@ -301,26 +294,15 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
     builder = EdgeBuilder(options.two_sided, options.negative)
     for _ in add_arrow(builder, opened, layout):
         pass
-    edges = _finished(builder, source.name)
+    edges = edges_of(builder, source.name)
     return replace(edges, notes=(layout.summary, *edges.notes))
 
 
 def edge_layout(opened: Opened) -> Layout:
     """Return the columns of a table of edges and the roles of those that are used; say what is guessed."""
-    source, options, table = opened.source, opened.options, opened.arrow
-    assert table is not None
-    roles, guesses = table.layout.roles, table.layout.guesses
-    if options.timed and "time" not in roles:
-        if options.columns is not None or len(table.shown) < 3:
-            raise InputError(
-                f"{source.name} has no time column among {table.names}; name it with ", Option("columns", ...)
-            )
-        roles, guesses = dict(zip(("time", "source", "target", "weight"), range(len(table.shown)))), []
-    for text in guesses:
-        if options.weighted is None or Option("weighted", False) not in text.options:
-            guess(f"{source.name}: ", text)
-    unused = {"time" if not options.timed else "", "weight" if options.weighted is False else ""}
-    return Layout(table.layout.columns, {role: at for role, at in roles.items() if role not in unused})
+    assert opened.arrow is not None
+    layout = opened.arrow.layout
+    return edge_roles(layout, opened.name, opened.options, layout.guesses)
 
 
 def add_arrow(

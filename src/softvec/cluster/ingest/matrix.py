@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.affinity.compress import Report, exact_in_single, refuse_duplicates
 from softvec.affinity.graphs import SELF_LOOPS, describe, merging, report_notes
 from softvec.affinity.kinds import KINDS
 from softvec.cluster.ingest.agree import portable, raise_first
@@ -26,7 +27,6 @@ from softvec.core.errors import InputError
 from softvec.core.threads import Workers, workers
 from softvec.names import Names
 from softvec.names.coding import Tokens
-from softvec.read.compress import Report, exact_in_single, refuse_duplicates
 from softvec.read.edgelist import MISSING, warn_missing
 from softvec.read.edges import dropped_note
 from softvec.read.opened import TEXT_OPTIONS, TextOptions

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.affinity.compress import compress
 from softvec.cluster.ingest.shuffle import Bands, Spool, shuffle
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
 from softvec.kernels import worth_compiling
 from softvec.names import Names
-from softvec.read.compress import compress
 from softvec.read.edges import Edges
 
 Array = NDArray[Any]

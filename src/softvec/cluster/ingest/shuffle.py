@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.affinity.compress import edges_to_csr
 from softvec.cluster.seam import Group
 from softvec.kernels.shuffle import BAND
 from softvec.names.coding import Segments
-from softvec.read.compress import edges_to_csr
 
 Array = NDArray[Any]
 ROWS = 1 << 18  # edges sent at a time
@@ -128,7 +128,7 @@ def shuffle(
     Parameters
     ----------
     both, loops
-        As in :func:`softvec.read.compress.edges_to_csr`.
+        As in :func:`softvec.affinity.compress.edges_to_csr`.
     dtype : dtype or None
         Of the values; None for no values.
     """

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
+# options of a parquet file: random-looking floats do not compress; names do
+PARQUET: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
 
 
 def _plain(name: Any) -> Any:
@@ -72,38 +74,46 @@ def to_arrow(emb: Embedding) -> Any:
     """Return a pyarrow table with the columns name, vector and, if two-sided, side."""
     import pyarrow as pa
 
-    schema, tables = _tables(emb, max(len(emb), *(len(V) for V, _ in _sides(emb))))
+    schema, tables = _tables(emb, max(len(emb), *(len(V) for _, V, _ in sides_of(emb)[0])))
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def _sides(emb: Embedding | Stored) -> list[tuple[Any, Names]]:
-    sides: list[tuple[Any, Names]] = [(emb.vectors, emb.names)]
+def sides_of(emb: Embedding | Stored) -> tuple[list[tuple[str, Any, Names]], str]:
+    """Return the sides, with vectors and names, and how the names of all are written."""
+    sides: list[tuple[str, Any, Names]] = [("rows", emb.vectors, emb.names)]
     if emb.context_vectors is not None and emb.context_names is not None:
-        sides.append((emb.context_vectors, emb.context_names))
-    return sides
+        sides.append(("context", emb.context_vectors, emb.context_names))
+    encodings = {name_encoding(names) for _, _, names in sides}
+    return sides, encodings.pop() if len(encodings) == 1 else "json"
+
+
+def vector_array(V: NDArray[Any]) -> Any:
+    """Return vectors as an Arrow array of lists."""
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(V, np.float32).reshape(-1)), V.shape[1]
+    )
 
 
 def _tables(emb: Embedding | Stored, rows: int) -> tuple[Any, Iterator[Any]]:
     """Return the schema of an embedding, and its tables of so many rows each."""
     import pyarrow as pa
 
-    sides = _sides(emb)
-    encodings = {name_encoding(names) for _, names in sides}
-    encoding = encodings.pop() if len(encodings) == 1 else "json"
+    sides, encoding = sides_of(emb)
     d = emb.vectors.shape[1]
     flags = pa.dictionary(pa.int8(), pa.string())
-    fields = [("name", name_array(sides[0][1][:0], encoding).type), ("vector", pa.list_(pa.float32(), d))]
+    fields = [("name", name_array(sides[0][2][:0], encoding).type), ("vector", pa.list_(pa.float32(), d))]
     fields += [("size", pa.float64())] if emb.sizes is not None else []
     fields += [("side", flags)] if len(sides) == 2 else []
     meta = {"version": 1, "names": encoding, "provenance": emb.provenance}
     schema = pa.schema(fields, {_KEY: json.dumps(meta).encode()})
 
     def tables() -> Iterator[Any]:
-        for side, (vectors, names) in enumerate(sides):
+        for side, (_, vectors, names) in enumerate(sides):
             for lo in range(0, len(names), rows):
-                V = np.ascontiguousarray(vectors[lo : lo + rows], np.float32)
-                numbers = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), d)
-                columns = [name_array(names[lo : lo + rows], encoding), numbers]
+                V = vectors[lo : lo + rows]
+                columns = [name_array(names[lo : lo + rows], encoding), vector_array(V)]
                 if emb.sizes is not None:
                     missing = pa.nulls(len(V), pa.float64())
                     columns.append(missing if side else pa.array(emb.sizes[lo : lo + rows]))
@@ -217,11 +227,9 @@ def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) ->
 
     schema, tables = _tables(emb, ROWS)
     with atomic_write(path, "wb") as file:
-        # random-looking floats do not compress; names do
-        options: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
         parquet = format == "parquet"
         with (
-            pq.ParquetWriter(file, schema, **options) if parquet else pa.ipc.new_file(file, schema) as writer
+            pq.ParquetWriter(file, schema, **PARQUET) if parquet else pa.ipc.new_file(file, schema) as writer
         ):
             for table in tables:
                 writer.write_table(table)

@@ -25,7 +25,7 @@ from softvec.core.errors import InputError
 from softvec.core.files import atomic_write, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import name_array, name_encoding
+from softvec.embedding.files.arrow import PARQUET, ROWS, name_array, sides_of, vector_array
 from softvec.embedding.files.formats import MANIFEST
 from softvec.embedding.files.record import check_record
 from softvec.names import Names
@@ -38,7 +38,6 @@ FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
 _FILE = re.compile(r"(part|context)-\d{5,}(-\d+)?\.parquet")
 _PART = 512 << 20  # bytes of a part, where one process writes them all
-_ROWS = 65_536  # rows of a row group
 _MAX_JSON = 64 << 20
 
 
@@ -109,17 +108,13 @@ def write_part(
     kind = {"integer": pa.int64(), "text": pa.large_string(), "json": pa.large_string()}[encoding]
     fields = [("name", kind), ("vector", pa.list_(pa.float32(), vectors.shape[1]))]
     schema = pa.schema(fields + ([("size", pa.float64())] if sizes is not None else []))
-    with atomic_write(Path(folder) / file, "wb") as stream:
-        # random-looking floats do not compress; names do
-        options: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
-        with pq.ParquetWriter(stream, schema, **options) as writer:
-            for lo in range(0, len(vectors), _ROWS):
-                V = np.ascontiguousarray(vectors[lo : lo + _ROWS], np.float32)
-                lists = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), vectors.shape[1])
-                columns = [name_array(names[lo : lo + _ROWS], encoding).cast(kind), lists]
-                columns += [pa.array(sizes[lo : lo + _ROWS])] if sizes is not None else []
-                writer.write_table(pa.table(columns, schema=schema))
     path = Path(folder) / file
+    with atomic_write(path, "wb") as stream, pq.ParquetWriter(stream, schema, **PARQUET) as writer:
+        for lo in range(0, len(vectors), ROWS):
+            lists = vector_array(vectors[lo : lo + ROWS])
+            columns = [name_array(names[lo : lo + ROWS], encoding).cast(kind), lists]
+            columns += [pa.array(sizes[lo : lo + ROWS])] if sizes is not None else []
+            writer.write_table(pa.table(columns, schema=schema))
     return Part(file, side, len(vectors), path.stat().st_size, _digest(path))
 
 
@@ -152,11 +147,7 @@ def write_manifest(
 def write(emb: Embedding | Stored, folder: str | os.PathLike[str]) -> list[Path]:
     """Write an embedding as a folder, from one process; arrays of the fit (``extras``) are left out."""
     number = generation(folder)
-    sides: list[tuple[str, Any, Names]] = [("rows", emb.vectors, emb.names)]
-    if emb.context_vectors is not None and emb.context_names is not None:
-        sides.append(("context", emb.context_vectors, emb.context_names))
-    encodings = {name_encoding(names) for _, _, names in sides}
-    encoding = encodings.pop() if len(encodings) == 1 else "json"
+    sides, encoding = sides_of(emb)
     rows = max(1, _PART // (4 * emb.n_components))
     parts = []
     for side, vectors, names in sides:
@@ -226,13 +217,13 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")
-    found = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
+    checked = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
     expected = (head["vectors"], head.get("context_vectors") or 0)
-    if (found.rows("rows"), found.rows("context")) != expected:
+    if (checked.rows("rows"), checked.rows("context")) != expected:
         raise InputError(f"{name} is damaged: the rows of its parts are not the {expected[0]:,} it claims")
     for part in parts:
         _check_file(folder / part.file, part, head["dimensions"])
-    return found
+    return checked
 
 
 def _header(name: Path) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _compress_large(
     kind = (np.float32 if exact else np.float64) if valued else None
     loops = -1 if edges.two_sided else int(self_loops)
     if on_disk():
-        from softvec.read.spill import edges_to_csr_on_disk as sort
+        from softvec.affinity.spill import edges_to_csr_on_disk as sort
     else:
         sort = edges_to_csr
     rows = sort(edges.codes, len(edges.rows), both=both, loops=loops, weights=edges.weights, values_of=kind)
@@ -182,6 +182,24 @@ class CompressedRows:
 Thinning = Callable[[int, int, NDArray[Any], NDArray[Any], NDArray[Any]], None]
 
 
+def row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where rows of these lengths start, and where the last one ends."""
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def row_lengths(
+    blocks: list[Codes], n: int, both: bool, loops: int
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of self loops met, and the lengths and starts of rows that may hold duplicates."""
+    from softvec.kernels import graph
+
+    counts = np.zeros(n, dtype=np.int64)
+    met = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
+    return met, counts, row_starts(counts)
+
+
 def edges_to_csr(
     blocks: list[Codes],
     n: int,
@@ -214,10 +232,7 @@ def edges_to_csr(
     """
     from softvec.kernels import graph
 
-    counts = np.zeros(n, dtype=np.int64)
-    met = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    met, counts, indptr = row_lengths(blocks, n, both, loops)
     nnz = int(indptr[-1])
     indices = np.empty(nnz, dtype=np.int32)
     values: NDArray[Any] = np.empty(0 if values_of is None else nnz, dtype=values_of or np.float32)
@@ -242,8 +257,7 @@ def edges_to_csr(
         merged = pool.map(merge, equal_shares(indptr, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
     if off or on or thin is not None:
-        closed = np.zeros(n + 1, dtype=np.int64)
-        np.cumsum(counts, out=closed[1:])  # now the lengths of the merged rows
+        closed = row_starts(counts)  # now the lengths of the merged rows
         graph.close_gaps(indptr, closed, indices, values)
         indptr, nnz = closed, int(closed[-1])
         indices.resize(nnz, refcheck=False)  # in place: a copy would be the peak

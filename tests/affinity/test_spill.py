@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from softvec import kernels
+from softvec.affinity import spill
+from softvec.affinity.compress import compress, edges_to_csr
 from softvec.core.scratch import large_arrays_in
 from softvec.names import Names
-from softvec.read import spill
-from softvec.read.compress import compress, edges_to_csr
 from softvec.read.edges import Edges
 
 

@@ -2,7 +2,7 @@
 
 Edges are copied to buckets of consecutive rows, each bucket is sorted and merged in memory, and what comes
 out is appended to the rows before it. Within a row entries keep the order of the edges, so that equal edges
-are added up as :func:`softvec.read.compress.edges_to_csr` adds them: the bits are the same.
+are added up as :func:`softvec.affinity.compress.edges_to_csr` adds them: the bits are the same.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.affinity.compress import NO_CODES, CompressedRows, equal_shares, row_lengths, row_starts
 from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.names.coding import Codes
-from softvec.read.compress import NO_CODES, CompressedRows, equal_shares
 
 BUCKET = 1 << 22  # entries of a bucket, about: with float64 values and their copies 120 MB while it is sorted
 _PIECE = 1 << 20  # edges whose weights are converted at a time
@@ -31,13 +31,8 @@ def edges_to_csr_on_disk(
     values_of: type | None = None,
     n_jobs: int | None = None,
 ) -> CompressedRows:
-    """Sort edges into rows; parameters as of :func:`softvec.read.compress.edges_to_csr`."""
-    from softvec.kernels import graph
-
-    counts = np.zeros(n, dtype=np.int64)
-    met = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    """Sort edges into rows; parameters as of :func:`softvec.affinity.compress.edges_to_csr`."""
+    met, counts, indptr = row_lengths(blocks, n, both, loops)
     nnz = int(indptr[-1])
     buckets = equal_shares(indptr, max(1, -(-nnz // BUCKET)))
     entries, weight_of = _spilled(blocks, weights, buckets, indptr, both, loops, values_of)
@@ -57,9 +52,7 @@ def edges_to_csr_on_disk(
             counts[lo:hi] = np.diff(rows.indptr)
             merged += rows.merged_off, rows.merged_on
             at = end
-    closed = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(counts, out=closed[1:])
-    return CompressedRows(closed, indices[:at], values[:at], met, int(merged[0]), int(merged[1]))
+    return CompressedRows(row_starts(counts), indices[:at], values[:at], met, int(merged[0]), int(merged[1]))
 
 
 def _spilled(
@@ -109,8 +102,7 @@ def _sorted(
     graph.place(entries, weights, False, -1, cursor, indices[:, None], values)
     shares = equal_shares(indptr, 16 * pool.n_jobs)
     merged = pool.map(lambda lo, hi: graph.merge_rows(indptr, indices, values, lo, hi, lengths), shares)
-    closed = np.zeros(len(indptr), np.int64)
-    np.cumsum(lengths, out=closed[1:])
+    closed = row_starts(lengths)
     graph.close_gaps(indptr, closed, indices, values)
     size = int(closed[-1])
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)

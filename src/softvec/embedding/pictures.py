@@ -1,0 +1,85 @@
+"""Methods of :class:`softvec.Embedding` for pictures: layouts, plots, maps.
+
+What they call is imported when first needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+    from softvec.embedding.projection import Layout
+    from softvec.map import Map
+
+
+def layout(
+    self: Embedding,
+    method: str = "auto",
+    n_components: int = 2,
+    *,
+    random_state: int | None = 0,
+    **options: Any,
+) -> Layout:
+    """Return coordinates for a picture, and one line that says how they were computed.
+
+    Parameters
+    ----------
+    method : {"auto", "pca", "tsne", "opentsne", "umap"}
+        "auto" is t-SNE for up to 3,000 vectors. For more it is UMAP or openTSNE if installed
+        (``pip install 'softvec[umap]'`` or ``'softvec[tsne]'``), of up to 20,000 vectors, else
+        scikit-learn's t-SNE of 3,000; the other vectors are placed among their nearest neighbours. A
+        named method lays out all vectors, however long that takes.
+    options
+        Passed on to scikit-learn's ``TSNE``, openTSNE's ``TSNE`` or umap-learn's ``UMAP``.
+
+    Returns
+    -------
+    Layout
+        A pair: ``coordinates`` of shape (n, n_components), and ``description``.
+
+    Examples
+    --------
+    >>> import numpy as np, softvec
+    >>> softvec.Embedding(np.eye(6)).layout("pca").description
+    'PCA'
+    """
+    from softvec.embedding.projection import lay_out
+
+    return lay_out(self.vectors, method, n_components, random_state=random_state, options=options)
+
+
+def project(
+    self: Embedding,
+    method: str = "auto",
+    n_components: int = 2,
+    *,
+    random_state: int | None = 0,
+    **options: Any,
+) -> NDArray[np.float32]:
+    """Return coordinates for a picture: those of :meth:`layout`."""
+    return self.layout(method, n_components, random_state=random_state, **options).coordinates
+
+
+def plot(self: Embedding, labels: Any = None, **options: Any) -> Any:
+    """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""
+    from softvec.plotting import plot_map
+
+    return plot_map(self, labels, **options)
+
+
+def map(self: Embedding, labels: Any = None, **options: Any) -> Map:
+    """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
+    from softvec.map import make_map
+
+    return make_map(self, labels, **options)
+
+
+def annotate(self: Embedding, graph: Any, **options: Any) -> Any:
+    """Return a copy of a networkx or igraph graph with x, y and community on its nodes."""
+    from softvec.map import annotate
+
+    return annotate(self, graph, **options)
