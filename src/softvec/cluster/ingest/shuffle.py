@@ -84,10 +84,10 @@ class Spool:
 
     def release(self, done: int) -> None:
         """Give back the memory of the first ``done`` edges, as far as it is in whole segments."""
-        for part in range(done // Segments.ROWS):
-            self.codes[part] = self.codes[part][:0]
+        for part in range(done // Segments.ROWS):  # a slice would keep its array
+            self.codes[part] = np.empty((0, 2), np.int32)
             if self.weighted:
-                self.weights[part] = self.weights[part][:0]
+                self.weights[part] = _NONE
 
 
 @dataclass(frozen=True)
