@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks.common import RESULTS, ROOT, child, provenance, replace_section, write_json
 
 RUNS = ("in memory", "on disk, plenty of memory", "on disk, a third of the memory")
+LEAST = 400 << 20  # private memory of a process that has loaded and compiled all it needs
 CHILD = r"""
 import hashlib, json, mmap, os, random, resource, sys, threading, time, weakref
 job = json.loads(sys.argv[1])
@@ -78,7 +79,7 @@ print(json.dumps({
                 "total": written - started},
     "seconds_per_epoch": float(np.median(emb.provenance["history"]["seconds"])),
     "peak_data": peak["data"], "peak_resident": peak["resident"], "vectors": digest.hexdigest()[:16],
-    "nodes": len(emb), "entries": emb.provenance["data"]["entries"],
+    "nodes": len(emb),
 }))
 """
 
@@ -89,8 +90,8 @@ def run(job: dict[str, Any], threads: int) -> dict[str, Any]:
     return child([sys.executable, "-W", "ignore", "-c", CHILD, json.dumps(job)], threads)
 
 
-def write_edges(path: Path, n_nodes: int, per_node: int) -> None:
-    """Write an R-MAT graph as text."""
+def write_edges(path: Path, n_nodes: int, per_node: int) -> int:
+    """Write an R-MAT graph as text; return the number of its edges."""
     from softvec.generators import rmat
 
     graph = rmat(n_nodes, per_node * n_nodes, random_state=0).tocoo()
@@ -98,6 +99,7 @@ def write_edges(path: Path, n_nodes: int, per_node: int) -> None:
     with open(path, "w") as file:
         for i, j in zip(graph.row[below].tolist(), graph.col[below].tolist()):
             file.write(f"{i} {j}\n")
+    return int(below.sum())
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -106,7 +108,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         source, scratch = Path(folder) / "edges.txt", Path(folder) / "scratch"
         scratch.mkdir()
-        write_edges(source, arguments.nodes, arguments.edges)
+        edges = write_edges(source, arguments.nodes, arguments.edges)
         for name in RUNS:
             limit = rows[RUNS[0]]["peak_data"] // 3 if name == RUNS[2] else 0
             job = {
@@ -114,7 +116,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
                 "scratch": None if name == RUNS[0] else str(scratch), "dim": arguments.dim,
                 "epochs": arguments.epochs,
             }  # fmt: skip
-            rows[name] = {**run(job, arguments.threads), "limit": limit}
+            if limit and limit < LEAST:
+                raise SystemExit(f"too few nodes: a third of {3 * limit:,} bytes does not hold Python")
+            rows[name] = {**run(job, arguments.threads), "limit": limit, "edges": edges}
             print(f"{name}: {json.dumps(rows[name])}", flush=True)
     if len({row["vectors"] for row in rows.values()}) != 1:
         raise RuntimeError("the vectors differ")
@@ -124,7 +128,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def table(result: dict[str, Any]) -> str:
     """Return the rows as markdown."""
     lines = [
-        f"{result['nodes']:,} nodes, {result['entries']:,} stored entries, d = {result['dim']}, "
+        f"{result['nodes']:,} nodes, {result['edges']:,} edges, d = {result['dim']}, "
         f"{result['epochs']} epochs, {result['threads']} threads; all three give the same bits.",
         "",
         "| | reading | an epoch | writing | total | private memory | resident, files included |",
@@ -152,7 +156,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = measure(arguments)
     first = rows[RUNS[0]]
-    sizes = {"nodes": first["nodes"], "entries": first["entries"]}
+    sizes = {"nodes": first["nodes"], "edges": first["edges"]}
     chosen = {"dim": arguments.dim, "epochs": arguments.epochs}
     result = {**provenance(arguments.threads), **sizes, **chosen, "runs": rows}
     if arguments.dry:

@@ -12,6 +12,8 @@ import numpy as np
 class ThreadGroup:
     """What :class:`softvec.cluster.seam.Group` asks for, over a barrier and a list that all threads see."""
 
+    in_background = True
+
     def __init__(self, rank, size, barrier, slots):
         self.rank, self.size, self.sent = rank, size, 0
         self._barrier, self._slots = barrier, slots

@@ -13,18 +13,22 @@ SCRIPT = f"""
 import sys
 from softvec.core.threads import Workers
 Workers.block, Workers.unit = {BLOCK}, {UNIT}
+%s
 from softvec.cli import main
 main(sys.argv[1:])
 """
 
 
-def command(*arguments, ranks=0, **options):
-    """Start ``softvec`` with small blocks in a process of its own, on ranks of MPI where asked."""
+def command(*arguments, ranks=0, first="", **options):
+    """Start ``softvec`` with small blocks in a process of its own, on ranks of MPI where asked.
+
+    ``first`` is code that runs before it.
+    """
     mpi = [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks)] if ranks else []
     folder = str(Path(__file__).parents[2] / "src")
     environment = {**os.environ, "PYTHONPATH": folder, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [*mpi, sys.executable, "-c", SCRIPT, *map(str, arguments)],
+        [*mpi, sys.executable, "-c", SCRIPT % first, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

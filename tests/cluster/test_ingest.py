@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,9 @@ from softvec import kernels
 from softvec.affinity import read_graph
 from softvec.cluster.ingest import ingest
 from softvec.cluster.ingest.blocks import Reader
+from softvec.cluster.ingest.shuffle import Spool
 from softvec.core.errors import GuessWarning, InputError
+from softvec.names.coding import Segments
 from tests.cluster.groups import outcomes, run
 
 UNIT = 16
@@ -331,3 +334,20 @@ def test_words_for_missing_values_are_told_once(tmp_path):
     with pytest.warns(GuessWarning, match="NA is read as a name") as told:
         run(1, lambda group: ingest(tmp_path / "a.txt", group, unit=UNIT))
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_are_given_back_as_they_are_sent(weighted, monkeypatch):
+    monkeypatch.setattr(Segments, "ROWS", 8)
+    spool = Spool()
+    spool.start_piece()
+    spool.add(np.arange(40, dtype=np.int32).reshape(20, 2), np.ones(20) if weighted else None)
+    spool.close()
+    held = [weakref.ref(part) for part in (*spool.codes[:2], *spool.weights[:2])]
+    spool.release(7)
+    assert all(part() is not None for part in held)
+    spool.release(19)  # two whole segments of eight
+    assert all(part() is None for part in held)
+    codes, weights = zip(*spool.blocks(16, 20))
+    np.testing.assert_array_equal(np.concatenate(codes), np.arange(32, 40).reshape(4, 2))
+    assert sum(map(len, weights)) == (4 if weighted else 0)

@@ -24,6 +24,26 @@ def test_the_command_on_ranks_writes_the_bytes_of_one_process(ranks, edges, tmp_
     assert said.count("6 epochs") == 1  # rank 0 alone tells and writes
 
 
+ROUNDS = """
+from softvec.cluster import operator, rounds
+def multiply(*arguments):
+    sys.stderr.write("in rounds\\n")
+    return rounds.multiply(*arguments)
+operator.pays, operator.multiply = lambda counts, d, dtype: True, multiply
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("walk", [1, 3])
+def test_rounds_write_the_bytes_of_one_process(ranks, walk, edges, tmp_path):
+    one, other = tmp_path / "one.npy", tmp_path / "other.npy"
+    options = ("-d", 100, "--seed", 0, "--view", "walk", "--threads", 1, "--epochs", 4, "-w", walk)
+    finished("embed", edges, "-o", one, *options)
+    said = finished("embed", edges, "-o", other, *options, "--cluster", "mpi", ranks=ranks, first=ROUNDS)
+    assert one.read_bytes() == other.read_bytes()
+    assert said.count("in rounds") == 4 * walk * ranks
+
+
 LONG = (*OPTIONS, "--epochs", 800, "--set", "checkpoint_every=20")
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("ray")
 import softvec
 from softvec.cluster.choose import runner
 from softvec.cluster.ray import RayCluster
+from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError
 from softvec.fit import Settings, fit, prepared
 from softvec.operators import Powers
@@ -38,6 +39,15 @@ def test_actors_give_the_bits_of_one_process(workers):
     assert reports[-1].epoch == 6
     assert reports[-1].sent > 0
     assert reports[-1].workers == workers
+
+
+def test_a_large_halo_arrives_in_rounds():
+    P = prepared(np.ones((384, 384), np.float32), True)  # each worker has 128 rows and reads all others
+    assert pays([Counts(128, 128, 256)] * 3, 512, np.uint16)
+    settings = Settings(n_components=512, n_epochs=2, random_state=0, n_jobs=1)
+    with RayCluster(3, None, 1) as cluster:
+        there = fit(P, settings, diagnosed=False, runner=runner(cluster))
+    np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
 
 
 def test_embed_gives_the_same_embedding():

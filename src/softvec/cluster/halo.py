@@ -37,6 +37,7 @@ class Halo:
         self._read = [int(cut) + self.own for cut in cuts]  # where the rows of each worker go, behind the own
         self._sent = [rows - self.first for rows in group.exchange(wanted)]
         self._longest = max(group.gather(max(len(rows) for rows in (*wanted, *self._sent))))
+        self.rounds: dict[Any, bool] = {}  # whether products arrive in rounds, by their kind
 
     @property
     def size(self) -> int:
@@ -57,7 +58,8 @@ class Halo:
         step = max(1, _ROUND_BYTES // max(1, X.shape[1] * X.itemsize * self.group.size))
         for begin in range(0, self._longest, step):
             parts = [
-                np.take(X, rows[begin : begin + step], axis=0, mode="clip")  # "raise" would copy once more
+                # of the copy, which is contiguous; "raise" would copy once more
+                np.take(out[: self.own], rows[begin : begin + step], axis=0, mode="clip")
                 for rows in self._sent
             ]
             for place, part in zip(self._read, self.group.exchange(parts)):

@@ -10,6 +10,7 @@ import numpy as np
 from softvec.affinity import Affinity
 from softvec.cluster.driver import Plan
 from softvec.cluster.operator import Sharded
+from softvec.cluster.rounds import Counts, pays
 from softvec.cluster.share import Part
 from softvec.core.errors import InputError, Option
 from softvec.fit.memory import estimate_memory
@@ -19,16 +20,20 @@ from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 def needed_memory(plan: Plan, rank: int) -> int:
     """Return about how many bytes a worker takes at its peak: rows, entries, halo, buffers, interpreter."""
+    return _needed(plan, rank, [_counts(leaf, plan) for leaf in sparse_leaves(plan.problem.P)])
+
+
+def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
+    """Return what a worker takes; ``counts`` are those of all workers, for each of the matrices of P."""
     problem, settings = plan.problem, plan.settings
     lo, hi = plan.rows[rank : rank + 2]
     begin, end = plan.columns[rank : rank + 2]
-    d, size = int(settings.n_components), 2 if np.dtype(settings.dtype) == np.float32 else 8
+    d, stored = int(settings.n_components), _stored(settings.dtype)
     leaves = sparse_leaves(problem.P)
     entries = sum(_entries(leaf, plan.bounds(leaf.shape[0])[rank : rank + 2]) for leaf in leaves)
     own = sum(leaf.nbytes for leaf in leaves) / max(1, sum(leaf.nnz for leaf in leaves))
     transposed = not problem.symmetric or (problem.both_ways and not all(leaf._symmetric for leaf in leaves))
-    halo = max(halo_rows(leaf, plan, rank) for leaf in leaves)
-    rows = max(int(hi - lo), int(end - begin))
+    held = max(each[rank].held(d, stored, in_rounds=pays(each, d, stored)) for each in counts)
     copies = 2 if problem.both_ways or not problem.symmetric else 1
     totals = (int(hi - lo) // (16 * max(256, 131072 // d)) + 1) * settings.n_clusters * d * d * 8
     return (
@@ -45,7 +50,7 @@ def needed_memory(plan: Plan, rank: int) -> int:
             dtype=settings.dtype,
             checkpoint=plan.store is not None,
         )
-        + copies * (rows + halo) * d * size
+        + copies * held
         + totals
     )
 
@@ -59,7 +64,6 @@ def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Map
     assert isinstance(leaf, Sharded)
     (rows, columns), entries = affinity.shape, 0 if affinity.counts is None else affinity.counts.nnz
     two_ways = not symmetric or fit.get("gradient", "row") != "row"
-    size = 2 if np.dtype(fit.get("dtype", "float32")) == np.float32 else 8
     return (
         estimate_memory(
             rows,
@@ -75,7 +79,7 @@ def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Map
             n_views=len(FUSED) if fit.get("view") == "fused" else 1,
             scratch=fit.get("scratch") is not None,
         )
-        + (2 if two_ways else 1) * leaf.halo.size * d * size
+        + (2 if two_ways else 1) * leaf.held(d, _stored(fit.get("dtype", "float32")))
         + 5 * shape[1]  # where each column is, while the matrix is made
     )
 
@@ -92,7 +96,8 @@ def refuse_if_too_big(plan: Plan, free: int | None) -> None:
     """Raise an error before a fit whose workers have too little memory."""
     if free is None:
         return
-    need = max(needed_memory(plan, rank) for rank in range(plan.size))
+    counts = [_counts(leaf, plan) for leaf in sparse_leaves(plan.problem.P)]
+    need = max(_needed(plan, rank, counts) for rank in range(plan.size))
     _refuse(need, plan.size, free, int(plan.settings.n_components), int(plan.settings.n_clusters))
 
 
@@ -124,6 +129,18 @@ def sparse_leaves(operator: Operator) -> list[Sparse]:
     parts = operator._factors if isinstance(operator, Product) else ()
     parts = operator._parts if isinstance(operator, Sum) else parts
     return [leaf for part in parts for leaf in sparse_leaves(part)]
+
+
+def _stored(dtype: Any) -> Any:
+    """Return the type in which vectors are sent: half precision, kept as uint16, for float32."""
+    return np.uint16 if np.dtype(dtype) == np.float32 else np.dtype(dtype)
+
+
+def _counts(leaf: Sparse, plan: Plan) -> list[Counts]:
+    """Return the rows of a product of each worker; of two sides, those of the larger for both."""
+    rows, columns = (np.diff(plan.bounds(size)) for size in leaf.shape)
+    sizes = np.maximum(rows, columns).tolist()
+    return [Counts(size, size, halo_rows(leaf, plan, rank)) for rank, size in enumerate(sizes)]
 
 
 def _entries(leaf: Sparse, rows: Any) -> int:

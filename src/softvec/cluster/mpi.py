@@ -43,6 +43,9 @@ class MpiGroup:
     """The ranks of a communicator."""
 
     def __init__(self, comm: Any):
+        from mpi4py import MPI
+
+        self.in_background = MPI.Query_thread() >= MPI.THREAD_SERIALIZED
         self._comm, self.rank, self.size, self.sent = comm, comm.Get_rank(), comm.Get_size(), 0
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:

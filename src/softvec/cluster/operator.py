@@ -2,13 +2,14 @@
 
 Each worker multiplies its own rows. Before a product it receives the rows of X that its entries point at and
 that others own, in the precision of X. Entries keep their order and the kernel is the same, so each row of a
-product has the bits of one process.
+product has the bits of one process. Where the rows of others are many, they arrive in rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.cluster.halo import Halo
+from softvec.cluster.rounds import Counts, keeps_bits, multiply, pays
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
 from softvec.core.errors import InputError
@@ -48,14 +50,16 @@ class Sharded(Operator):
             shard.row_scale,
             halo.spread(shard.column_scale),
         )
-        self._set(shard, halo, group, sum(group.gather(len(shard.indices))))
+        known = group.gather((len(shard.indices), last - first, halo.own, len(halo.needed)))
+        counts = [Counts(*rows) for _, *rows in known]
+        self._set(shard, halo, group, sum(entries for entries, *_ in known), counts)
 
-    def _set(self, shard: Shard, halo: Halo, group: Group, entries: int) -> None:
+    def _set(self, shard: Shard, halo: Halo, group: Group, entries: int, counts: list[Counts]) -> None:
         none = np.empty(0, np.int64)
         self._shard = replace(
             shard, indptr=none, indices=none, values=None, row_scale=None
         )  # shapes and bounds
-        self._halo, self._group, self._entries = halo, group, entries
+        self._halo, self._group, self._entries, self._counts = halo, group, entries, counts
         self.shape = (self._local.shape[0], halo.own)
 
     @property
@@ -71,6 +75,11 @@ class Sharded(Operator):
         """The rows that a product reads of other workers."""
         return self._halo
 
+    def held(self, d: int, dtype: Any) -> int:
+        """Return the bytes that a product with vectors of a type (uint16: half precision) takes."""
+        in_rounds = pays(self._counts, d, dtype)
+        return self._counts[self._group.rank].held(d, dtype, in_rounds=in_rounds)
+
     def contents(self) -> Iterator[Array | str]:
         yield f"shard {self._shard.rank} of {self._shard.shape}"
         yield from self._local.contents()
@@ -78,7 +87,7 @@ class Sharded(Operator):
     def _with(self, local: Sparse) -> Sharded:
         other = object.__new__(Sharded)
         other._local = local
-        other._set(self._shard, self._halo, self._group, self._entries)
+        other._set(self._shard, self._halo, self._group, self._entries, self._counts)
         return other
 
     def scale_rows(self, scale: float | Array) -> Sharded:
@@ -119,9 +128,21 @@ class Sharded(Operator):
         # the factors of a product and the steps of a walk use their rows one after the other, parts of a sum
         # together
         key = slot if len(slot) < 2 or slot[-2] == "sum" else slot[:-1]
+        if self._in_rounds(X, runtime.kernels):
+            return multiply(self._local, self._halo, X, runtime, key)
         whole = runtime.scratch((*key, "halo"), (self._halo.size, X.shape[1]), X.dtype)
         self._halo.fill(X, whole, runtime.workers)
         return self._local.plan(whole, runtime, slot)
+
+    def _in_rounds(self, X: Array, kernels: ModuleType) -> bool:
+        """Whether a product receives some columns at a time: as all workers do, or none."""
+        halo, local, d = self._halo, self._local, X.shape[1]
+        if not pays(self._counts, d, X.dtype):
+            return False
+        case = (kernels.__name__, d, X.dtype, len(local._values) > 0, len(local._col_scale) > 0)
+        if case not in halo.rounds:
+            halo.rounds[case] = self.every(keeps_bits(kernels, local, X))
+        return halo.rounds[case]
 
     def _row_sums(self) -> NDArray[np.float64]:
         if self._weighed:

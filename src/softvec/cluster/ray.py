@@ -81,6 +81,8 @@ class Mailbox:
 class RayGroup:
     """The actors of one fit, as one of them sees them."""
 
+    in_background = True
+
     def __init__(self, rank: int, peers: list[Any], mailbox: Mailbox, fit: int):
         self.rank, self.size, self.sent = rank, len(peers), 0
         self._peers, self._mailbox, self._fit, self._number = peers, mailbox, fit, 0

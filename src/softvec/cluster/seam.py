@@ -24,6 +24,7 @@ class Group(Protocol):
     rank: int
     size: int
     sent: int  # bytes sent to other ranks so far
+    in_background: bool  # whether another thread may call it while this one computes: one thread at a time
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send ``parts[r]`` to rank r; return what each rank sent here, in the order of ranks.
@@ -55,6 +56,7 @@ class Single:
     rank = 0
     size = 1
     sent = 0
+    in_background = True
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Return the part that this rank keeps."""

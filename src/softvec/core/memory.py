@@ -1,8 +1,10 @@
-"""How much memory this process may still take."""
+"""How much memory this process may still take, and giving back what it no longer needs."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from softvec.core.container import memory_left
@@ -30,3 +32,12 @@ def _meminfo() -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return None
+
+
+def give_back() -> None:
+    """Return freed memory to the system, where the allocator keeps it (glibc); elsewhere nothing happens.
+
+    An array of many megabytes may lie between smaller ones, and then its memory stays with the process.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

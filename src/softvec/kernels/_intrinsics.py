@@ -56,9 +56,12 @@ def prefetch(typingctx, array, row):
 
 
 class _RowSum:
-    """Writes the code of a sum of rows of X; ``weights`` is None or a function of (place, row number)."""
+    """Writes the code of a sum of rows of X; ``weights`` is None or a function of (place, row number).
 
-    def __init__(self, context, builder, signature, args):
+    X may lack the columns before number ``begin``; ``acc`` has them all.
+    """
+
+    def __init__(self, context, builder, signature, args, begin=None):
         X, indices, _, _, _, acc = signature.args[:6]
         self.context, self.builder = context, builder
         self.summed = ir.FloatType() if acc.dtype == types.float32 else ir.DoubleType()
@@ -70,6 +73,11 @@ class _RowSum:
         self.first, self.last, self.ahead = (_to_i64(builder, value) for value in args[2:5])
         self.acc_data, _ = self.array(args[5], acc)
         self.row_bytes = builder.mul(self.d, _const(self.x_bytes))
+        self.begin = _const(0)
+        if begin is not None:
+            self.begin = _to_i64(builder, begin)
+            self.d = builder.add(self.d, self.begin)
+            self.x_data = builder.sub(self.x_data, builder.mul(self.begin, _const(self.x_bytes)))
 
     def array(self, value, kind):
         struct = self.context.make_array(kind)(self.context, self.builder, value)
@@ -123,7 +131,7 @@ class _RowSum:
 
     def emit(self, weight=None):
         """Write the whole sum: 32 columns at a time, then 8, then one."""
-        done = _const(0)
+        done = self.begin
         for lanes, count in ((_LANES, _TILE), (_LANES, 1), (1, 1)):
             width = lanes * count
             left = self.builder.sub(self.d, done)
@@ -171,25 +179,60 @@ def add_weighted_rows(typingctx, X, indices, start, stop, ahead, acc, values, st
 
     def codegen(context, builder, signature, args):
         rows = _RowSum(context, builder, signature, args)
-        steps = [_to_i64(builder, args[7]), _to_i64(builder, args[9])]
-        data = [rows.array(args[6], values)[0], rows.array(args[8], scale)[0]]
-        kinds = [
-            ir.FloatType() if kind.dtype == types.float32 else ir.DoubleType() for kind in (values, scale)
-        ]
-
-        def weight(place, number):
-            factors = []
-            for base, step, where, kind in zip(data, steps, (place, number), kinds):
-                size = 4 if kind == ir.FloatType() else 8
-                factor = rows.load(base, builder.mul(where, step), kind, size)
-                if kind != rows.summed:
-                    factor = (builder.fptrunc if size == 8 else builder.fpext)(factor, rows.summed)
-                factors.append(factor)
-            return builder.fmul(*factors)
-
-        return rows.emit(weight)
+        return rows.emit(_weights(rows, (values, scale), args[6:10]))
 
     return types.void(X, indices, start, stop, ahead, acc, values, step, scale, scale_step), codegen
+
+
+@intrinsic
+def add_row_columns(typingctx, X, indices, start, stop, ahead, acc, begin):
+    """Do :func:`add_rows` for an X that has the columns from ``begin`` on, in the same order of sums.
+
+    ``begin`` is a multiple of 32, so that columns are summed together with the same others.
+    """
+    if X.dtype != types.uint16 and X.dtype != acc.dtype:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _RowSum(context, builder, signature, args, args[6]).emit()
+
+    return types.void(X, indices, start, stop, ahead, acc, begin), codegen
+
+
+@intrinsic
+def add_weighted_row_columns(
+    typingctx, X, indices, start, stop, ahead, acc, values, step, scale, scale_step, begin
+):
+    """Do :func:`add_weighted_rows` as :func:`add_row_columns` does :func:`add_rows`."""
+    if X.dtype != types.uint16 and X.dtype != acc.dtype:
+        return None
+
+    def codegen(context, builder, signature, args):
+        rows = _RowSum(context, builder, signature, args, args[10])
+        return rows.emit(_weights(rows, (values, scale), args[6:10]))
+
+    kinds = (X, indices, start, stop, ahead, acc, values, step, scale, scale_step, begin)
+    return types.void(*kinds), codegen
+
+
+def _weights(rows, arrays, args):
+    """Return the function that writes the weight of an entry: its value times the scale of its column."""
+    builder = rows.builder
+    steps = [_to_i64(builder, args[1]), _to_i64(builder, args[3])]
+    data = [rows.array(args[0], arrays[0])[0], rows.array(args[2], arrays[1])[0]]
+    kinds = [ir.FloatType() if kind.dtype == types.float32 else ir.DoubleType() for kind in arrays]
+
+    def weight(place, number):
+        factors = []
+        for base, step, where, kind in zip(data, steps, (place, number), kinds):
+            size = 4 if kind == ir.FloatType() else 8
+            factor = rows.load(base, builder.mul(where, step), kind, size)
+            if kind != rows.summed:
+                factor = (builder.fptrunc if size == 8 else builder.fpext)(factor, rows.summed)
+            factors.append(factor)
+        return builder.fmul(*factors)
+
+    return weight
 
 
 @intrinsic

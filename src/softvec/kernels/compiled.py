@@ -12,7 +12,15 @@ import math
 
 import numpy as np
 
-from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, store
+from softvec.kernels._intrinsics import (
+    add_row_columns,
+    add_rows,
+    add_weighted_row_columns,
+    add_weighted_rows,
+    load,
+    prefetch,
+    store,
+)
 from softvec.kernels._jit import njit
 from softvec.kernels.expsum import add_exponentials, nearest
 
@@ -21,6 +29,7 @@ __all__ = [
     "ball_step",
     "fused_step",
     "gather",
+    "gather_columns",
     "mixture_log_z",
     "mixture_term",
     "nearest",
@@ -75,6 +84,40 @@ def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
         _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi)
     else:
         _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi)
+
+
+@_helper
+def _prefetch_row(X, indices, first, last):
+    # the sum itself prefetches in the first columns of all only
+    for p in range(first + _AHEAD, min(last + _AHEAD, indices.shape[0])):
+        prefetch(X, indices[p])
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _columns_plain(indptr, indices, X, begin, out, lo, hi):
+    for i in range(lo, hi):
+        if begin > 0:
+            _prefetch_row(X, indices, indptr[i], indptr[i + 1])
+        add_row_columns(X, indices, indptr[i], indptr[i + 1], _AHEAD, out[i - lo], begin)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _columns_weighted(indptr, indices, values, col_scale, X, begin, out, lo, hi):
+    step, scale_step = min(values.shape[0], 1), min(col_scale.shape[0], 1)
+    w = values if step else np.ones(1, dtype=values.dtype)
+    c = col_scale if scale_step else np.ones(1, dtype=col_scale.dtype)
+    for i in range(lo, hi):
+        start, stop = indptr[i], indptr[i + 1]
+        if begin > 0:
+            _prefetch_row(X, indices, start, stop)
+        add_weighted_row_columns(X, indices, start, stop, _AHEAD, out[i - lo], w, step, c, scale_step, begin)
+
+
+def gather_columns(indptr, indices, values, col_scale, X, begin, out, lo, hi):
+    if len(values) or len(col_scale):
+        _columns_weighted(indptr, indices, values, col_scale, X, begin, out, lo, hi)
+    else:
+        _columns_plain(indptr, indices, X, begin, out, lo, hi)
 
 
 @_helper

@@ -56,6 +56,26 @@ def gather(
     to_half(result, out)
 
 
+def gather_columns(
+    indptr: NDArray,
+    indices: NDArray,
+    values: Array,
+    col_scale: Array,
+    X: NDArray,
+    begin: int,
+    out: Array,
+    lo: int,
+    hi: int,
+) -> None:
+    """Write rows lo..hi of ``A diag(col_scale) X`` to the columns of ``out`` from ``begin`` on.
+
+    X has only these columns of a wider one, whose product :func:`gather` would sum in the same order;
+    ``begin`` is a multiple of 32. ``out`` holds rows lo..hi only.
+    """
+    part = out[:, begin : begin + X.shape[1]]
+    gather(indptr, indices, values, col_scale, out[:0, 0], X, X[:0], part, lo, hi)
+
+
 def mixture_term(
     X: Array, H: Array, mu: Array, log_pi: Array, rho: Array, beta: float, out: Array, log_z: Array, r: Array
 ) -> None:

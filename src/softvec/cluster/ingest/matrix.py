@@ -24,6 +24,7 @@ from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard, balanced_bounds
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
+from softvec.core.memory import give_back
 from softvec.core.threads import Workers, workers
 from softvec.names import Names
 from softvec.names.coding import Tokens
@@ -165,6 +166,7 @@ class _Reading:
         import pyarrow as pa
 
         pa.default_memory_pool().release_unused()
+        give_back()
 
     def _add(self, block: Block | None, names: list[Any], types: list[set[type]]) -> None:
         per_row = 2 // len(self.sides)
@@ -208,6 +210,7 @@ def _finish(reading: _Reading, unit: int, text: TextOptions, options: Mapping[st
     spool.weighted = weighted
     _warn_missing(reading)
     shape = tuple(side.number() for side in reading.sides)
+    give_back()
     n, m = shape[0], shape[-1]
     bounds = resolve(reading, shape, unit)
     both = not reading.two_sided and not asked.get("directed")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softvec.affinity.compress import edges_to_csr
 from softvec.cluster.seam import Group
+from softvec.core.memory import give_back
 from softvec.kernels.shuffle import BAND
 from softvec.names.coding import Segments
 
@@ -84,10 +85,13 @@ class Spool:
 
     def release(self, done: int) -> None:
         """Give back the memory of the first ``done`` edges, as far as it is in whole segments."""
-        for part in range(done // Segments.ROWS):
-            self.codes[part] = self.codes[part][:0]
+        held = [part for part in range(done // Segments.ROWS) if len(self.codes[part])]
+        for part in held:  # a slice would keep its array
+            self.codes[part] = np.empty((0, 2), np.int32)
             if self.weighted:
-                self.weights[part] = self.weights[part][:0]
+                self.weights[part] = _NONE
+        if held:
+            give_back()
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,11 @@ def shuffle(
             entries.take(group.exchange(_messages(bands, codes, weights, both, loops, weighted, dtype)))
         entries.end_piece()
         done += size
+        codes = weights = _NONE  # views of what is released
         spool.release(done)
     spool.codes.clear()
     spool.weights.clear()
+    give_back()
     lo, hi = bands.bounds[group.rank], bands.bounds[group.rank + 1]
     return entries.rows(int(hi - lo), dtype, n_jobs), met
 

@@ -1,0 +1,164 @@
+"""A product whose rows of others arrive in rounds, some columns at a time.
+
+While the columns of one round are multiplied, those of the next are received, and a worker holds two rounds
+of its halo instead of all of it. Each number of a product is the same sum as before, in the same order: a
+round has other columns, not other entries. (Rounds by owner would cut these sums in pieces.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.cluster.halo import Halo
+from softvec.core.threads import ALONE, Workers, row_blocks
+from softvec.operators import Rows, Runtime, Sparse
+
+__all__ = ["Counts", "keeps_bits", "multiply", "pays"]
+
+Array = NDArray[Any]
+Receive = Callable[[int], Array]
+COLUMNS = 32  # of a round: a cache line in half precision, and what kernels sum at a time
+_PROBE_ROWS, _PROBE_COLUMNS = 100, 64
+
+
+def cuts(d: int) -> list[int]:
+    """Return where the columns of each round begin, and the end: the last round takes what is left."""
+    return [*range(0, max(1, d - COLUMNS + 1), COLUMNS), d]
+
+
+def _width(d: int) -> int:
+    return max(end - begin for begin, end in pairwise(cuts(d)))
+
+
+class Counts(NamedTuple):
+    """Rows of a product on one worker, and of its vectors: the own ones and those of others."""
+
+    rows: int
+    own: int
+    others: int
+
+    def held(self, d: int, dtype: Any, *, in_rounds: bool) -> int:
+        """Return the bytes that a product with vectors of a type (uint16: half precision) takes."""
+        stored = np.dtype(dtype).itemsize
+        if not in_rounds:
+            return (self.own + self.others) * d * stored
+        return self.rows * (d * max(4, stored) + 8) + 2 * (self.own + self.others) * _width(d) * stored
+
+
+def pays(counts: Sequence[Counts], d: int, dtype: Any) -> bool:
+    """Whether rounds take less memory of the worker that needs most: the one rule for rounds.
+
+    ``counts`` are those of all workers. For 128 dimensions, rounds pay from a halo of three times the own
+    rows on.
+    """
+    if len(cuts(d)) == 2:
+        return False
+    whole, rounds = (
+        max(each.held(d, dtype, in_rounds=in_rounds) for each in counts) for in_rounds in (False, True)
+    )
+    return rounds < whole
+
+
+def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) -> Rows:
+    """Multiply the own rows of a matrix with X, in rounds; return the function that hands out rows."""
+    n, d = local.shape[0], X.shape[1]
+    real = np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
+    starts = cuts(d)
+    held = [runtime.scratch(("round", i), (halo.size, _width(d)), X.dtype) for i in range(2)]
+    product = runtime.scratch((*key, "product"), (n, d), real)
+    col_scale = local._col_scale.astype(real)
+
+    def receive(number: int) -> Array:
+        begin, end = starts[number : number + 2]
+        part = held[number % 2].reshape(-1)[: halo.size * (end - begin)].reshape(halo.size, end - begin)
+        halo.fill(X[:, begin:end], part, ALONE)  # the threads of the pool multiply meanwhile
+        return part
+
+    with _ahead(receive, len(starts) - 1, halo.group.in_background) as parts:
+        for begin, part in zip(starts, parts):
+
+            def rows(lo: int, hi: int, begin: int = begin, part: Array = part) -> None:
+                runtime.kernels.gather_columns(
+                    local._indptr, local._indices, local._values, col_scale, part, begin, product[lo:hi],
+                    lo, hi,
+                )  # fmt: skip
+
+            runtime.workers.map(rows, row_blocks(n, runtime.block))
+    return _scaled(n, local._row_scale).plan(product, runtime)
+
+
+def _scaled(n: int, row_scale: Array) -> Sparse:
+    """Return a diagonal matrix: a product with it scales rows and adds others to them as the whole would."""
+    places = np.arange(n + 1)
+    return Sparse.of_arrays((n, n), (places, places[:-1], None), row_scale if len(row_scale) else None, None)
+
+
+@contextmanager
+def _ahead(receive: Receive, rounds: int, in_background: bool) -> Iterator[Iterator[Array]]:
+    """Give the parts of all rounds in turn; in the background, the next one is received meanwhile."""
+    if not in_background:
+        yield map(receive, range(rounds))
+        return
+    with ThreadPoolExecutor(1, "softvec-halo") as thread:
+
+        def parts() -> Iterator[Array]:
+            coming: Future[Array] = thread.submit(receive, 0)
+            for number in range(1, rounds + 1):
+                part = coming.result()
+                if number < rounds:
+                    coming = thread.submit(receive, number)
+                yield part
+
+        yield parts()
+
+
+def keeps_bits(kernels: ModuleType, local: Sparse, X: Array) -> bool:
+    """Whether products in rounds have the bits of whole ones here: compilers may order sums as they like."""
+    values = local._values.dtype.str if len(local._values) else ""
+    scaled = bool(len(local._col_scale))
+    return _probe(kernels, X.shape[1], X.dtype.str, local._indices.dtype.str, values, scaled, COLUMNS)
+
+
+@lru_cache(64)
+def _probe(
+    kernels: ModuleType, d: int, dtype: str, index: str, values: str, scaled: bool, columns: int
+) -> bool:
+    """Compare both products of rows of all lengths up to 100, of numbers that show the order of a sum."""
+    rng = np.random.default_rng(0)
+    n, m, half = _PROBE_ROWS, _PROBE_COLUMNS, np.dtype(dtype) == np.uint16
+    real = np.dtype(np.float32 if half else dtype)
+
+    def numbers(*shape: int) -> Array:
+        drawn = (rng.standard_normal(shape) * 10 ** rng.uniform(-3, 1, shape)).astype(real)
+        return drawn.astype(np.float16).view(np.uint16) if half else drawn
+
+    indptr = np.cumsum(np.arange(n + 1))
+    indices = rng.integers(m, size=indptr[-1]).astype(index)
+    weights = rng.random(indptr[-1]).astype(values) if values else None
+    local = Sparse.of_arrays(
+        (n, m), (indptr, indices, weights), rng.random(n), rng.random(m) if scaled else None
+    )
+    X, add = numbers(m, d), numbers(n, d)
+    runtime = Runtime(kernels, Workers(1, None))
+    product = np.empty((n, d), real)
+    for begin, end in pairwise(cuts(d)):
+        kernels.gather_columns(
+            indptr, indices, local._values, local._col_scale.astype(real),
+            np.ascontiguousarray(X[:, begin:end]), begin, product, 0, n,
+        )  # fmt: skip
+    same = True
+    for out_dtype, added in ((real, add[:0]), (X.dtype, add)):
+        one, other = np.empty((n, d), out_dtype), np.empty((n, d), out_dtype)
+        runtime.fill(local.plan(X, runtime), one, added)
+        runtime.fill(_scaled(n, local._row_scale).plan(product, runtime), other, added)
+        same = same and bool(np.array_equal(one, other))
+    return same
