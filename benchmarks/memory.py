@@ -31,7 +31,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "graph, checkpoint": {"data": "graph", "d": 128, "checkpoint": True},
     "two sides": {"data": "pairs", "d": 128, "fit": {"symmetric": False}},
     "few nodes, 512 dimensions": {"data": "small", "d": 512},
-    "exact normaliser": {"data": "tiny", "d": 64, "fit": {"normalizer": "exact"}},
+    "exact normaliser": {"data": "tiny", "d": 64, "epochs": 2, "fit": {"normalizer": "exact"}},
     "graph, fused views": {"data": "dense graph", "d": 96, "fit": {"view": "fused"}},
     "graph, fused views, weighted": {"data": "dense weighted", "d": 72, "fit": {"view": "fused"}},
     "graph, less effort": {
@@ -72,11 +72,13 @@ JOBS: dict[str, dict[str, Any]] = {
     "exact normaliser, full gradient": {
         "data": "tiny",
         "d": 160,
+        "epochs": 2,
         "fit": {"normalizer": "exact", "gradient": "full"},
     },
     "exact normaliser, float64": {
         "data": "tiny",
         "d": 100,
+        "epochs": 2,
         "fit": {"normalizer": "exact", "dtype": "float64"},
     },
 }
@@ -145,15 +147,16 @@ affinity = build()
 
 def run(d, **more):
     start = {"init": rng.standard_normal((affinity.shape[0], d), np.float32)} if job.get("given") else {}
-    few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": 4}
+    few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": job.get("epochs", 4)}
     return lambda: api.embed_affinity(affinity, d, random_state=0, **{**fit, **few, **start, **more})
 
 def status(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
 
-# compiles what is needed; a small fit in few dimensions would not, so that it is run whole
+# compiles what is needed; a small fit in few dimensions would not, so that it is run whole. In one thread:
+# what others free at the end of their memory would stay resident, malloc_trim or not
 warm_d = job["d"] if affinity.shape[0] * job["d"] < 5e6 else 8
-run(warm_d, **({"checkpoint": None} if job.get("checkpoint") else {}))()
+run(warm_d, n_jobs=1, **({"checkpoint": None} if job.get("checkpoint") else {}))()
 affinity = build()  # anew: the first one may hold its transpose by now
 measured_fit = run(job["d"])
 gc.collect()
@@ -163,7 +166,7 @@ with open("/proc/self/clear_refs", "w") as file:
 held = status("VmRSS")
 emb = measured_fit()
 measured = status("VmHWM") - held
-few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": 4}
+few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": job.get("epochs", 4)}
 chosen = Job(affinity, job["d"], None, False, {**few, **{k: v for k, v in fit.items() if k != "checkpoint"}})
 known = {**chosen.fit, **fit, "view": chosen.view}
 print(json.dumps({"measured": measured, "estimated": memory.needed_memory(affinity, job["d"], known)}))

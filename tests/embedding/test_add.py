@@ -158,6 +158,8 @@ def test_what_is_not_used_is_said(emb):
     with pytest.warns(UserWarning, match="1 new item without edges dropped"):
         more = emb.add({"new": ["3"], "alone": []}, isolated="drop")
     assert "alone" not in more
+    with pytest.raises(InputError, match="no new item has an edge to an item of the embedding"):
+        emb.add({"alone": []}, isolated="drop")
     with pytest.raises(InputError, match="beta"):
         Embedding(np.eye(3)).add({"x": [0]})
     assert len(Embedding(np.eye(3)).add({"x": [0]}, beta=2.0)) == 4

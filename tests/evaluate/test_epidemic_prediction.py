@@ -134,6 +134,22 @@ def test_every_person_has_a_probability_in_every_window():
         assert len(predict_epidemic(emb, seen, everyone=False)) == 22
 
 
+@pytest.mark.parametrize(
+    "line", ["ann,0,1\rbob,15,0", f"{'x' * 200_000},0,1"], ids=["carriage return", "long field"]
+)
+def test_tables_that_csv_cannot_read_are_refused(line, tmp_path):
+    path = tmp_path / "states.csv"
+    path.write_text(f"person,time,state\n{line}\n", newline="")
+    with pytest.raises(InputError, match=r"states\.csv is not a readable table of observations"):
+        predict_epidemic(small(), path)
+
+
+def test_a_person_that_no_integer_stands_for_has_no_contacts():
+    seen = dict(zip(NAMES[::3], SICK[::3])) | {(float("inf"), 0): True}
+    with pytest.warns(GuessWarning, match="1 of 9 observations not used"):
+        predict_epidemic(small(), seen)
+
+
 def small(names=NAMES, options=None, sick=SICK):
     vectors = np.stack([sick, ~sick], axis=1).astype(float)
     return Embedding(vectors, names, provenance={"data": {"kind": "temporal", "options": options or {}}})

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing with atheris: mutations that reach new lines of softvec are kept and built upon.
 
-``python -m tests.fuzz.guided data -max_total_time=60`` (or vectors, mapped, labels, names, checkpoint). The
+``python -m tests.fuzz.guided data -max_total_time=60`` (or another of the readers). The
 first byte of an input chooses the seed whose name and options it goes by; the rest is the file. Options after
 the reader are libFuzzer's; a failing input is written where ``-artifact_prefix=`` says.
 """

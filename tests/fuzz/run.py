@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
-    parser.add_argument("--only", default="", help="one format, by its extension; --record adds its rows")
+    parser.add_argument("--only", default="", help="one reader, or one extension; --record adds its rows")
     parser.add_argument("--failures", type=Path, help="folder for the cases that fail, made smaller")
     parser.add_argument("--json", type=Path, help="where the counts go")
     parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name} and {PAGE.name}")

@@ -8,6 +8,7 @@ import io
 import lzma
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -215,6 +216,7 @@ def _labels() -> Iterator[Seed]:
     yield Seed("labels", "plain.npz", _bytes(lambda f: sparse.save_npz(f, _matrix(), compressed=False)))
     lines = b"".join(b"n%d\tclass %d\n" % (i, i % 3) for i in range(8))
     yield Seed("labels", "labels.tsv", lines)
+    yield Seed("labels", "numbered.tsv", lines.replace(b"n", b""), options={"numbered": True})
     yield Seed("labels", "labels.txt.gz", gzip.compress(lines.replace(b"\t", b","), mtime=0))
     yield Seed("names", "names.txt", b"ann\nbob\ncyd\n")
 
@@ -229,10 +231,48 @@ def _checkpoints() -> Iterator[Seed]:
         "labels": np.zeros(6, np.int64),
     }
     yield Seed("checkpoint", "run.npz", _bytes(lambda f: np.savez(f, **arrays)))
+    parts, beside = [], {}
+    for name, array in {"X": arrays["X"], "labels": arrays["labels"]}.items():
+        for lo, hi in ((0, 3), (3, 6)):
+            file = f"{name}-{lo}-{hi}.npy"
+            beside[file] = _bytes(lambda f, part=array[lo:hi]: np.save(f, part))
+            crc = zlib.crc32(array[lo:hi].tobytes())
+            parts.append({"array": name, "rows": [lo, hi], "file": f"epoch-000003-of-2/{file}", "crc": crc})
+    whole = {**meta, "done": False, "history": [{"loss": 1.0}], "parts": parts}
+    yield Seed("shards", "checkpoint.json", json.dumps(whole).encode(), beside)
 
 
-def seeds(suffix: str = "") -> list[Seed]:
-    """Return all seeds, or those whose names end so, in an order that does not change."""
+def _folders() -> Iterator[Seed]:
+    from softvec import Embedding
+
+    V = np.random.default_rng(3).standard_normal((9, 4)).astype(np.float32)
+    shop = {"context_vectors": V[:5], "context_names": [("a", 1), "b", 3, 4.5, None]}
+    for names, more in (
+        ([f"wörd{i}" for i in range(9)], {"sizes": np.arange(9.0)}),
+        (list(range(9)), {}),
+        ([("n", i) for i in range(9)], shop),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            Embedding(V, names, **more).save(f"{folder}/vectors/")
+            contents = {file.name: file.read_bytes() for file in Path(folder, "vectors").iterdir()}
+        yield Seed("folder", "manifest.json", contents.pop("manifest.json"), contents)
+
+
+def _additions() -> Iterator[Seed]:
+    yield Seed("additions", "edges.txt", b"x n1\nx n2\ny n3\ny x\n")
+    yield Seed("additions", "weights.csv", b"source,target,weight\nx,n1,2\nx,n2,0.5\ny,n3,1e-3\n")
+    square = _symmetric(13)
+    names = {"rows.utf8": np.frombuffer(b"".join(b"n%x" % i for i in range(13)), np.uint8)}
+    parts = {"format": b"csr", "shape": square.shape, "data": square.data, "indices": square.indices}
+    parts |= {"indptr": square.indptr, "rows.offsets": np.arange(0, 27, 2), **names}
+    yield Seed("additions", "named.npz", _bytes(lambda f: np.savez(f, **parts)))
+    states = b"person,time,state\nann,0,1\nbob,0,0\ncyd,20,1\nann,20,0\nbob,45,\n"
+    yield Seed("states", "states.csv", states)
+    yield Seed("states", "states.tsv.gz", gzip.compress(states.replace(b",", b"\t"), mtime=0))
+
+
+def seeds(only: str = "") -> list[Seed]:
+    """Return all seeds, or those of a reader or whose names end so, in an order that does not change."""
     found: list[Seed] = []
     for make in (_texts, _matrix_market, _numpy, _matlab, _arrow, _graphs):
         found += [Seed("data", name, data) for name, data in make()]
@@ -243,6 +283,6 @@ def seeds(suffix: str = "") -> list[Seed]:
             found.append(Seed("data", name, data, options={"kind": "dense"}))
         if name.startswith(("wide", "edges.txt")):
             found.append(Seed("data", name, data, options={"kind": "bipartite"}))
-    for make in (_vectors, _labels):
+    for make in (_vectors, _labels, _checkpoints, _folders, _additions):
         found += list(make())
-    return [seed for seed in (*found, *_checkpoints()) if seed.name.endswith(suffix)]
+    return [seed for seed in found if seed.reader == only or seed.name.endswith(only)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.readers import READERS
 from tests.fuzz.run import BAD, ROOT, Tally, fuzz, read_all, total
 
 CASES = Path(__file__).parent / "cases"
@@ -51,7 +52,7 @@ def test_many_damaged_files():
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("atheris") is None, reason="needs atheris: pip install 'softvec[fuzz]'")
-@pytest.mark.parametrize("reader", ["data", "vectors", "mapped", "labels", "names", "checkpoint"])
+@pytest.mark.parametrize("reader", list(READERS))
 def test_guided(reader, tmp_path):
     done = run("tests.fuzz.guided", reader, "-max_total_time=30", f"-artifact_prefix={tmp_path}/")
     assert done.returncode == 0, done.stderr[-3000:]

@@ -245,7 +245,12 @@ def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
         return new
     alone = np.flatnonzero(~reached)
     first = new.names[int(alone[0])]
-    if isolated == "error" or not reached.any():
+    if not reached.any() and isolated == "drop":
+        raise InputError(
+            f"no new item has an edge to an item of the embedding (first: {first!r}); check that names are "
+            "written as in the embedding"
+        )
+    if isolated == "error":
         raise InputError(
             f"{counted(len(alone), 'new item')} without an edge to an item of the embedding "
             f"(first: {first!r}); pass ",

@@ -14,6 +14,7 @@ from softvec.core import checks
 from softvec.core.checks import counted, is_number, recorded
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
+from softvec.core.untrusted import reading
 from softvec.evaluate.epidemics import known_states
 from softvec.names import Names
 from softvec.read.frames import as_list
@@ -251,7 +252,8 @@ def _read(path: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
     lines = text_lines(path, "observations")
     delimiter = max(",;\t", key=lines[0].count)
-    rows = list(csv.reader(lines, delimiter=delimiter))
+    with reading(str(path), "table of observations"):  # a field of 131,072 characters, a lone carriage return
+        rows = list(csv.reader(lines, delimiter=delimiter))
     places = _places(rows[0], str(path))
     for number, row in enumerate(rows[1:], 2):
         if len(row) <= max(places):

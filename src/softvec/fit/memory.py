@@ -17,7 +17,6 @@ from softvec.fit.recipes import FUSED
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
-_EXACT_BYTES = 15 << 19  # what a thread holds on to beside its scores
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
@@ -92,9 +91,11 @@ def estimate_memory(
     row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
     small = (64 if init == "power" else 48) * rows  # sums and sizes of the rows
     if normalizer == "exact":  # blocks of scores, and the gradient of the rows
-        small += 2 * d * d * 8 + threads * (_EXACT_BYTES + _SCORES * size // 4) + n * d * size
-        if both_ways or m is not None:  # gradients of the columns, before they are added up
-            small += 12 * (m or n) * d * size  # eight at a time, their sum in double precision, copies
+        columns = m or n
+        scores = max(16 * columns, min(256 * columns, _SCORES))
+        small += 2 * d * d * 8 + threads * scores * size + n * d * size
+        if both_ways or m is not None:  # gradients of the columns: eight, their sum in double precision
+            small += columns * d * (9 * size + 8)
     else:  # moments, blocks of vectors and their products
         small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softvec import kernels
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import Buffers, Workers, row_blocks, workers
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 
 # 256 x 1024 float32 scores are 1 MB, about one core's share of cache; flat from 128 x 512 to 512 x 2048
 _ROWS, _COLUMNS, _SPAN = 256, 1024, 65536
+_SCORES = 2_000_000  # of a block of rows: 8 MB in float32
+_PARTS = 8  # blocks whose gradients of the columns are held at a time
 
 
 def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: Workers) -> Estimate:
@@ -80,9 +82,12 @@ def exact_gradient(
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
+    buffers = Buffers()  # arrays of many MB that came and went would leave gaps in memory
+    parts = np.empty((_PARTS if columns else 0, *Y.shape), X.dtype)  # each is as large as Y
 
-    def block_gradient(lo: int, hi: int) -> Array:
-        S = (X[lo:hi] * X.dtype.type(sign * beta)) @ Y.T  # (block, m): scores, then their exponentials
+    def block_gradient(part: int, lo: int, hi: int) -> None:
+        S = buffers.get("S", (hi - lo, len(Y)), X.dtype)  # scores, then their exponentials
+        np.matmul(X[lo:hi] * X.dtype.type(sign * beta), Y.T, out=S)
         if log_v is not None:
             S += log_v
         top = S.max(axis=1)
@@ -92,12 +97,15 @@ def exact_gradient(
         log_z[lo:hi] = top + np.log(Z)
         scale = (sign * rho[lo:hi] / Z).astype(X.dtype)[:, None]
         np.multiply(S @ Y, scale, out=V[lo:hi])
-        return S.T @ (X[lo:hi] * scale) if columns else Y[:0]
+        if columns:
+            np.matmul(S.T, X[lo:hi] * scale, out=parts[part])
 
     E = np.zeros(Y.shape if columns else (0, Y.shape[1]))
-    blocks = row_blocks(len(X), max(16, min(256, 2_000_000 // max(1, len(Y)))))  # 8 MB of scores in float32
-    for first in range(0, len(blocks), 8):  # a few at a time: each part is as large as Y
-        for part in pool.map(block_gradient, blocks[first : first + 8]):
+    blocks = row_blocks(len(X), max(16, min(256, _SCORES // max(1, len(Y)))))
+    for first in range(0, len(blocks), _PARTS):
+        batch = blocks[first : first + _PARTS]
+        pool.map(block_gradient, [(part, lo, hi) for part, (lo, hi) in enumerate(batch)])
+        for part in parts[: len(batch)]:
             E += part
     return V, log_z, E.astype(Y.dtype)
 

@@ -183,6 +183,6 @@ def row_of(names: Names, text: Hashable) -> int:
         return names.index(text)
     try:
         number = int(text)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return -1
     return names.index(number) if number in names else -1
