@@ -197,19 +197,21 @@ def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change)
     assert (saved / "checkpoint.json").exists()
 
 
-def test_a_part_with_an_absurd_header_or_nan_is_refused(tmp_path):
+def test_a_part_with_an_absurd_header_type_or_nan_is_refused(tmp_path):
     saved = tmp_path / "saved"
     with pytest.raises(Killed):
         fit(P, settings(saved), runner=on_workers(1, 3), diagnosed=False)
     manifest = json.loads((saved / "checkpoint.json").read_text())
     part = saved / manifest["parts"][0]["file"]
     X = np.load(part)
-    X[3, 2] = np.nan
-    np.save(part, X)
-    manifest["parts"][0]["crc"] = zlib.crc32(X.tobytes())
-    (saved / "checkpoint.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="is damaged"):
-        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+    holed = X.copy()
+    holed[3, 2] = np.nan
+    for forged in (holed, X.astype("U8"), X.astype(complex), X > 0):
+        np.save(part, forged)
+        manifest["parts"][0]["crc"] = zlib.crc32(forged.tobytes())
+        (saved / "checkpoint.json").write_text(json.dumps(manifest))
+        with pytest.raises(InputError, match="is damaged"):
+            fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
     with open(part, "wb") as file:
         np.lib.format.write_array_header_1_0(
             file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 60, 8)}

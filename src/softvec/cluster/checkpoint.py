@@ -121,7 +121,8 @@ class Store:
                     array = read_array(file, length_of(file), part["file"])
             except (OSError, InputError) as error:
                 raise self._damaged(part["file"]) from error
-            good = array.ndim == (1 if name == "labels" else 2) and len(array) == hi - lo
+            kind, ndim = ("iu", 1) if name == "labels" else ("f", 2)
+            good = array.dtype.kind in kind and array.ndim == ndim and len(array) == hi - lo
             same = not pieces or (array.dtype, array.shape[1:]) == (pieces[0].dtype, pieces[0].shape[1:])
             if not good or not same or _crc(array) != part["crc"] or not np.isfinite(array).all():
                 raise self._damaged(part["file"])
