@@ -174,8 +174,10 @@ def report(content: dict[str, Any]) -> str:
             own = max(summary[kind][graph][own]["mean"] for own in OWN)
             if best > own:
                 behind.append(f"{graph} ({name}, by {best - own:.1f})")
-        text = f"- Against {_NEGATIVES[kind]} a count without vectors is ahead of every softvec row on"
-        lines.append(f"{text} {len(behind)} of {len(graphs)} graphs: {', '.join(behind) or 'none'}.")
+        where = f"on {len(behind)} of {len(graphs)} graphs: {', '.join(behind)}" if behind else "on no graph"
+        lines.append(
+            f"- Against {_NEGATIVES[kind]} a count without vectors is ahead of every softvec row {where}."
+        )
     return "\n\n".join(
         [
             "## Links: counts without vectors",

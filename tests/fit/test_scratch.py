@@ -11,12 +11,12 @@ from scipy import sparse
 
 import softvec
 from softvec import EDRep, api, kernels
+from softvec.affinity import compress, spill
 from softvec.affinity.graphs import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
 from softvec.fit import memory
 from softvec.names import coding
-from softvec.read import compress, spill
 
 
 @pytest.fixture
