@@ -42,7 +42,7 @@ def same_bits(P, settings, size, **given):
         return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group))), cut.seed
 
     there = fit(P, settings, diagnosed=False, runner=elsewhere, **given)
-    for name in ("X", "Y", "labels"):
+    for name in ("X", "Y", "classes"):
         one, other = getattr(here.state, name), getattr(there.state, name)
         assert (one is None) == (other is None)
         if one is not None:
@@ -98,7 +98,9 @@ def test_two_sides(shape, k):
 @pytest.mark.parametrize("view", FUSED, ids=lambda view: view.name)
 def test_the_walks_of_the_views(view):
     P = prepared(view_operator(graph(), view), True)
-    same_bits(P, Settings(n_components=8, n_epochs=3, random_state=0, init=view.init), 3)
+    before = np.random.default_rng(5).standard_normal((N, 8)).astype(np.float16)  # of another view
+    init = view.init if view.init == "power" else before
+    same_bits(P, Settings(n_components=8, n_epochs=3, random_state=0, init=init), 3)
 
 
 def test_given_vectors_and_rows_that_are_weights():

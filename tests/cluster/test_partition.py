@@ -138,7 +138,7 @@ def test_vectors_are_those_of_the_renumbered_data_for_any_number_of_workers(kind
             diagnosed=False,
             runner=runner(Threads(workers), partition="stream", say=lines.append),
         )
-        for name in ("X", "Y", "labels"):
+        for name in ("X", "Y", "classes"):
             one, other = getattr(here.state, name), getattr(there.state, name)
             assert (one is None) == (other is None)
             if one is not None:
@@ -201,7 +201,7 @@ def test_a_checkpoint_of_renumbered_rows_goes_on(tmp_path):
 @pytest.mark.parametrize("view", FUSED, ids=lambda view: view.name)
 def test_the_walks_of_the_views(view):
     P = prepared(view_operator(communities(), view), True)
-    settings = Settings(n_components=8, n_epochs=2, random_state=0, init=view.init, n_jobs=1)
+    settings = Settings(n_components=8, n_epochs=2, random_state=0, init="power", n_jobs=1)
     lines = []
     one, other = (
         fit(P, settings, diagnosed=False, runner=runner(Threads(size), partition="stream", say=lines.append))
