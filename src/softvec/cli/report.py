@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, print_json, say, seconds
+from softvec.core.checks import counted
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -37,11 +38,12 @@ def report(made: Made, target: str, settings: Settings) -> None:
             print_json(_summary(made, target))
         return
     second = f" + {context:,} context" if context else ""
+    epochs = counted(len(record["history"].get("loss", [])), "epoch")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
         settings,
         f"{made.vectors:,}{second} vectors of {made.dimensions} dimensions: "
-        f"{len(record['history'].get('loss', []))} epochs{rounds} in {seconds(record['seconds']['fitting'])} "
+        f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
     say(settings, loss_line(record))
