@@ -295,6 +295,7 @@ def test_empty_and_missing_files(tmp_path):
     assert "no file of edges" in failure(empty)
 
 
+@pytest.mark.filterwarnings("ignore:.*ids written as decimals")
 def test_data_that_is_no_list_of_edges(tmp_path):
     np.save(tmp_path / "m.npy", np.eye(5))
     assert "m.npy is npy; workers share" in failure(tmp_path / "m.npy")

@@ -346,7 +346,7 @@ def valid_text(block: bytes, name: str, line: int) -> bytes:
             ) from None
     if b"\0" in block:
         at = line + block.count(b"\n", 0, block.index(b"\0"))
-        if line == 1 and len(block) > 3 and 0 in (*block[:2], *block[2:4]) and not any(block[1:64:2]):
+        if line == 1 and len(block) > 3 and all(block[:64:2]) and not any(block[1:64:2]):
             raise InputError(f"{name} seems to be UTF-16; pass ", Option("encoding", "utf-16-le"))
         raise InputError(
             f"{name}, line {at}: a zero byte; this is not a text file, nor a format softvec knows"
