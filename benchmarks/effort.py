@@ -5,7 +5,8 @@
 
 Methods take turns, each in a process of its own with its own packages (`benchmarks/peers/environments.py`).
 The block models have ten communities and labels; they are there because no labelled graph of the data
-directory has 100,000 nodes. Writes benchmarks/results/effort.json and a table of docs/benchmarks.md.
+directory has 100,000 nodes. After each graph benchmarks/results/effort.json and a table of docs/benchmarks.md
+are written; graphs that are not named keep their rows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.common import RESULTS, ROOT, pinned, provenance, replace_section, write_json
+from benchmarks.common import RESULTS, ROOT, pinned, provenance, read_json, replace_section, write_json
 from benchmarks.peers import environments
 from benchmarks.peers.graphs import Graph, load
 from benchmarks.peers.methods import METHODS
@@ -143,10 +144,14 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=TURNS, help="turns of each method, each a start")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     arguments = parser.parse_args()
-    cells = {name: measure(graph_of(name), arguments.turns) for name in arguments.graphs}
-    if not arguments.dry:
-        write_json(RESULTS / "effort.json", {**provenance(1), "scores": cells})
-        replace_section(ROOT / "docs" / "benchmarks.md", "effort", table(cells))
+    path = RESULTS / "effort.json"
+    cells = read_json(path, {"scores": {}})["scores"]
+    for name in arguments.graphs:
+        cells[name] = measure(graph_of(name), arguments.turns)
+        cells = {graph: cells[graph] for graph in GRAPHS if graph in cells}
+        if not arguments.dry:
+            write_json(path, {**provenance(1), "scores": cells})
+            replace_section(ROOT / "docs" / "benchmarks.md", "effort", table(cells))
 
 
 if __name__ == "__main__":
