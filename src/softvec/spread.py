@@ -211,7 +211,7 @@ class FilesTask:
             fit |= {"runner": runs, "share": share, "source": os.fspath(job.where)}
             fit["seconds"] = {"reading": time.perf_counter() - started}
             work = Job(affinity, job.n_components, None, False, fit)
-            runs.one = work.view == "walk"
+            runs.one = work.view != "fused"
             refuse_share_if_too_big(affinity, share, d, {**work.fit, "view": work.view}, self.memory)
             return affinity, work.vectors(job.random_state)
 

@@ -81,6 +81,7 @@ CASES = {
     "one step": ({}, {"walk_length": 1, "n_clusters": 3}),
     "base measure": ({"weights": True}, {"view": "walk", "base_measure": 0.75, "regularization": 1.0}),
     "fast": ({}, {"effort": "fast"}),
+    "links": ({}, {"view": "links"}),
     "fused": ({}, {"view": "fused"}),
     "fused, weighted": ({"weights": True, "count": 9000}, {}),
 }
