@@ -132,6 +132,7 @@ class Terminal(io.StringIO):
 def test_names_of_files_beside_the_spinner_are_plain_text(monkeypatch, name):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one has no spinner
     with working(Settings(), f"reading {name}"):
         pass
     shown = screen.getvalue()
