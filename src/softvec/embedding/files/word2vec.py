@@ -37,7 +37,8 @@ def text_names(names: Names, *, spaces: bool) -> list[str]:
     """
     texts = ["@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
     bad = _SPACES if not spaces else {ord(c): " " for c in "\t\n\r"}
-    clean = [text.translate(bad) or "_" for text in texts]
+    written = ((text, text.translate(bad) or "_") for text in texts)
+    clean = [text if text == new else new for text, new in written]  # one string a name, not two
     changed = sum(a != b for a, b in zip(texts, clean))
     if len(set(clean)) < len(clean):
         seen: dict[str, Any] = {}
