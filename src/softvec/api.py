@@ -104,7 +104,8 @@ def embed(
         ``base_measure`` is a power p: items of size s (degree, word count) have weight s ** p in the softmax;
         0.75 for text, else 0 (equal weights). ``shrinkage`` s shortens the vectors of items with few
         neighbours: with m of them, and a on average, the length is sqrt(m / (m + s a)); 0.5 for undirected
-        graphs by default. With 0 all vectors have length 1, as in the fitted softmax.
+        graphs by default, 0.25 with several views. With 0 all vectors have length 1, as in the fitted
+        softmax.
         ``view`` is "walk" for a single fit, "fused" for several walks on an undirected graph, fitted
         separately and projected onto their principal components, with two coordinates for the degree;
         "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option

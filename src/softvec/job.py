@@ -26,6 +26,7 @@ from softvec.fit.options import FitOptions
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import (
     DENSE,
+    FUSED_SHRINKAGE,
     N_COMPONENTS,
     VIEWS,
     effort_settings,
@@ -94,7 +95,7 @@ class Job:
             fit = {"symmetric": affinity.symmetric, **preset, **fit}
             self.n_components = dimensions
             self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
-            self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit)
+            self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit, self.view)
             self.item_weight = _item_weight(affinity, self.power, pool)
             known = self.view == "fused" or self.shrinkage
             self.mean_neighbours = mean_neighbours(affinity.counts, pool) if known else 0.0
@@ -309,12 +310,13 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     return int({**preset, **update, **fit}["n_epochs"])
 
 
-def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any]) -> float:
-    """Return the shrinkage to apply: the user's, or the default of this kind of data."""
+def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any], view: str) -> float:
+    """Return the shrinkage to apply: the user's, or the default of this kind of data and view."""
     known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
     if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
         measured = known and not affinity.directed
-        return recipe_of(affinity.kind).shrinkage if measured else 0.0
+        preset = FUSED_SHRINKAGE if view == "fused" else recipe_of(affinity.kind).shrinkage
+        return preset if measured else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
     if shrinkage > 0 and not known:

@@ -6,10 +6,11 @@ from scipy import sparse
 
 import softvec
 from softvec.core.errors import InputError
-from softvec.core.threads import ALONE
+from softvec.core.threads import ALONE, workers
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import _items, calibrate
 from softvec.fit.recipes import FUSED, effort_settings, epochs_of_views, neighbours_of_ends, views_of
+from softvec.fit.start import push
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -121,6 +122,19 @@ def test_unlike_neighbours_are_told_apart():
     kinds = [X[kind::2].mean(axis=0) for kind in (0, 1)]
     axis = kinds[0] - kinds[1]
     assert ((X @ axis > (kinds[0] + kinds[1]) @ axis / 2) == (np.arange(240) % 2 == 0)).mean() > 0.99
+
+
+def test_a_push_is_a_product_centred_and_normalised():
+    A = two_kinds()
+    P = view_operator(A, FUSED[1])
+    dense = A.toarray().astype(float)
+    walk = dense / dense.sum(axis=1, keepdims=True)
+    X = np.random.default_rng(0).standard_normal((A.shape[0], 8))
+    expected = (walk + walk @ walk) / 2 @ X
+    expected -= expected.mean(axis=0)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    with workers(1) as pool:
+        np.testing.assert_allclose(push(P, X.copy(), 1, 0, pool), expected, atol=1e-10)
 
 
 def test_degree_coordinates():
@@ -251,7 +265,7 @@ def test_fused_vectors_survive_a_file(tmp_path):
 def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
     emb = softvec.embed(two_kinds(), 16, random_state=0, effort="fast")
     same = softvec.embed(
-        two_kinds(), 16, random_state=0, view="walk", walk_length=1, n_epochs=6, init="power", power_steps=6
+        two_kinds(), 16, random_state=0, view="walk", walk_length=1, n_epochs=10, init="power", power_steps=6
     )
     np.testing.assert_array_equal(emb.vectors, same.vectors)
     assert emb.provenance["parameters"]["effort"] == "fast"

@@ -65,7 +65,7 @@ RECIPES = {
 # What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
 EFFORTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "fast": {"walk_length": 1, "n_epochs": 6, "init": "power", "power_steps": 6},
+    "fast": {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6},
 }
 _MANY, _EFFORT_OF_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
 
@@ -133,7 +133,7 @@ class View:
 
     ``steps`` is the mean of the first powers of the walk; ``two_steps`` exactly two of them, the node in the
     middle weighted by its degree to the power ``-damping`` (1 is the plain walk). ``init`` may be the name of
-    a view before this one, whose vectors it begins with.
+    an earlier view, whose vectors are the initial ones after ``push`` products with the walk.
     """
 
     name: str
@@ -144,6 +144,7 @@ class View:
     n_epochs: int = 8
     learning_rate: float = Settings.learning_rate
     init: str = "power"
+    push: int = 0
     weight: float = 1.0
 
 
@@ -156,13 +157,14 @@ SHARPNESS = 1.6
 # Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
 # two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
 # node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
-# that it weighs less. The walk begins with the vectors of the hubs: near the threshold where communities can
-# be found at all, it takes twice the epochs from a random start.
+# that it weighs less. The walk starts from the vectors of the hubs, pushed one step: near the detection
+# threshold of communities it would need twice the epochs from a random start.
 FUSED = (
     View("hubs", two_steps=True, damping=0.5, n_epochs=5, weight=1.3),
-    View("walk", steps=2, init="hubs", learning_rate=0.5, weight=1.8),
+    View("walk", steps=2, init="hubs", push=1, learning_rate=0.6, weight=1.8),
     View("pairs", two_steps=True, beta=32.0),
 )
+FUSED_SHRINKAGE = 0.25  # vectors of several views are steadier than those of one fit, which takes 0.5
 
 
 # In few dimensions a random start holds little of what is to be found, so that it takes longer.

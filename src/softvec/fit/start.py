@@ -50,12 +50,16 @@ def _quantiles(dtype: np.dtype) -> Array:
 
 def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int) -> Array:
     """Return a Gaussian matrix pushed ``steps`` times through P, centred and normalised."""
-    X = random_start(P.shape[1], d, seed, 0, dtype, pool)
-    runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
+    return push(P, random_start(P.shape[1], d, seed, 0, dtype, pool), steps, seed, pool)
+
+
+def push(P: Operator, X: Array, steps: int, seed: int, pool: Workers) -> Array:
+    """Multiply X by P ``steps`` times; centre and normalise each product. X may be overwritten."""
+    runtime = Runtime(kernels.select(steps * P.nnz * X.shape[1]), pool)
     for _ in range(steps):
         source = runtime.copied(X)
         if len(X) != P.shape[0]:
-            X = empty((P.shape[0], d), X.dtype)
+            X = empty((P.shape[0], X.shape[1]), X.dtype)
         runtime.fill(P.plan(source, runtime), X, X[:0])
         _unit(X, np.random.default_rng([seed, 1]), pool, _mean(X, pool).astype(X.dtype))
     return X

@@ -20,6 +20,7 @@ from softvec.fit.recipes import FUSED, View, views_of
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.share import ALL, Share
+from softvec.fit.start import push
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
 Array = NDArray[Any]
@@ -102,16 +103,22 @@ def fit_views(
     parts: dict[str, Array] = {}
     fits, before = [], 0
     for number, view in enumerate(chosen_views):
+        operator = prepared(_view_of(plain, degree, view), True)
+        init: Any = parts.get(view.init, view.init)
+        if view.push:
+            with share.workers(settings.n_jobs) as pool:
+                pushed = push(operator, copied(init, np.float32), view.push, seed, pool)
+                init = copied(pushed, np.float16)
+                del pushed
         chosen = replace(
             settings,
             beta=view.beta,
             n_epochs=view.n_epochs,
             learning_rate=view.learning_rate,
-            init=parts.get(view.init, view.init),
+            init=init,
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
         )
-        operator = prepared(_view_of(plain, degree, view), True)
         result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
         half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
