@@ -59,8 +59,8 @@ def methods() -> dict[str, Make]:
         "default": partial(embed, view="auto"),
         "fused": partial(embed, view="fused"),
     }
-    for view in FUSED[1:]:
-        rows[view.name] = partial(single, view=view)
+    for view in FUSED:
+        rows[f"{view.name} alone"] = partial(single, view=view)
     rows["NetMF T=1"] = lambda A, d, seed: netmf.embed(A, d, window=1, seed=seed)
     rows["ProNE"] = lambda A, d, seed: prone.embed(A, d, seed=seed)
     return rows
