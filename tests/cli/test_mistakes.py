@@ -95,7 +95,7 @@ def mistake(folder, run_command):
         (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
         (
             ["embed", "c.txt", "--kind", "temporal", "--set", "window=x"],
-            "window is 'x'; expected a length of time",
+            "window is 'x'; expected a duration",
         ),
         (
             ["embed", "f.npy", "--set", "n_neighbors=x"],
