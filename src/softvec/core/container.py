@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def memory_left(root: Path = Path("/")) -> int | None:
-    """Return the bytes that the control groups still allow, reclaimable file cache included; None: no limit."""
+    """Return the bytes that the control groups still allow, with reclaimable file cache; None: no limit."""
     v2 = partial(_memory, limit="memory.max", usage="memory.current", cache="inactive_file")
     limit, usage = "memory.limit_in_bytes", "memory.usage_in_bytes"
     v1 = partial(_memory, limit=limit, usage=usage, cache="total_inactive_file")

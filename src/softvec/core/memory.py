@@ -32,6 +32,6 @@ def _meminfo() -> int | None:
 
 
 def give_back() -> None:
-    """Return freed memory to the system (glibc only): small arrays around a large one can keep it allocated."""
+    """Return freed memory to the system (glibc only), which small arrays around a large one prevent."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
