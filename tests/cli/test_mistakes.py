@@ -87,7 +87,7 @@ def mistake(folder, run_command):
         (["embed", "e.txt", "--seed", "-1"], "--seed"),
         (["communities", "v.svec", "--seed", "99999999999"], "--seed"),
         (["embed", "e.txt", "--window", "nan"], "--window is nan"),
-        (["embed", "e.txt", "--window", "5"], "if this is temporal or corpus data, say so with --kind"),
+        (["embed", "e.txt", "--window", "5"], "for temporal or corpus data, pass --kind"),
         (["embed", "e.txt", "--set", "kind=graph"], "its own option: --kind"),
         (["embed", "e.txt", "--set", "n_epoch=3"], "did you mean 'n_epochs'?"),
         (["embed", "e.txt", "--set", "self_loop=keep"], "did you mean 'self_loops'?"),

@@ -49,7 +49,7 @@ def test_windows_agree_with_pandas_resample():
 
 
 def test_numbers_take_no_duration():
-    with pytest.raises(InputError, match=r"numbers of unknown unit.*such as 900"):
+    with pytest.raises(InputError, match=r"numbers without a unit.*such as 900"):
         aff.supra_adjacency([(0, "a", "b"), (5, "b", "c")], window="15min")
 
 
@@ -125,7 +125,7 @@ def test_dates_and_numbers_do_not_mix():
 
     builder = EdgeBuilder()
     builder.add([[("a", "b")]], None, np.array(["2024-03-01"], dtype="M8[us]"))
-    with pytest.raises(InputError, match="dates in some rows and numbers in others"):
+    with pytest.raises(InputError, match="some times are dates and others numbers"):
         builder.add([[("a", "b")]], None, np.array([3]))
 
 

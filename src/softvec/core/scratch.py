@@ -89,9 +89,9 @@ def empty(shape: int | tuple[int, ...], dtype: Any, *, random: bool = False) -> 
     return np.ndarray(shape, kind, buffer=pages)
 
 
-def copied(array: Array, dtype: Any, *, random: bool = False) -> Array:
+def copied(array: Array, dtype: Any) -> Array:
     """Return a copy with another dtype, allocated by :func:`empty`."""
-    copy = empty(array.shape, dtype, random=random)
+    copy = empty(array.shape, dtype)
     copy[...] = array
     return copy
 

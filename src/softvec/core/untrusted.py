@@ -47,10 +47,10 @@ def _rounded(size: int) -> str:
     return f"{-(-size >> 30)}GiB" if size < 1 << 60 else str(size)
 
 
-def one_line(error: BaseException, longest: int = 200) -> str:
+def one_line(error: BaseException) -> str:
     """Return an error message as one short line that is safe to print."""
     text = printable(" ".join(str(error).split())) or type(error).__name__
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
 _BLOCK = 1024
+_EPOCHS, _LEARNING_RATE = 30, 0.5
 _STEPS = 30  # most Newton steps; two or three suffice
 _CLOSE = 1e-3  # tolerance on the length; the final normalisation corrects the rest
 
@@ -31,20 +32,18 @@ def fold_in(
     N: Operator | None = None,
     item_weight: Array | None = None,
     n_context: int | None = None,
-    n_epochs: int = 30,
-    learning_rate: float = 0.5,
 ) -> Array:
     """Return the vectors that minimise each row's loss, with its terms of P and N, for a fixed Y.
 
     The attraction ``(P - N) Y`` of a row is constant, so each block is solved completely before the next. On
-    the sphere with one class the solution is in closed form (:func:`on_sphere`), else it takes ``n_epochs``
-    gradient steps. The softmax is over the first ``n_context`` rows of Y; default: all.
+    the sphere with one class the solution is in closed form (:func:`on_sphere`), else it takes 30 gradient
+    steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if classes is None else int(classes.max()) + 1
     mom = class_moments(Y[:n_context], classes, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
-    runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
+    runtime = Runtime(kernels.select(P.nnz * d + _EPOCHS * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
     rows, rho = A.plan(runtime.copied(np.ascontiguousarray(Y)), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
@@ -71,13 +70,13 @@ def fold_in(
         norm = np.linalg.norm(x, axis=1, keepdims=True)
         x[:] = np.where(norm > 1e-6, x / np.maximum(norm, 1e-6), d**-0.5)
         V, log_z, r = np.empty_like(x), np.empty(hi - lo), np.empty((hi - lo, k))
-        for epoch in range(n_epochs):
+        for epoch in range(_EPOCHS):
             H = np.stack([x @ omega[c] for c in range(k)])
             g = -G
             for weight, means in terms:
                 runtime.kernels.mixture_term(x, H, means, mom.log_weight, weight[lo:hi], beta, V, log_z, r)
                 g += V
-            move(x, g, learning_rate * (1 - epoch / n_epochs), x[:0])
+            move(x, g, _LEARNING_RATE * (1 - epoch / _EPOCHS), x[:0])
 
     pool.map(descend, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X

@@ -84,10 +84,8 @@ def estimate_memory(
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
     0.9
     """
-    d, k = n_components, n_clusters
-    rows = n + (m or 0)
-    size = np.dtype(dtype).itemsize
-    threads = resolve_n_jobs(n_jobs)
+    d, k, rows = n_components, n_clusters, n + (m or 0)
+    size, threads = np.dtype(dtype).itemsize, resolve_n_jobs(n_jobs)
     row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
     small = (64 if init == "power" else 48) * rows  # row sums and sizes
     if normalizer == "exact":
@@ -96,10 +94,7 @@ def estimate_memory(
         small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
-    if transposed:
-        small += 16 * rows
-    if checkpoint:
-        small += _WRITE_BYTES
+    small += transposed * 16 * rows + checkpoint * _WRITE_BYTES
     total = small + row_starts + (row_starts + entries if transposed else 0)
     if not scratch:
         steps = _scratch_matrices(walk_length, both_ways, directed)

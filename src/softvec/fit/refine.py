@@ -20,7 +20,7 @@ from softvec.operators import Operator
 
 Array = NDArray[Any]
 EPOCHS, LEARNING_RATE = 2, 0.3  # before the round
-STEP = 0.85
+_STEP = 0.85
 
 
 def can_refine(settings: Settings) -> bool:
@@ -42,7 +42,6 @@ def refine(
     pool: Workers,
     *,
     item_weight: Array | None = None,
-    step: float = STEP,
 ) -> Array:
     """Return unit vectors moved towards the minimum of each row's loss; empty rows of P stay put."""
     idle = np.asarray(P.row_sums()) <= 0
@@ -50,8 +49,8 @@ def refine(
 
     def move(lo: int, hi: int) -> None:
         Z = best[lo:hi]
-        Z *= step
-        Z += (1 - step) * X[lo:hi]
+        Z *= _STEP
+        Z += (1 - _STEP) * X[lo:hi]
         Z[idle[lo:hi]] = X[lo:hi][idle[lo:hi]]
         Z /= np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-12)[:, None]
 

@@ -171,9 +171,9 @@ class IntegerTable:
                 names.rehash_integers(self._first, self.count, self._table)
         return codes
 
-    def values(self, start: int = 0) -> NDArray[np.int64]:
-        """Return the integers seen so far, from number ``start`` on."""
-        return self._first[start : self.count]
+    def values(self) -> NDArray[np.int64]:
+        """Return the integers seen so far."""
+        return self._first[: self.count]
 
 
 def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names]:
