@@ -233,7 +233,7 @@ def test_distances_are_not_taken_for_affinities_without_a_word():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
-    with pytest.warns(GuessWarning, match="looks like one of distances"):
+    with pytest.warns(GuessWarning, match="looks like distances"):
         aff.random_walk(distances)
     aff.random_walk(np.exp(-distances) - np.eye(30))  # affinities break the triangle inequality
     counts = rng.poisson(3, size=(30, 30)) + 1
@@ -295,8 +295,8 @@ def test_names_of_rows_and_of_ids(path):
         ([], {}, "nothing to embed: the data has no edges"),
         ([(1, 1)], {"duplicates": "twice"}, "duplicates is 'twice'"),
         ([(1, 2)], {"weighted": True}, "have no weights"),
-        ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 edges are repeated"),
-        ([(1, 2, 1.0), (1, 2, 2.0)], {"duplicates": "merge"}, "would have to pick one"),
+        ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 duplicate edges"),
+        ([(1, 2, 1.0), (1, 2, 2.0)], {"duplicates": "merge"}, "cannot choose between them"),
         ([(1, 2)], {"length": 0}, "length is 0"),
         ([(1, 2)], {"lenght": 2}, "unknown option 'lenght' for graph data; expected one of .*length"),
         ([(1, 2)], {"kind": "tree"}, "kind is 'tree'"),
@@ -411,7 +411,7 @@ def test_sparse_factors_and_remainders():
         ([[1.0]], {"rank": 1, "n_factors": 1}, "n_factors is 1"),
         ([[1.0]], {"top_k": 0}, "top_k is 0"),
         ([[1.0]], {"threshold": -1}, "threshold is -1"),
-        ([[1.0]], {"entries_per_row": 1}, "pass rank too"),
+        ([[1.0]], {"entries_per_row": 1}, "also pass rank"),
         ([[1.0, 2.0]], {"length": 2}, "same items"),
     ],
 )

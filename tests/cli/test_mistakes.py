@@ -87,7 +87,7 @@ def mistake(folder, run_command):
         (["embed", "e.txt", "--seed", "-1"], "--seed"),
         (["communities", "v.svec", "--seed", "99999999999"], "--seed"),
         (["embed", "e.txt", "--window", "nan"], "--window is nan"),
-        (["embed", "e.txt", "--window", "5"], "if this is temporal or corpus data, say so with --kind"),
+        (["embed", "e.txt", "--window", "5"], "for temporal or corpus data, pass --kind"),
         (["embed", "e.txt", "--set", "kind=graph"], "its own option: --kind"),
         (["embed", "e.txt", "--set", "n_epoch=3"], "did you mean 'n_epochs'?"),
         (["embed", "e.txt", "--set", "self_loop=keep"], "did you mean 'self_loops'?"),
@@ -95,7 +95,7 @@ def mistake(folder, run_command):
         (["embed", "c.txt", "--set", "n_windows=x"], "n_windows is 'x'; expected a positive integer"),
         (
             ["embed", "c.txt", "--kind", "temporal", "--set", "window=x"],
-            "window is 'x'; expected a length of time",
+            "window is 'x'; expected a duration",
         ),
         (
             ["embed", "f.npy", "--set", "n_neighbors=x"],

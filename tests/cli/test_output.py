@@ -79,7 +79,7 @@ def test_normalizer_of_few_vectors(call):
     out, err = call("normalizer", "v.svec", "--json")
     methods = {one["method"] for one in json.loads(out)["methods"]}
     assert {"Exact", "ControlVariate", "Nystrom", "Sampling"} <= methods
-    assert "note: TopK is left out: n_neighbors is 25, but there are only 12 items" in err
+    assert "note: TopK is left out: n_neighbors is 25; expected an integer of at most 12" in err
     out, _ = call("normalizer", "v.svec", "-m", "gaussianmixture", "--clusters", 1)
     assert [line.split("\t")[0] for line in out.splitlines()] == ["Exact", "GaussianMixture(n_clusters=1)"]
 

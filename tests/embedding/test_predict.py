@@ -75,7 +75,7 @@ def test_several_labels_each():
         ({"n1": "a", "n2": "b"}, {}, "2 labelled items"),
         ({"n1": "a", "n2": "b", "n3": "a"}, {"C": "best"}, "C is 'best'"),
         ({"n1": "a", "n2": "b", "n3": "a"}, {"C": -1}, "C is -1"),
-        ({"x": "a"}, {}, "none of their names"),
+        ({"x": "a"}, {}, "no item has any of their names"),
         (["a", "b"], {}, "2 labels for 600"),
     ],
 )

@@ -163,7 +163,7 @@ def test_refusal_names_the_folder_as_the_remedy(tmp_path, monkeypatch):
     less = memory.needed_memory(affinity, 512, {}, scratch=True)
     assert less < need / 3
     monkeypatch.setattr(memory, "available_memory", lambda: (need + less) // 2)
-    with pytest.raises(InputError, match="with scratch="):
+    with pytest.raises(InputError, match="pass scratch="):
         memory.refuse_if_too_big(affinity, 512, {})
     monkeypatch.setattr(memory, "is_memory", lambda folder: False)
     memory.refuse_if_too_big(affinity, 512, {"scratch": tmp_path})

@@ -178,7 +178,7 @@ def test_labels_are_aligned_by_name(emb):
     for labels in (by_name, shuffled, expected, np.array(expected), pd.Series(expected)):
         assert labels_of(emb, labels) == expected
     assert labels_of(emb, {"n3": "x"})[3:5] == ["x", None]
-    with pytest.raises(InputError, match="none of their names"):
+    with pytest.raises(InputError, match="no item has any of their names"):
         emb.map({"other": 1}, method="pca")
     with pytest.raises(InputError, match="3 labels for 60 vectors"):
         emb.map([1, 2, 3], method="pca")
@@ -220,7 +220,7 @@ def test_metadata_of_every_kind_of_frame(emb):
         emb.map(metadata={"name": ["n1", "n2", "n1"], "a": [1, 2, 3]}, method="pca")
     with pytest.warns(UserWarning, match="1 line of metadata without a vector"):
         emb.map(metadata={"name": ["n1", "zz"], "a": [1, 2]}, method="pca")
-    with pytest.raises(InputError, match="metadata column 'a': labels are given by name, but none"):
+    with pytest.raises(InputError, match="metadata column 'a': labels are given by name, but no item"):
         emb.map(metadata={"name": ["yy", "zz"], "a": [1, 2]}, method="pca")
     with pytest.raises(InputError, match="metadata column 'a': 2 labels for 60"):
         emb.map(metadata={"a": [1, 2]}, method="pca")

@@ -79,7 +79,7 @@ def test_matrices_of_labels_follow_the_index_too():
 
 def test_labels_that_fit_nothing_are_refused():
     names = Names(["a", "b"])
-    with pytest.raises(InputError, match=r"none of their names \(first: 'x'\)"):
+    with pytest.raises(InputError, match=r"no item has any of their names \(first label: 'x'"):
         align_labels({"x": 1}, 2, names)
     with pytest.raises(InputError, match="'a' more than once"):
         align_labels(pd.Series([1, 2, 3], index=["a", "a", "b"]), 2, names)

@@ -64,8 +64,8 @@ def test_one_clear_error(tmp_path, name, content, message, road):
     ("name", "content", "message"),
     [
         ("bad.npz", b"PK\x03\x04 not really", "not a readable .npz file"),
-        ("named.npz", b"1 2\n", "is named .npz, but is not such a file"),
-        ("named.gz", b"1 2\n", "is named .gz, but does not hold gzip data"),
+        ("named.npz", b"1 2\n", "is not a .npz file, despite its name"),
+        ("named.gz", b"1 2\n", "does not hold gzip data, despite its extension .gz"),
         ("bad.npy", b"\x93NUMPY\x01\x00", "not a readable .npy file"),
         ("bad.mat", b"MATLAB 5.0 MAT-file" + b" " * 120, "not a readable MATLAB file"),
         ("hdf.mat", b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "save it with the option -v7"),

@@ -26,7 +26,7 @@ class Tensors:
         ([("a", "b")], {"beta": "x"}, "beta is 'x'; expected a number"),
         ([("a", "b")], {"n_epoch": 3}, "unknown option 'n_epoch'; did you mean 'n_epochs'?"),
         ([("a", "b")], {"selfloops": "keep"}, "did you mean 'self_loops'?"),
-        ([("a", "b")], {"window": 3}, "if this is temporal or corpus data, say so with kind="),
+        ([("a", "b")], {"window": 3}, "for temporal or corpus data, pass kind="),
         ([("a", "a")], {}, r"nothing to embed: the data has no edges \(1 node, 0 edges"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_pattern_is_a_corpus(folder):
 def test_a_pattern_of_tables_is_refused(folder):
     (folder / "one.csv").write_text("a,b\nb,c\n")
     (folder / "two.csv.gz").write_bytes(b"")
-    with pytest.raises(InputError, match=r"matches one.csv, which is not text.* give one file"):
+    with pytest.raises(InputError, match=r"matches one.csv, which is not text.* pass one file"):
         read(str(folder / "*.csv"))
     with pytest.raises(InputError, match=r"matches two.csv.gz, which is not text"):
         read(str(folder / "*.gz"))
@@ -145,7 +145,7 @@ def test_an_h5ad_file_is_called_what_it_is(tmp_path, cells, monkeypatch):
     other = tmp_path / "cells.h5"
     other.write_bytes(path.read_bytes())
     with pytest.raises(
-        InputError, match=r"cells.h5 is an HDF5 file; of these softvec reads only .h5ad \(AnnData\)"
+        InputError, match=r"cells.h5 is an HDF5 file, of which softvec reads only .h5ad \(AnnData\)"
     ):
         read(other)
 

@@ -1,6 +1,6 @@
 """Affinities: the matrix P with names, and builders from graphs, pairs, text, contacts and features.
 
-The functions for files are loaded on first use.
+Functions for files are loaded on first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The Affinity: P as an operator, with the names of its rows and columns and what is known of its origin."""
+"""The Affinity: P as an operator, with the names of its rows and columns and how it was built."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Affinity:
     operator : Operator
         P, as estimators use it. Row-stochastic by default.
     rows, columns : Names
-        The names; the same object if rows and columns are the same items.
+        Item names; the same object if rows and columns are the same items.
     kind : str
         Kind of data: ``"graph"``, ``"pairs"``, ``"bipartite"``, ``"temporal"``, ``"corpus"``,
         ``"features"``, ``"dense"`` or ``"operator"``.
     summary : str
-        One line that says what was read.
+        One-line description of the data.
     counts : csr_array or None
         The matrix before normalisation; boolean if unweighted. See :attr:`matrix`.
     parameters : mapping
-        The settings that it was built with.
+        The settings it was built with.
     directed, weighted : bool or None
         Whether edges have a direction, and weights; None if the data has no edges.
     frequency : ndarray of int or None
@@ -93,7 +93,7 @@ class Affinity:
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """The fields particular to the kind that are set, by name."""
+        """The fields specific to this kind of data, by name."""
         names = ("frequency", "directed", "weighted", "contacts", "error")
         return MappingProxyType({n: getattr(self, n) for n in names if getattr(self, n) is not None})
 
@@ -102,7 +102,7 @@ class Affinity:
         """The matrix before normalisation (adjacency, counts) as floating CSR, a copy at each call."""
         if self.counts is None:
             raise InputError(f"this {self.kind} affinity is a linear operator; it has no matrix")
-        kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 stay single
+        kind = np.promote_types(self.counts.dtype, np.float32)  # bool and float32 give float32
         values = self.counts.data.astype(kind)
         return sparse.csr_array((values, self.counts.indices, self.counts.indptr), shape=self.shape)
 
@@ -115,7 +115,7 @@ class Affinity:
             return self.operator.row_sums()
         if self.counts.dtype == bool:
             return np.diff(self.counts.indptr).astype(np.float64)
-        with np.errstate(over="ignore"):  # sums of entries near the largest number are that number
+        with np.errstate(over="ignore"):  # sums that overflow become the largest float
             sums = np.asarray(self.counts.sum(axis=1), dtype=np.float64).reshape(-1)
         return np.minimum(sums, np.finfo(np.float64).max)
 
@@ -124,7 +124,7 @@ class Affinity:
 
 
 def name_rows(rows: Names, names: Any) -> Names:
-    """Replace row numbers by names: ``names[i]`` is the name of row, or of integer id, ``i``."""
+    """Replace row numbers, or integer ids, by names: ``names[i]`` is the name of ``i``."""
     if names is None:
         return rows
     named = Names(names)
@@ -137,5 +137,5 @@ def name_rows(rows: Names, names: Any) -> Names:
         raise InputError(f"the items already have names (first: {rows[0]!r}); leave out names")
     if ids.min() < 0 or ids.max() >= len(named):
         bad: Hashable = int(ids.min() if ids.min() < 0 else ids.max())
-        raise InputError(f"id {bad} has no name: there are {len(named):,} names, for the ids from 0")
+        raise InputError(f"id {bad} has no name; names are given for ids 0 to {len(named) - 1:,}")
     return named.take(ids)

@@ -1,4 +1,4 @@
-"""Edges to sparse matrices: by SciPy where they are few, by a counting sort where they are many."""
+"""Edges to sparse matrices: few edges by SciPy, many by a counting sort."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_CODES = np.empty((0, 2), np.int32)
 
 @dataclass(frozen=True)
 class Report:
-    """What was met while edges became a matrix."""
+    """Counts of special edges found while building a matrix."""
 
     self_loops: int = 0
     duplicates: int = 0
@@ -33,23 +33,22 @@ class Report:
 def compress(
     edges: Edges, *, both: bool, weighted: bool, self_loops: bool, merge: str
 ) -> tuple[sparse.csr_array, Report]:
-    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; ``edges`` is spent.
+    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; ``edges`` is consumed.
 
     Parameters
     ----------
     edges : Edges
     both : bool
-        Enter each edge in both directions.
+        Add each edge in both directions.
     weighted : bool
-        Use the weights; otherwise (or where there are none) the matrix has boolean values, unless
-        duplicates are summed.
+        Use the weights; otherwise, or without weights, the matrix is boolean unless duplicates are summed.
     self_loops : bool
         Keep edges from a node to itself (two-sided edges have none).
     merge : {"sum", "merge", "error"}
-        Duplicates are added up (counted, without weights), reduced to one edge, or refused.
+        Sum duplicates (count them, without weights), merge them into one edge, or raise an error.
     """
     if not edges.codes and len(edges.rows):
-        raise InputError("these edges were already turned into a matrix; read them again")
+        raise InputError("these edges were already converted to a matrix; read them again")
     counted = merge == "sum" and not weighted
     if not weighted and edges.weights is not None:
         edges = replace(edges, weights=None)
@@ -58,25 +57,28 @@ def compress(
     matrix, loops, off, on = build(edges, both, weighted or counted, self_loops)
     duplicates = (off // 2 if both else off) + on
     refuse_duplicates(duplicates, merge, weighted)
-    if counted and not duplicates:
-        matrix = sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
-    return matrix, Report(loops, duplicates, zeros)
+    return pattern(matrix) if counted and not duplicates else matrix, Report(loops, duplicates, zeros)
+
+
+def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return the boolean matrix with the same entries."""
+    return sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
-    """Raise an error where repeated edges are not allowed, or would have to be chosen from."""
+    """Raise an error if duplicates are not allowed, or have weights and cannot be merged."""
     if merge == "error" and duplicates:
         raise InputError(
-            f"{duplicates:,} edges are repeated; pass ",
+            f"{duplicates:,} duplicate edges; pass ",
             Option("duplicates", "sum"),
             " or ",
             Option("duplicates", "merge"),
         )
     if merge == "merge" and weighted and duplicates:
         raise InputError(
-            f"{duplicates:,} weighted edges are repeated and ",
+            f"{duplicates:,} duplicate edges have weights, and ",
             Option("duplicates", "merge"),
-            " would have to pick one; pass ",
+            " cannot choose between them; pass ",
             Option("duplicates", "sum"),
             " or ",
             Option("weighted", False),
@@ -84,15 +86,15 @@ def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
 
 
 def _drop_zeros(edges: Edges) -> int:
-    """Drop edges of weight 0, in place: they are no edges, but their ends stay. Return their number."""
+    """Drop edges of weight 0, in place, but not their nodes. Return how many were dropped."""
     zeros = 0
     weights = edges.weights or []
-    for b in range(len(weights)):  # one piece at a time is held twice
-        some = weights[b] != 0
-        dropped = len(some) - int(np.count_nonzero(some))
+    for b in range(len(weights)):  # only one block at a time is copied
+        nonzero = weights[b] != 0
+        dropped = len(nonzero) - int(np.count_nonzero(nonzero))
         if dropped:
             zeros += dropped
-            edges.codes[b], weights[b] = kept(edges.codes[b], some), kept(weights[b], some)
+            edges.codes[b], weights[b] = kept(edges.codes[b], nonzero), kept(weights[b], nonzero)
     return zeros
 
 
@@ -116,20 +118,18 @@ def _compress_small(
     rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
     diagonal = int(np.count_nonzero(matrix.indices == rows))
     on = entered_loops - diagonal
-    if not valued:
-        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), shape)
-    return matrix, int(is_loop.sum()), entered - matrix.nnz - on, on
+    return matrix if valued else pattern(matrix), int(is_loop.sum()), entered - matrix.nnz - on, on
 
 
 def equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
-    """Cut rows into ranges of about equally many entries."""
+    """Split rows into ranges with about the same number of entries."""
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], parts + 1).astype(np.int64))
     cuts[0], cuts[-1] = 0, len(indptr) - 1
     return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
 
 
 def exact_in_single(weights: NDArray[Any]) -> bool:
-    """Whether float32 holds all weights as they are."""
+    """Whether float32 represents all weights exactly."""
     return all(np.array_equal(w, w.astype(np.float32)) for w in np.array_split(weights, 16))
 
 
@@ -158,7 +158,7 @@ def _true(size: int) -> NDArray[np.bool_]:
 def canonical_csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return a matrix of rows that are sorted and free of duplicates."""
+    """Return a CSR matrix from rows that are already sorted and free of duplicates."""
     wide = np.int32 if len(indices) < 2**31 else np.int64
     indices = indices if indices.dtype == wide else copied(indices, wide)
     matrix = sparse.csr_array((data, indices, indptr.astype(wide)), shape=shape)
@@ -168,14 +168,14 @@ def canonical_csr(
 
 @dataclass(frozen=True)
 class CompressedRows:
-    """Sorted rows without duplicates, and what was met on the way."""
+    """Sorted rows without duplicates, and counts of self loops and merged entries."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    values: NDArray[Any]  # empty where none are asked for
-    loops: int  # self loops met
-    merged_off: int  # entries merged into another, off the diagonal
-    merged_on: int  # and on it
+    values: NDArray[Any]  # empty without values
+    loops: int  # self loops found
+    merged_off: int  # entries off the diagonal that were merged into another
+    merged_on: int  # the same on the diagonal
 
 
 #: Called with (lo, hi, indptr, counts, indices): drops entries of rows lo .. hi in place.
@@ -183,7 +183,7 @@ Thinning = Callable[[int, int, NDArray[Any], NDArray[Any], NDArray[Any]], None]
 
 
 def row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where rows of these lengths start, and where the last one ends."""
+    """Return the indptr of rows of these lengths."""
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return indptr
@@ -192,12 +192,12 @@ def row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def row_lengths(
     blocks: list[Codes], n: int, both: bool, loops: int
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of self loops met, and the lengths and starts of rows that may hold duplicates."""
+    """Return the number of self loops, and the lengths and starts of rows, with duplicates."""
     from softvec.kernels import graph
 
     counts = np.zeros(n, dtype=np.int64)
-    met = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
-    return met, counts, row_starts(counts)
+    n_loops = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
+    return n_loops, counts, row_starts(counts)
 
 
 def edges_to_csr(
@@ -211,28 +211,28 @@ def edges_to_csr(
     thin: Thinning | None = None,
     n_jobs: int | None = None,
 ) -> CompressedRows:
-    """Sort edges into rows: count, place, sort and merge. ``blocks`` and ``weights`` are spent.
+    """Sort edges into rows: count, place, sort and merge. ``blocks`` and ``weights`` are consumed.
 
     Parameters
     ----------
     blocks : list of ndarray of shape (edges, 2)
-        Released one by one, so that edges and result are held once.
+        Released one by one, to save memory.
     n : int
         Number of rows.
     both : bool
-        Enter each edge in both directions.
+        Add each edge in both directions.
     loops : {1, 0, -1}
-        Keep self loops, drop them, or take rows and columns for different items.
+        Keep self loops, drop them, or treat rows and columns as different items.
     weights : list of ndarray, optional
-        One for each block; otherwise edges weigh 1.
+        One array for each block; by default all weights are 1.
     values_of : dtype, optional
-        Of the values, the sums of the weights of equal edges; None for no values.
+        Type of the values, the summed weights of equal edges; None for no values.
     thin : callable, optional
         Drops some of the merged entries.
     """
     from softvec.kernels import graph
 
-    met, counts, indptr = row_lengths(blocks, n, both, loops)
+    n_loops, counts, indptr = row_lengths(blocks, n, both, loops)
     nnz = int(indptr[-1])
     indices = np.empty(nnz, dtype=np.int32)
     values: NDArray[Any] = np.empty(0 if values_of is None else nnz, dtype=values_of or np.float32)
@@ -260,6 +260,6 @@ def edges_to_csr(
         closed = row_starts(counts)  # now the lengths of the merged rows
         graph.close_gaps(indptr, closed, indices, values)
         indptr, nnz = closed, int(closed[-1])
-        indices.resize(nnz, refcheck=False)  # in place: a copy would be the peak
+        indices.resize(nnz, refcheck=False)  # in place: a copy would raise the peak memory
         values.resize(0 if values_of is None else nnz, refcheck=False)
-    return CompressedRows(indptr, indices, values, met, off, on)
+    return CompressedRows(indptr, indices, values, n_loops, off, on)

@@ -1,4 +1,4 @@
-"""Any object to an Affinity: which kind of data it is, and the builder of that kind."""
+"""Convert any object to an Affinity: detect its kind of data and call the builder of that kind."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ def from_object(
         Geometric graph; a pandas, polars or Arrow table of edges, or a square one; an iterable of pairs
         or triples; a list of texts. For files see :func:`softvec.affinity.read`.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
-        Kind of data. Default: a matrix is a graph if it is square, two-sided if not; a dense matrix that is
-        neither square nor of counts holds features;
-        pairs are edges of a graph; texts are a corpus; a table with a time column is temporal, one with
-        columns named like users and items is bipartite.
+        Kind of data. Default: a square matrix is a graph, a rectangular one bipartite, or features if it is
+        dense and does not hold counts; pairs are edges of a graph; texts are a corpus; a table with a time
+        column is temporal, one with columns named like users and items is bipartite.
     defaults : mapping, optional
         Default options by kind.
     options
-        Passed on to the builder of that kind: :func:`random_walk`, :func:`pairs`, :func:`bipartite`,
+        Passed to the builder of that kind: :func:`random_walk`, :func:`pairs`, :func:`bipartite`,
         :func:`supra_adjacency`, :func:`cooccurrence`, :func:`neighbors`, :func:`from_dense`.
 
     Examples
@@ -56,7 +55,7 @@ def from_object(
     if isinstance(data, str | os.PathLike):
         raise InputError(f"{os.fspath(data)!r} is a path; read it with softvec.affinity.read")
     if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:
-        data = data.reset_index(name=data.name or "weight")  # a Series of pairs, as groupby leaves it
+        data = data.reset_index(name=data.name or "weight")  # a Series indexed by pairs, as from groupby
     data = frames.in_memory(data)
     kind = _guess(data, options) if kind is None else check_kind(kind)
     options = {**(defaults or {}).get(kind, {}), **options}
@@ -100,7 +99,7 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
         if graph:
             guess(
                 "the AnnData is read as the graph obsp['connectivities']; ",
-                Option("key", ...), " names another, ", Option("kind", "features"), " takes X",
+                Option("key", ...), " names another, ", Option("kind", "features"), " takes X"
             )  # fmt: skip
         else:
             guess(

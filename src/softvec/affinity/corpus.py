@@ -1,4 +1,4 @@
-"""Text to word co-occurrence, in one pass over the text and memory bounded by the result."""
+"""Word co-occurrence from text, in one pass and with memory bounded by the result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
+from softvec.affinity.compress import canonical_csr
 from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer, number
 from softvec.core.errors import InputError
@@ -24,7 +26,7 @@ from softvec.names.coding import TokenNames, Tokens
 
 TOKENIZERS = ("words", "whitespace")
 WEIGHTINGS = ("linear", "harmonic", "uniform")
-_SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their places
+_SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their positions
 _IN_MEMORY = 64_000_000  # tokens kept in memory (256 MB); more go to a temporary file
 _ROWS_OUT = 4_000_000  # entries of the result that one task may produce (32 MB)
 _PUNCTUATION = re.compile(r"[^\w\s]")
@@ -61,32 +63,27 @@ class Corpus:
         self.n_documents = 0
 
     def add_text(self, text: bytes) -> None:
-        """Add UTF-8 text, one document a line. A block may end inside a document, never inside a word."""
+        """Add UTF-8 text, one document per line. A block may end inside a document, but not inside a word."""
         self._add_prepared([self._prepare(text)])
 
     def add_blocks(self, blocks: Iterable[bytes], n_jobs: int | None = None) -> None:
-        """Add a stream of blocks; a few at a time are split into words by several threads."""
+        """Add a stream of blocks, split into words by several threads."""
         with workers(n_jobs) as pool:
-            batch: list[tuple[bytes]] = []
-            for block in blocks:
-                batch.append((block,))
-                if len(batch) >= 2 * pool.n_jobs:
-                    self._add_prepared(pool.map(self._prepare, batch))
-                    batch = []
-            if batch:
+            stream = iter(blocks)
+            while batch := [(block,) for block in islice(stream, 2 * pool.n_jobs)]:
                 self._add_prepared(pool.map(self._prepare, batch))
 
     def add_document(self, document: str | Iterable[str]) -> None:
-        """Add one document: a text, or a sequence of words taken as they are."""
+        """Add one document: a text, or a sequence of words, which are used unchanged."""
         if isinstance(document, str):
-            self._end_document()
+            self._open_document = False
             self.add_text(document.replace("\n", " ").encode("utf-8", "surrogatepass"))
             return
         words = list(document)
         for word in words:
             if not isinstance(word, str):
                 raise InputError(f"a document holds {word!r}; words must be strings")
-        self._end_document()
+        self._open_document = False
         if not words:
             return
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
@@ -95,11 +92,8 @@ class Corpus:
         buf = np.frombuffer(b"".join(encoded), np.uint8)
         self._add_prepared([(Tokens.hashed(buf, starts, ends), np.zeros(len(words), np.int64), 0)])
 
-    def _end_document(self) -> None:
-        self._open_document = False
-
     def _prepare(self, text: bytes) -> tuple[Tokens, NDArray[np.int64], int]:
-        """Return the words of a block, the number of line ends before each, and of all line ends."""
+        """Return the words of a block, the number of line ends before each word, and the total."""
         from softvec.kernels import text as kernels
 
         if self.lowercase or self.tokenizer == "words":
@@ -148,7 +142,7 @@ class Corpus:
             self._blocks, self._held = [], 0
 
     def segments(self) -> Iterator[NDArray[np.int32]]:
-        """Yield all tokens in pieces of bounded length; a piece may end inside a document."""
+        """Yield all tokens in segments of bounded length; a segment may end inside a document."""
         if self._spill is not None:
             self._spill.seek(0)
             while piece := self._spill.read(4 * _SEGMENT):
@@ -167,12 +161,15 @@ class Corpus:
     def vocabulary(
         self, min_count: int, max_vocab: int | None
     ) -> tuple[Names, NDArray[np.int64], NDArray[np.int32]]:
-        """Return the words kept, most frequent first, their counts, and old numbers to new ones."""
+        """Return the words kept, most frequent first, their counts, and the map from old to new numbers."""
         counts = np.zeros(self._names.count, dtype=np.int64)
         for segment in self.segments():
             counts += np.bincount(segment[segment >= 0], minlength=len(counts))
         order = np.argsort(-counts, kind="stable")
         order = order[: int(np.count_nonzero(counts >= min_count))][:max_vocab]
+        if not len(order):
+            seen = f"{self.n_words:,} words, {len(counts):,} of them distinct"
+            raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or add more text")
         numbers = np.full(len(counts), -1, dtype=np.int32)
         numbers[order] = np.arange(len(order), dtype=np.int32)
         return self._names.names().take(order), counts[order], numbers
@@ -204,7 +201,7 @@ def cooccurrence(
     dangling: str = "zero",
     n_jobs: int | None = None,
 ) -> Affinity:
-    """Build P from text: how often words occur near each other.
+    """Build P from text: how often words occur near each other, words in order of frequency.
 
     Parameters
     ----------
@@ -218,28 +215,21 @@ def cooccurrence(
     min_count : int
         Rarer words are removed before windows are taken, as in word2vec.
     subsample : float, optional
-        Threshold t for frequent words, such as 1e-4 or 1e-5: a word of relative frequency f > t counts
-        with weight sqrt(t / f). This is the mean of word2vec's random removal, without its noise and
-        without bringing the remaining words closer together.
+        Threshold t for frequent words, such as 1e-5: a word of relative frequency f > t has weight
+        sqrt(t / f), the mean of word2vec's random removal, which also moves the other words closer together.
     context_subsample : float, optional
-        The same, but only as context: the columns of P are weighted, the counts are unchanged. Frequencies
-        are those among the words kept. :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
+        The same for contexts only: it weights the columns of P, with frequencies among the words kept.
+        :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
     max_vocab : int, optional
         Keep only this many of the most frequent words.
     self_loops : {"drop", "keep"}
         Pairs of a word with itself.
     tokenizer, lowercase
-        How a text becomes words; see :class:`Corpus`.
-    length : int
-        Mean of the powers 1..length of P.
-    dangling : {"zero", "self", "error"}
+        See :class:`Corpus`.
+    length, dangling
+        As in :func:`random_walk`.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
-
-    Returns
-    -------
-    Affinity
-        Words in order of frequency; ``frequency`` has their counts.
 
     Examples
     --------
@@ -252,45 +242,57 @@ def cooccurrence(
     window, min_count = integer("window", window), integer("min_count", min_count)
     max_vocab = None if max_vocab is None else integer("max_vocab", max_vocab)
     choice("self_loops", self_loops, ("drop", "keep"))
-    for name, threshold in (("subsample", subsample), ("context_subsample", context_subsample)):
-        if threshold is not None:
-            number(name, threshold, above=0, most=1)
-    steps = np.arange(1, window + 1)
-    weights = {
-        "linear": window + 1 - steps,  # over window, below: sums of integers are exact
-        "harmonic": 1 / steps,
-        "uniform": np.ones(window),
-    }[choice("weighting", weighting, WEIGHTINGS)]
+    _check_thresholds(subsample=subsample, context_subsample=context_subsample)
+    weights = _distance_weights(window, weighting)
     corpus = _as_corpus(corpus, tokenizer, lowercase)
     words, counts, numbers = corpus.vocabulary(min_count, max_vocab)
-    if len(words) == 0:
-        seen = f"{corpus.n_words:,} words, {len(numbers):,} of them distinct"
-        raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or give more text")
-    matrix = _count(corpus, numbers, len(words), weights.astype(np.float32), self_loops == "keep", n_jobs)
+    matrix = _count(corpus, numbers, len(words), weights, self_loops == "keep", n_jobs)
     if weighting == "linear":
         matrix.data /= window
-    if subsample is not None:
-        kept = np.minimum(1.0, np.sqrt(subsample * corpus.n_words / counts))
-        rows = np.repeat(kept, np.diff(matrix.indptr))
-        matrix = sparse.csr_array(
-            (matrix.data * rows * kept[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
-        )
-    context_weight = None
-    if context_subsample is not None:
-        context_weight = np.minimum(1.0, np.sqrt(context_subsample / (counts / counts.sum())))
-    made = assemble(
+    matrix = matrix if subsample is None else _subsampled(matrix, subsample * corpus.n_words, counts)
+    affinity = assemble(
         matrix, words, words, kind="corpus", symmetric_matrix=True, notes=[], length=length,
-        dangling=dangling, column_weight=context_weight,
+        dangling=dangling, column_weight=_context_weight(context_subsample, counts),
     )  # fmt: skip
     summary = (
         f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(words):,} "
         f"of {len(numbers):,} (min_count {min_count}), {matrix.nnz // 2:,} pairs within {window} words"
     )
     parameters = {
-        **made.parameters, "window": window, "weighting": weighting, "min_count": min_count,
+        **affinity.parameters, "window": window, "weighting": weighting, "min_count": min_count,
         "subsample": context_subsample if subsample is None else subsample, "max_vocab": max_vocab,
     }  # fmt: skip
-    return replace(made, summary=summary, parameters=parameters, frequency=counts)
+    return replace(affinity, summary=summary, parameters=parameters, frequency=counts)
+
+
+def _check_thresholds(**thresholds: float | None) -> None:
+    for name, threshold in thresholds.items():
+        if threshold is not None:
+            number(name, threshold, above=0, most=1)
+
+
+def _context_weight(threshold: float | None, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Return the weights of words as context; None without a threshold."""
+    return None if threshold is None else np.minimum(1.0, np.sqrt(threshold / (counts / counts.sum())))
+
+
+def _distance_weights(window: int, weighting: str) -> NDArray[np.float32]:
+    """Return the weights of the distances 1..window; linear ones are still to be divided by the window."""
+    steps = np.arange(1, window + 1)
+    weights = {
+        "linear": window + 1 - steps,  # integers, whose sums are exact
+        "harmonic": 1 / steps,
+        "uniform": np.ones(window),
+    }[choice("weighting", weighting, WEIGHTINGS)]
+    return weights.astype(np.float32)
+
+
+def _subsampled(matrix: sparse.csr_array, count: float, counts: NDArray[np.int64]) -> sparse.csr_array:
+    """Return the matrix with rows and columns weighted by sqrt(count / counts), at most 1."""
+    weight = np.minimum(1.0, np.sqrt(count / counts))
+    rows = np.repeat(weight, np.diff(matrix.indptr))
+    values = matrix.data * rows * weight[matrix.indices]
+    return sparse.csr_array((values, matrix.indices, matrix.indptr), matrix.shape)
 
 
 def _as_corpus(corpus: Any, tokenizer: str, lowercase: bool) -> Corpus:
@@ -314,7 +316,7 @@ def _count(
     self_pairs: bool,
     n_jobs: int | None,
 ) -> sparse.csr_array:
-    """Count segment by segment; partial sums of about the same size are added first (as in merge sort)."""
+    """Count segment by segment; partial sums of similar size are added first, as in merge sort."""
     from softvec.kernels import cooccurrence as kernels
 
     partial: list[tuple[int, sparse.csr_array]] = []
@@ -390,11 +392,9 @@ def _count_segment(
     wide = np.int32 if indptr[-1] < 2**31 else np.int64
     indices, values = np.empty(indptr[-1], wide), np.empty(indptr[-1], np.float32)
     at = int(indptr[-1])
-    while done:  # one by one, and released: joined at once they would be held twice
+    while done:  # released one by one: concatenating all would hold them twice
         part_indices, part_values, _ = done.pop()
         indices[at - len(part_indices) : at] = part_indices
         values[at - len(part_indices) : at] = part_values
         at -= len(part_indices)
-    matrix = sparse.csr_array((values, indices, indptr.astype(wide)), shape=(n, n))
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
+    return canonical_csr(values, indices, indptr, (n, n))

@@ -1,4 +1,4 @@
-"""Dense P: kept, sparsified, or factorised into non-negative sparse factors, with the error stated."""
+"""Dense P: kept, sparsified, or factorised into non-negative sparse factors, with its relative error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.graphs import mean_of_powers
 from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.names import Names
-from softvec.operators import Operator, Powers, Product, Sparse, Sum, checked_csr, row_normalize
+from softvec.operators import Operator, Product, Sparse, Sum, checked_csr, row_normalize
 from softvec.read.objects import Graph
 
 Matrix = NDArray[np.float64]
@@ -36,13 +37,12 @@ def from_dense(
 ) -> Affinity:
     """Build an affinity from a dense non-negative matrix, optionally approximated by a cheaper one.
 
-    An epoch costs as many multiplications as P has entries. Two ways to reduce them: keep only the large
-    entries (``threshold``, ``top_k``), or write P as a product of sparse factors (``rank``), after Le
-    Magoarou and Gribonval's flexible multi-layer factorisation: alternating projected gradients, each
-    factor kept non-negative (so that P stays one) and, with ``entries_per_row``, sparse. With ``rank``
-    and ``top_k`` together, the ``top_k`` largest remainders of each row are added to the product.
-    The error is given in the summary and in ``error``: the Frobenius norm of the change divided by that
-    of P, both after normalisation.
+    The cost of an epoch is proportional to the number of entries of P. To reduce it, keep only the large
+    entries (``threshold``, ``top_k``), or approximate P by a product of sparse factors (``rank``): Le
+    Magoarou and Gribonval's multi-layer factorisation by alternating projected gradients, with non-negative
+    factors that are also sparse with ``entries_per_row``. With both ``rank`` and ``top_k``, the ``top_k``
+    largest remainders of each row are added to the product. The summary and ``error`` give the relative
+    error, the Frobenius norm of the change divided by that of P, both after normalisation.
 
     Parameters
     ----------
@@ -54,12 +54,10 @@ def from_dense(
         Keep this many of the largest entries of each row.
     rank : int, optional
         Inner dimension of the factors.
-    n_factors : int
-        Number of factors, at least 2.
+    n_factors, n_iter : int
+        Number of factors, at least 2, and of sweeps over them.
     entries_per_row : int, optional
         Entries kept in each row of each factor; by default all non-zero ones.
-    n_iter : int
-        Sweeps over the factors.
     normalize : bool
         Divide rows by their sums.
     names, column_names : sequence, optional
@@ -67,7 +65,6 @@ def from_dense(
     length, dangling
         As in :func:`random_walk`.
     random_state : int
-        Seed of the factorisation.
 
     Examples
     --------
@@ -81,32 +78,23 @@ def from_dense(
     dense = _check(P)
     n, m = dense.shape
     if rank is None and entries_per_row is not None:
-        raise InputError("entries_per_row is an option of the factors; pass rank too")
-    if normalize:
-        dense = _finite_sums(dense)
-        sums = dense.sum(axis=1, keepdims=True)
-        dense = np.divide(dense, sums, out=np.zeros_like(dense), where=sums > 0)
-    head = f"{n:,} x {m:,} dense"
-    counts = None
+        raise InputError("entries_per_row applies to factors only; also pass rank")
+    dense = _normalized(dense) if normalize else dense
+    counts = _sparsify(dense, threshold, top_k) if rank is None else None
     if rank is None:
-        counts = _sparsify(dense, threshold, top_k)
         operator: Operator = Sparse(counts)
-        head += f", {counts.nnz:,} of {dense.size:,} entries kept"
+        kept = f"{operator.nnz:,} of {dense.size:,} entries kept"
     else:
         operator = _factorize(dense, rank, n_factors, entries_per_row, top_k, threshold, n_iter, random_state)
-        head += f", {n_factors} factors of rank {rank}, {operator.nnz:,} entries for {dense.size:,}"
-    if normalize:
-        operator = row_normalize(operator, dangling)
+        kept = f"{n_factors} factors of rank {rank}, {operator.nnz:,} entries for {dense.size:,}"
+    operator = row_normalize(operator, dangling) if normalize else operator
     error = _error(dense, operator)
     rows = name_rows(Names.range(n), names)
     one_sided = n == m and column_names is None
     columns = rows if one_sided else name_rows(Names.range(m), column_names)
-    if length != 1:
-        if not one_sided:
-            raise InputError(f"length is {length}, but walks need rows and columns of the same items")
-        operator = Powers(operator, integer("length", length))
-    summary = f"{head}, relative error {error:.3g}"
-    parameters = {
+    operator = mean_of_powers(operator, length, one_sided)
+    summary = f"{n:,} x {m:,} dense, {kept}, relative error {error:.3g}"
+    parameters: dict[str, Any] = {
         "threshold": threshold, "top_k": top_k, "rank": rank, "n_factors": n_factors, "length": length,
         "entries_per_row": entries_per_row, "normalize": normalize, "dangling": dangling,
     }  # fmt: skip
@@ -123,7 +111,7 @@ def _check(P: Any) -> Matrix:
     bad = ~(dense >= 0) | ~np.isfinite(dense)
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        raise InputError(f"P[{i}, {j}] is {dense[i, j]}; affinities are finite and >= 0")
+        raise InputError(f"P[{i}, {j}] is {dense[i, j]}; affinities must be finite and >= 0")
     return dense
 
 
@@ -135,12 +123,13 @@ def _largest(values: Matrix, k: int) -> NDArray[np.bool_]:
     return keep & (values > 0)
 
 
-def _finite_sums(dense: Matrix) -> Matrix:
-    """Return the matrix with rows divided by their largest entries where sums would overflow."""
+def _normalized(dense: Matrix) -> Matrix:
+    """Divide the rows by their sums; first by their largest entries if a sum would overflow."""
     top = dense.max(axis=1, initial=0.0, keepdims=True)
-    if not (top > np.finfo(dense.dtype).max / dense.shape[1]).any():
-        return dense
-    return np.divide(dense, top, out=np.zeros_like(dense), where=top > 0)
+    if (top > np.finfo(dense.dtype).max / dense.shape[1]).any():
+        dense = np.divide(dense, top, out=np.zeros_like(dense), where=top > 0)
+    sums = dense.sum(axis=1, keepdims=True)
+    return np.divide(dense, sums, out=np.zeros_like(dense), where=sums > 0)
 
 
 def _sparsify(dense: Matrix, threshold: float | None, top_k: int | None) -> sparse.csr_array:
@@ -183,10 +172,10 @@ def _multiply(factors: list[Matrix]) -> Matrix:
 def sparse_factors(
     P: Matrix, rank: int, n_factors: int = 2, entries: int | None = None, n_iter: int = 50, seed: int = 0
 ) -> list[Matrix]:
-    """Factorise P into non-negative factors, ``entries`` entries a row: P ~ S_1 S_2 ... S_J.
+    """Factorise P ~ S_1 S_2 ... S_J into non-negative factors with ``entries`` entries per row.
 
-    Hierarchical: P ~ S_1 R, then R is split in turn, and after each split all factors are refined by
-    projected gradient steps, one factor at a time, with the step 1 / Lipschitz constant (PALM).
+    P is split into S_1 R, then R is split in turn. After each split all factors are refined by projected
+    gradient steps, one factor at a time, with the step 1 / Lipschitz constant (PALM).
     """
     from sklearn.decomposition import NMF
 
@@ -203,7 +192,7 @@ def sparse_factors(
 
 
 def _quietly(split: Any, target: Matrix) -> Matrix:
-    """Fit an NMF; its steps are refined afterwards, so that it need not have converged."""
+    """Fit an NMF without convergence warnings, as its factors are refined afterwards."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -244,7 +233,7 @@ def _project(factor: Matrix, entries: int | None) -> Matrix:
 
 
 def _balance(factors: list[Matrix]) -> None:
-    """Give all factors the same norm: steps then have the same size, and the product is unchanged."""
+    """Give all factors the same norm, for steps of the same size; the product is unchanged."""
     norms = [float(np.linalg.norm(factor)) for factor in factors]
     if min(norms) > 0:
         common = float(np.exp(np.mean(np.log(norms))))
@@ -253,7 +242,7 @@ def _balance(factors: list[Matrix]) -> None:
 
 
 def _error(dense: Matrix, operator: Operator) -> float:
-    """Return the relative Frobenius distance of the operator from the dense matrix, by blocks of columns."""
+    """Return the relative Frobenius distance of the operator from the dense matrix, in blocks of columns."""
     m = dense.shape[1]
     gap = 0.0
     for lo in range(0, m, 512):

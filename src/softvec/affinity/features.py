@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.compress import pattern
 from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
@@ -87,13 +88,15 @@ def neighbors(
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
     rows = name_rows(Names.range(n), names)
-    made = assemble(matrix, rows, rows, kind="features", symmetric_matrix=True, notes=notes, length=length)
+    affinity = assemble(
+        matrix, rows, rows, kind="features", symmetric_matrix=True, notes=notes, length=length
+    )
     parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
-    return replace(made, parameters={**made.parameters, **parameters, "approximate": approximate})
+    return replace(affinity, parameters={**affinity.parameters, **parameters, "approximate": approximate})
 
 
 def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
-    """Return the numbers of a frame or an AnnData, and their names where none are given."""
+    """Return the numbers of a frame or an AnnData, and its row names unless names are given."""
     if isinstance(features, Graph):
         return features.matrix, features.names if names is None else names
     if is_anndata(features):
@@ -107,7 +110,7 @@ def _unwrap(features: Any, names: Any) -> tuple[Any, Any]:
 
 def _check_features(features: Any) -> Any:
     if sparse.issparse(features):
-        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent take the matrix interface
+        X = sparse.csr_matrix(checked_csr(features))  # scikit-learn and pynndescent expect csr_matrix
         values = X.data
         if values.dtype.kind not in "fiub":
             raise InputError(f"features have dtype {values.dtype}; expected real numbers")
@@ -150,7 +153,7 @@ def _approximate(
         raise InputError(f"metric is {metric!r}: {one_line(error)}") from None
     indices, distances = search.neighbor_graph
     own = indices == np.arange(len(indices))[:, None]
-    own[~own.any(axis=1), -1] = True  # a twin stood in for the point itself: drop the furthest
+    own[~own.any(axis=1), -1] = True  # a duplicate took the place of the point itself: drop the furthest
     return indices[~own].reshape(len(indices), k), distances[~own].reshape(len(indices), k)
 
 
@@ -167,6 +170,4 @@ def _graph(indices: NDArray[Any], distances: NDArray[Any], weights: str, mutual:
     matrix = (nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)).tocsr()
     matrix.eliminate_zeros()
     matrix.sort_indices()
-    if weights == "uniform":
-        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), (n, n))
-    return matrix
+    return pattern(matrix) if weights == "uniform" else matrix

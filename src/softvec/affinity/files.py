@@ -1,4 +1,4 @@
-"""Files to affinities: :func:`read` for any file, and one function for each kind of data."""
+"""Affinities from files: :func:`read` for any file, and one function for each kind of data."""
 
 from __future__ import annotations
 
@@ -85,29 +85,29 @@ def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | N
             if not contents.guessed:
                 raise
             raise InputError(
-                f"{contents.name} is read as text: ", error.message, "; if it is not, say what it is with ",
-                Option("kind", ...),
+                f"{contents.name} is read as text: ", error.message, "; if it is something else, pass ",
+                Option("kind", ...)
             ) from None  # fmt: skip
     unread = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, *_OF_READER)}
-    kind, rest = contents.kind, {**unread, **contents.names}
+    kind, build_options = contents.kind, {**unread, **contents.names}
     shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
     if isinstance(contents.data, Graph):
         shared += ["columns", "negative"]
-        kind = _kind_of_matrix(contents, kind, rest)
-    rest |= {name: options[name] for name in shared if name in options}
-    check_options(kind, rest, contents.kind)
-    return KINDS[kind].build(contents.data, **rest)
+        kind = _kind_of_matrix(contents, kind, build_options)
+    build_options |= {name: options[name] for name in shared if name in options}
+    check_options(kind, build_options, contents.kind)
+    return KINDS[kind].build(contents.data, **build_options)
 
 
-def _kind_of_matrix(contents: Contents, kind: str, rest: dict[str, Any]) -> str:
-    """Return the kind by which a matrix is built: a rectangular one has two kinds of items."""
+def _kind_of_matrix(contents: Contents, kind: str, options: dict[str, Any]) -> str:
+    """Return the kind whose builder takes a matrix: bipartite for a rectangular one."""
     name, shape = contents.name, contents.data.matrix.shape
     if kind == "pairs":
-        raise InputError(f"{name} is a matrix, not a list of pairs; read it with ", Option("kind", "graph"))
+        raise InputError(f"{name} is a matrix, not a list of pairs; pass ", Option("kind", "graph"))
     if kind != "graph" or shape[0] == shape[1]:
         return kind
     for key in ("directed", "self_loops", "length"):
-        if rest.pop(key, None) not in (None, "drop", 1):
+        if options.pop(key, None) not in (None, "drop", 1):
             raise InputError(f"{name} is a matrix of shape {shape}; {key} does not apply")
     return "bipartite"
 
@@ -134,7 +134,7 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
     ids : {"auto", "integer", "string"}
         Integers stay integers if all ids of a text are; ``"string"`` keeps them as text.
     names : sequence or path, optional
-        Names of the rows of a matrix, or of integer ids 0, 1, ...; a file has one name per line.
+        Names of the rows of a matrix, or of the integer ids 0, 1, ...; a file has one name per line.
     column_names : sequence or path, optional
         Names of the columns of a two-sided matrix.
     variable : str, optional
@@ -196,10 +196,10 @@ def read_corpus(where: Any, *, encoding: str | None = None, pattern: str = "*", 
 
 
 def _from_text(contents: Contents, *, encoding: Any = None, pattern: Any = None, **options: Any) -> Affinity:
-    """Build the affinity of words; the first two options are of the reader."""
+    """Build the affinity of words; the first two options belong to the reader."""
     check_options("corpus", options)
-    known = {name: options[name] for name in ("tokenizer", "lowercase", "n_jobs") if name in options}
-    return cooccurrence(_counted(contents, **known), **options)
+    of_corpus = {name: options[name] for name in ("tokenizer", "lowercase", "n_jobs") if name in options}
+    return cooccurrence(_corpus_of(contents, **of_corpus), **options)
 
 
 def load_corpus(
@@ -213,10 +213,10 @@ def load_corpus(
 ) -> Corpus:
     """Read text into a :class:`~softvec.affinity.Corpus` in one pass; see :func:`read_corpus`."""
     contents = read_text(where, {"encoding": encoding, "pattern": pattern})
-    return _counted(contents, tokenizer, lowercase, n_jobs)
+    return _corpus_of(contents, tokenizer, lowercase, n_jobs)
 
 
-def _counted(
+def _corpus_of(
     contents: Contents, tokenizer: str = "words", lowercase: bool = True, n_jobs: int | None = None
 ) -> Corpus:
     corpus = Corpus(tokenizer=tokenizer, lowercase=lowercase)

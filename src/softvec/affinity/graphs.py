@@ -1,4 +1,4 @@
-"""Graphs, pairs and bipartite data."""
+"""Affinities from edges and matrices: graphs, pairs and bipartite data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
-from softvec.affinity.compress import Report, compress
+from softvec.affinity.compress import Report, compress, pattern
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.threads import row_blocks
@@ -53,7 +53,7 @@ def from_edges(
 
 
 def merging(has_weights: bool, weighted: bool | None, duplicates: str | None, kind: str) -> tuple[bool, str]:
-    """Return whether the weights of edges are used, and what is done with duplicates."""
+    """Return whether to use the weights of edges, and how to merge duplicates."""
     choice("duplicates", duplicates, DUPLICATES)
     if weighted and not has_weights:
         raise InputError("weighted is True, but the edges have no weights")
@@ -62,14 +62,14 @@ def merging(has_weights: bool, weighted: bool | None, duplicates: str | None, ki
 
 
 def report_notes(report: Report, self_loops: str, merge: str) -> list[str]:
-    """Say what was dropped, kept or merged."""
+    """Return notes on what was dropped, kept or merged."""
     notes = []
     if report.self_loops:
-        past = "dropped" if self_loops == "drop" else "kept"
-        notes.append(f"{counted(report.self_loops, 'self loop')} {past}")
+        verb = "dropped" if self_loops == "drop" else "kept"
+        notes.append(f"{counted(report.self_loops, 'self loop')} {verb}")
     if report.duplicates:
-        past = "summed" if merge == "sum" else "merged"
-        notes.append(f"{counted(report.duplicates, 'duplicate')} {past}")
+        verb = "summed" if merge == "sum" else "merged"
+        notes.append(f"{counted(report.duplicates, 'duplicate')} {verb}")
     if report.zeros:
         notes.append(f"{counted(report.zeros, 'edge')} of weight 0 dropped")
     return notes
@@ -89,7 +89,7 @@ def assemble(
     normalize: bool = True,
     column_weight: NDArray[np.float64] | None = None,
 ) -> Affinity:
-    """Normalise a clean matrix, its columns weighted if asked, and describe it."""
+    """Build an affinity from a canonical matrix: weight its columns, normalise it, describe it."""
     choice("isolated", isolated, ISOLATED)
     choice("dangling", dangling, DANGLING)
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
@@ -107,16 +107,22 @@ def assemble(
         operator = Sparse(matrix, col_scale=column_weight)
     if normalize:
         operator = row_normalize(operator, dangling)
-    if length != 1:
-        if not one_sided:
-            raise InputError(f"length is {length}, but walks need rows and columns of the same items")
-        operator = Powers(operator, integer("length", length))
+    operator = mean_of_powers(operator, length, one_sided)
     summary = _describe(matrix, one_sided, symmetric_matrix, notes)
     parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
     return Affinity(
         operator, rows, columns, kind, summary, matrix, parameters,
         directed=one_sided and not symmetric_matrix, weighted=matrix.dtype != bool,
     )  # fmt: skip
+
+
+def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator:
+    """Return the mean of the powers 1..length of an operator whose rows and columns are the same items."""
+    if length == 1:
+        return operator
+    if not one_sided:
+        raise InputError(f"length is {length}, but walks need the same items as rows and columns")
+    return Powers(operator, integer("length", length))
 
 
 def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: list[str]) -> str:
@@ -132,22 +138,21 @@ def describe(
     shape: tuple[int, int], nnz: int, diagonal: int, isolated: int, *, one_sided: bool, symmetric: bool,
     weighted: bool, notes: list[str],
 ) -> str:  # fmt: skip
-    """Return one line about a matrix: its numbers of entries, of those on the diagonal, of isolated nodes."""
+    """Describe a matrix in one line, given its numbers of entries, diagonal entries and isolated nodes."""
     values = "weighted" if weighted else "unweighted"
     n, m = shape
-    if not one_sided:
+    if one_sided:
+        edges = (nnz + diagonal) // 2 if symmetric else nnz
+        way = "undirected" if symmetric else "directed"
+        head = f"{counted(n, 'node')}, {counted(edges, 'edge')}, {way}, {values}"
+        notes = [*notes, counted(isolated, "isolated node")] if isolated else notes
+    else:
         head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(nnz, 'pair')}, {values}"
-        return "; ".join([head, ", ".join(notes)] if notes else [head])
-    edges = (nnz + diagonal) // 2 if symmetric else nnz
-    way = "undirected" if symmetric else "directed"
-    if isolated:
-        notes = [*notes, f"{counted(isolated, 'isolated node')}"]
-    head = f"{counted(n, 'node')}, {counted(edges, 'edge')}, {way}, {values}"
     return "; ".join([head, ", ".join(notes)] if notes else [head])
 
 
 def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
-    """Return the row numbers of a square matrix that have neither row nor column entries."""
+    """Return the nodes of a square matrix without entries in their row and column."""
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     if len(empty):
         reached = np.zeros(matrix.shape[1], dtype=bool)
@@ -157,7 +162,7 @@ def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
 
 
 def _mark(seen: NDArray[np.bool_], indices: NDArray[np.integer]) -> None:
-    """Set ``seen`` at the indices; a block at a time, for NumPy makes 8 bytes of each."""
+    """Set ``seen`` at the indices, in blocks, as NumPy converts each index to 8 bytes."""
     for lo, hi in row_blocks(len(indices), 1 << 20):
         seen[indices[lo:hi]] = True
 
@@ -186,11 +191,11 @@ def is_symmetric(matrix: sparse.csr_array) -> bool:
     if matrix.shape[0] != matrix.shape[1]:
         return False
     if worth_compiling(matrix.nnz):
-        from softvec.kernels.graph import is_symmetric as found_symmetric
+        from softvec.kernels import graph
 
         cursor = matrix.indptr[:-1].astype(np.int64)
         values = matrix.data if matrix.dtype != bool else matrix.data[:0]
-        return bool(found_symmetric(matrix.indptr, matrix.indices, values, cursor))
+        return bool(graph.is_symmetric(matrix.indptr, matrix.indices, values, cursor))
     flipped = matrix.T.tocsr()
     return (
         np.array_equal(flipped.indptr, matrix.indptr)
@@ -224,14 +229,13 @@ def from_matrix(
         raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
     notes = []
     if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
-        ones = np.ones(clean.nnz, dtype=bool)
-        clean = sparse.csr_array((ones, clean.indices, clean.indptr), shape=clean.shape)
+        clean = pattern(clean)
     if not two_sided:
         loops = int(np.count_nonzero(clean.diagonal()))
         if loops and self_loops == "drop":
             clean = off_diagonal(clean)
         notes = report_notes(Report(loops), self_loops, "sum")
-        _say_doubts(clean, isinstance(matrix, np.ndarray) and not loops, directed is None)
+        _warn_if_doubtful(clean, isinstance(matrix, np.ndarray) and not loops, directed is None)
     symmetric: bool | None = None if directed is None and not two_sided else False
     if directed is False and not two_sided:
         symmetric = True
@@ -246,12 +250,12 @@ def from_matrix(
     )  # fmt: skip
 
 
-def _say_doubts(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
-    """Say where a square matrix looks like distances, or like one half of a symmetric one."""
+def _warn_if_doubtful(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
+    """Warn if a square matrix looks like distances, or like one half of a symmetric matrix."""
     if full and look_like_distances(matrix):
         guess(
-            "the matrix is read as affinities, so that large values mean close items, though it looks "
-            "like one of distances (0 on the diagonal, triangle inequality); convert distances first"
+            "the matrix is read as affinities, so that large values mean close items, but it looks like "
+            "distances (0 on the diagonal, triangle inequality); convert distances first"
         )
     if undecided and _is_half(matrix):
         guess(
@@ -262,18 +266,18 @@ def _say_doubts(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
 
 
 def look_like_distances(matrix: sparse.csr_array) -> bool:
-    """Whether a full symmetric matrix with a diagonal of 0 keeps the triangle inequality, as distances do."""
+    """Whether a full symmetric matrix with a zero diagonal satisfies the triangle inequality."""
     n = matrix.shape[0]
     if n < 3 or matrix.nnz != n * (n - 1) or matrix.dtype == bool or np.all(matrix.data == matrix.data[0]):
         return False
-    some = np.linspace(0, n - 1, min(n, 100)).astype(np.int64)
-    D = matrix[some][:, some].toarray().astype(float)  # (k, k)
-    detours = (D[:, :, None] + D[None, :, :]).min(axis=1)  # over the third point, which may be an end
+    sample = np.linspace(0, n - 1, min(n, 100)).astype(np.int64)
+    D = matrix[sample][:, sample].toarray().astype(float)  # (k, k)
+    detours = (D[:, :, None] + D[None, :, :]).min(axis=1)  # via a third point, which may be an end
     return np.array_equal(D, D.T) and bool(np.all(detours * (1 + 1e-9) >= D))
 
 
 def _is_half(matrix: sparse.csr_array) -> bool:
-    """Whether a matrix without a diagonal has entries on one side of it only."""
+    """Whether all entries of a matrix are on one side of its diagonal."""
     if matrix.nnz < 2:
         return False
     filled = np.flatnonzero(np.diff(matrix.indptr))
@@ -283,13 +287,13 @@ def _is_half(matrix: sparse.csr_array) -> bool:
 
 
 def canonical(matrix: Any, negative: str = "error") -> sparse.csr_array:
-    """Return a matrix as CSR, sorted, without duplicates or stored zeros; never changes its argument."""
+    """Return a matrix as sorted CSR without duplicates or stored zeros; never modifies its argument."""
     choice("negative", negative, NEGATIVE)
     if not sparse.issparse(matrix):
         dense = np.asarray(matrix)
         if dense.ndim != 2 or dense.dtype.kind not in "fiub":
             raise InputError(
-                f"expected a numeric matrix of two dimensions, not {dense.dtype} of shape {dense.shape}"
+                f"data of dtype {dense.dtype} and shape {dense.shape}; expected a numeric matrix"
             )
         matrix = sparse.csr_array(dense.astype(np.float32) if dense.dtype == np.float16 else dense)
     if matrix.dtype.kind not in "fiub":
@@ -318,7 +322,7 @@ def _check_entries(csr: sparse.csr_array) -> None:
         what = "negative" if value < 0 else "NaN or infinite"
         text = (
             f"the matrix has {what} values: {value} at row {row}, column {csr.indices[bad[0]]} "
-            f"({len(bad):,} such {'entry' if len(bad) == 1 else 'entries'}); affinities are finite and >= 0"
+            f"({counted(len(bad), 'such entry', 'such entries')}); affinities must be finite and >= 0"
         )
         if value < 0 and np.isfinite(value):
             raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))

@@ -1,4 +1,4 @@
-"""The kinds of data, in one table: what builds P from each."""
+"""The kinds of data and their builders, in one table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softvec.affinity.relations import bipartite, pairs, random_walk
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.errors import InputError, Message, Option, did_you_mean
 
-Defaults = Mapping[str, Mapping[str, Any]]  # by kind, options that are used unless they are given
+Defaults = Mapping[str, Mapping[str, Any]]  # default options, by kind
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Kind:
     Attributes
     ----------
     build : callable
-        Makes an :class:`Affinity` of an object; its other parameters are the options of this kind.
+        Builds an :class:`Affinity` from an object; its other parameters are the options of this kind.
     accepts : str
-        What such data is, in a few words.
+        Short description of the data.
     """
 
     build: Callable[..., Affinity]
@@ -48,12 +48,13 @@ KINDS: Mapping[str, Kind] = {
     "features": Kind(neighbors, "feature vectors"),
     "dense": Kind(from_dense, "a dense matrix of affinities"),
 }
+# (kind, options of which one must be present, and of these too, if any)
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
 
 
 def check_kind(kind: str) -> str:
-    """Return ``kind`` if there is such a kind of data."""
+    """Return ``kind`` if it is a kind of data."""
     if kind not in KINDS:
         listed = ", ".join(f"{name} ({row.accepts})" for name, row in KINDS.items())
         raise InputError.of("kind", kind, f"one of {listed}")
@@ -61,28 +62,28 @@ def check_kind(kind: str) -> str:
 
 
 def kind_of_options(options: Iterable[str]) -> str | None:
-    """Return the kind that the names of the options tell, or None."""
-    given = set(options)
+    """Return the kind implied by the option names, or None."""
+    names = set(options)
     for kind, some, others in _TELLING:
-        if given & set(some) and (not others or given & set(others)):
+        if names & set(some) and (not others or names & set(others)):
             return kind
     return None
 
 
 def takes(name: str) -> list[str]:
-    """Return the kinds of data that have an option of this name."""
+    """Return the kinds of data that have this option."""
     return [kind for kind, row in KINDS.items() if name in row.options]
 
 
 def check_options(kind: str, options: Iterable[str], data: str = "") -> None:
-    """Raise an error that names the options of a kind, if one is unknown."""
+    """Raise an error for options that a kind does not have."""
     known = KINDS[kind].options
     unknown = [name for name in options if name not in known]
     if not unknown:
         return
     hint: Message = Message(did_you_mean(unknown[0], known))
     if elsewhere := takes(unknown[0]):
-        hint = Message(f"; if this is {' or '.join(elsewhere)} data, say so with ", Option("kind", ...))
+        hint = Message(f"; for {' or '.join(elsewhere)} data, pass ", Option("kind", ...))
     several = "s" * (len(unknown) > 1)
     raise InputError(
         f"unknown option{several} {', '.join(map(repr, unknown))} for {data or kind} data; expected one of "

@@ -1,4 +1,4 @@
-"""The options of readers and builders with their types: what an editor offers for :func:`softvec.embed`."""
+"""Reader and builder options of :func:`softvec.embed` with their types, for completion in editors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Kind = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", 
 
 
 class DataOptions(TypedDict, total=False):
-    """Options of the builders of :mod:`softvec.affinity` and of the readers of files."""
+    """Options of the builders of :mod:`softvec.affinity` and of the file readers."""
 
     # graphs, pairs, two-sided data
     directed: bool | None

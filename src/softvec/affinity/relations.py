@@ -1,4 +1,4 @@
-"""The builders for graphs, pairs and two kinds of items, from any object that holds edges or a matrix."""
+"""Builders for graphs, pairs and bipartite data, from any object that holds edges or a matrix."""
 
 from __future__ import annotations
 
@@ -76,10 +76,7 @@ def random_walk(
            [0.5 , 0.25, 0.25]])
     """
     check_weighted(weighted)
-    if key is not None:
-        if not objects.is_anndata(graph):
-            raise InputError(f"key is {key!r}, but {type(graph).__name__} is not an AnnData; leave it out")
-        graph = objects.from_anndata(graph, key)
+    graph = graph if key is None else objects.from_anndata(graph, key)
     source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
     common: dict[str, Any] = {
         "weighted": weighted, "self_loops": self_loops, "isolated": isolated, "length": length,
@@ -87,21 +84,18 @@ def random_walk(
     }  # fmt: skip
     if isinstance(source, Edges):
         return from_edges(source, directed=bool(directed), duplicates=duplicates, names=names, **common)
-    if source.matrix.shape[0] != source.matrix.shape[1]:
+    shape, directed = source.matrix.shape, source.directed if directed is None else directed
+    if shape[0] != shape[1]:
         raise InputError(
-            f"the matrix has shape {source.matrix.shape}; "
-            "a graph is square; for two kinds of items use bipartite"
+            f"the matrix has shape {shape}; a graph is square; for two kinds of items use bipartite"
         )
-    directed = source.directed if directed is None else directed
-    made = from_matrix(
-        source.matrix, directed=directed, names=source.names if names is None else names,
-        negative=negative, **common,
-    )  # fmt: skip
-    if isinstance(graph, Affinity) and made.shape == graph.shape:  # what is known of its items stays true
-        return replace(
-            made, kind=graph.kind, frequency=graph.frequency, contacts=graph.contacts, error=graph.error
-        )
-    return made
+    names = source.names if names is None else names
+    walk = from_matrix(source.matrix, directed=directed, names=names, negative=negative, **common)
+    if not isinstance(graph, Affinity) or walk.shape != graph.shape:
+        return walk
+    return replace(
+        walk, kind=graph.kind, frequency=graph.frequency, contacts=graph.contacts, error=graph.error
+    )
 
 
 def pairs(
@@ -128,7 +122,7 @@ def pairs(
     weights : array_like, optional
         Weight or count of each pair.
     directed : bool
-        Whether (a, b) says nothing about (b, a).
+        Whether (a, b) differs from (b, a).
     weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
         As in :func:`random_walk`, but duplicates are summed by default.
 
@@ -161,7 +155,7 @@ def bipartite(
     weight: Any = None,
     negative: str = "error",
 ) -> Affinity:
-    """Build the two-sided P of two kinds of items, such as users and the things they bought.
+    """Build the two-sided P of two kinds of items, such as users and products.
 
     Parameters
     ----------
@@ -181,13 +175,10 @@ def bipartite(
     >>> P.summary
     '2 rows, 2 columns, 3 pairs, unweighted'
     """
-    common: dict[str, Any] = {
-        "weighted": weighted,
-        "isolated": isolated,
-        "dangling": dangling,
-        "kind": "bipartite",
-    }
     check_weighted(weighted)
+    common: dict[str, Any] = {
+        "weighted": weighted, "isolated": isolated, "dangling": dangling, "kind": "bipartite"
+    }  # fmt: skip
     data = frames.in_memory(data)
     if objects.is_anndata(data):
         data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
@@ -210,7 +201,7 @@ def _is_matrix(data: Any) -> bool:
 
 
 def is_edge_array(data: Any) -> bool:
-    """Whether an array reads as a list of edges rather than as a matrix: (m, 2) integers or names."""
+    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
     if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
         return False
     kinds = {2: "iuUSO", 3: "USO"}
@@ -220,7 +211,7 @@ def is_edge_array(data: Any) -> bool:
 def _graph_source(
     data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
 ) -> Edges | objects.Graph:
-    """Find the edges or the matrix in any object; ``told`` whether the user said if they have weights."""
+    """Return the edges or the matrix of any object; ``told``: whether the user set ``weighted``."""
     if isinstance(data, objects.Graph | Edges):
         return data
     data = frames.in_memory(data)
@@ -269,8 +260,8 @@ def _edge_source(
         values = list(data.values())
         if weights is not None or not all(isinstance(value, int | float | np.number) for value in values):
             raise InputError(
-                "a mapping is expected to lead from pairs to weights, or from names to columns; "
-                "from a node to its neighbours: networkx.Graph(mapping)"
+                "a mapping must map pairs to weights, or names to columns; for a mapping of nodes to "
+                "neighbours pass networkx.Graph(mapping)"
             )
         return objects.edges_of_rows(data, weights=values, **options)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):

@@ -1,8 +1,8 @@
-"""Edges to compressed rows where neither fits in memory: an external bucket sort.
+"""Edges to compressed rows if neither fits in memory: an external bucket sort.
 
-Edges are copied to buckets of consecutive rows, each bucket is sorted and merged in memory, and what comes
-out is appended to the rows before it. Within a row entries keep the order of the edges, so that equal edges
-are added up as :func:`softvec.affinity.compress.edges_to_csr` adds them: the bits are the same.
+Edges are copied to buckets of consecutive rows; each bucket is sorted and merged in memory, and the result is
+appended to the output. Within a row entries keep the order of the edges, so that equal edges are summed in
+the same order as in :func:`softvec.affinity.compress.edges_to_csr`: the bits are the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from softvec.core.scratch import empty
 from softvec.core.threads import Workers, row_blocks, workers
 from softvec.names.coding import Codes
 
-BUCKET = 1 << 22  # entries of a bucket, about: with float64 values and their copies 120 MB while it is sorted
+BUCKET = 1 << 22  # entries per bucket, about; sorting takes 120 MB with float64 values and their copies
 _PIECE = 1 << 20  # edges whose weights are converted at a time
 
 
@@ -29,17 +29,16 @@ def edges_to_csr_on_disk(
     loops: int,
     weights: list[NDArray[Any]] | None = None,
     values_of: type | None = None,
-    n_jobs: int | None = None,
 ) -> CompressedRows:
-    """Sort edges into rows; parameters as of :func:`softvec.affinity.compress.edges_to_csr`."""
-    met, counts, indptr = row_lengths(blocks, n, both, loops)
+    """Sort edges into rows; parameters as in :func:`softvec.affinity.compress.edges_to_csr`."""
+    n_loops, counts, indptr = row_lengths(blocks, n, both, loops)
     nnz = int(indptr[-1])
     buckets = equal_shares(indptr, max(1, -(-nnz // BUCKET)))
     entries, weight_of = _spilled(blocks, weights, buckets, indptr, both, loops, values_of)
     indices = empty(nnz, np.int32)
     values = empty(0 if values_of is None else nnz, values_of or np.float32)
     at, merged = 0, np.zeros(2, np.int64)
-    with workers(n_jobs) as pool:
+    with workers() as pool:
         for lo, hi in buckets:
             span = slice(int(indptr[lo]), int(indptr[hi]))
             rows = _sorted(
@@ -52,7 +51,8 @@ def edges_to_csr_on_disk(
             counts[lo:hi] = np.diff(rows.indptr)
             merged += rows.merged_off, rows.merged_on
             at = end
-    return CompressedRows(row_starts(counts), indices[:at], values[:at], met, int(merged[0]), int(merged[1]))
+    off, on = map(int, merged)
+    return CompressedRows(row_starts(counts), indices[:at], values[:at], n_loops, off, on)
 
 
 def _spilled(
@@ -64,7 +64,7 @@ def _spilled(
     loops: int,
     values_of: type | None,
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Return entries (row, column) by bucket, counted from its first row, and their values; spends edges."""
+    """Return entries (row, column) by bucket, relative to its first row, and values; consumes the edges."""
     from softvec.kernels import graph
 
     nnz = int(indptr[-1])

@@ -1,4 +1,4 @@
-"""Temporal edges: aggregation into windows, and the supra-adjacency matrix of active (node, time) pairs."""
+"""Temporal edges: aggregation in time windows, and the supra-adjacency of active (node, time) pairs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
+from softvec.affinity.compress import pattern
 from softvec.affinity.graphs import assemble
 from softvec.core.checks import check_weighted, choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
@@ -24,7 +25,7 @@ _SECOND, _DAY = 1_000_000, 86_400_000_000  # in microseconds
 
 @dataclass(frozen=True)
 class Contacts:
-    """Weighted contacts in windows, one line per pair and window.
+    """Weighted contacts in time windows, one entry per pair and window.
 
     Attributes
     ----------
@@ -33,11 +34,11 @@ class Contacts:
     source, target : ndarray of int
         Node numbers, ``source < target`` unless directed.
     weight : ndarray of float
-        Sum of the weights of the records of this pair in this window (their number, without weights).
+        Summed weights (without weights, the number) of the records of this pair in this window.
     nodes : Names
     starts : Names
-        The time at which each window starts (its first stamp, where windows are groups of stamps); of
-        dates, texts in ISO's form.
+        Start time of each window, or its first stamp if windows are groups of stamps; dates are ISO 8601
+        strings.
     """
 
     time: NDArray[np.int64]
@@ -64,19 +65,19 @@ def aggregate(
     edges : Edges
         With times; see :func:`softvec.affinity.temporal_edges`.
     window : float, str, timedelta or timedelta64, optional
-        Length of a window: a number in the unit of the times (seconds, of dates), or of dates a duration
-        such as ``"15min"``, ``"1h"``, ``"1d"``. Windows of dates are counted from midnight.
+        Length of a window: a number in the unit of the times (for dates, seconds), or for dates a duration
+        such as ``"15min"``, ``"1h"``, ``"1d"``. Windows of dates are aligned to midnight.
     n_windows : int, optional
-        Number of windows instead. With neither, each time stamp is its own window.
+        Number of windows, instead of ``window``. With neither, each time stamp is its own window.
     equal : {"time", "stamps"}
-        What ``n_windows`` windows share equally: the span of time, or the stamps that occur.
+        Whether the ``n_windows`` windows have equal length, or equally many distinct time stamps.
     directed : bool
         Keep (i, j) and (j, i) apart.
     """
     if not len(edges):
         raise InputError("nothing to embed: the data has no contacts")
     if edges.times is None:
-        raise InputError("the edges have no times; give three columns, t i j, or name the time column")
+        raise InputError("the edges have no times; pass three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
     if times.dtype.kind == "f" and not np.isfinite(times).all():
         raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has no finite time")
@@ -107,10 +108,10 @@ def _windows(
     if times.dtype.kind == "M":
         return _dated_windows(times, window, n_windows, equal)
     if is_duration(window):
-        duration("window", window)  # what is no duration at all is said first
+        duration("window", window)  # an invalid duration is the first error
         raise InputError(
-            f"window is {str(window)!r}, but the times are numbers of unknown unit; give the window in their "
-            "unit, such as 900, or give the times as dates"
+            f"window is {str(window)!r}, but the times are numbers without a unit; pass the window in the "
+            "same unit, such as 900, or the times as dates"
         )
     if window is None:
         return _some_windows(times, n_windows, equal)
@@ -133,10 +134,10 @@ def _equal_windows(
 def _dated_windows(
     times: NDArray[Any], window: Window, n_windows: int | None, equal: str
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """Cut dates into windows counted from the midnight before the first one, and name them in ISO's form."""
+    """Split dates into windows aligned to midnight, named by ISO 8601 strings."""
     micro = times.astype("datetime64[us]").astype(np.int64)
     if window is None:
-        whole = bool(np.all(micro % _SECOND == 0))  # an integer stamp lasts one unit: a second where it can
+        whole = bool(np.all(micro % _SECOND == 0))  # an integer stamp lasts one unit: a second if possible
         unit = _SECOND if whole else 1
         index, starts = _some_windows(micro // unit, n_windows, equal)
         starts = [start * unit for start in starts]
@@ -151,7 +152,7 @@ def _dated_windows(
 def _some_windows(
     times: NDArray[Any], n_windows: int | None, equal: str
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Cut times into ``n_windows`` windows, or make each time stamp its own."""
+    """Split times into ``n_windows`` windows, or make each time stamp its own window."""
     origin = times.min()
     stamps, of_stamp = np.unique(times, return_inverse=True)
     if n_windows is None:
@@ -167,9 +168,9 @@ def _some_windows(
         return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
     span = stamps[-1] - origin
     if span == 0:
-        raise InputError("all contacts have the same time and cannot be cut into windows")
+        raise InputError("all contacts have the same time and cannot be split into windows")
     steps = np.arange(n_windows)
-    if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so that the last one has a window too
+    if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so the span is one unit longer
         index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)
         return index, (origin - (-steps * (int(span) + 1) // n_windows)).tolist()
     index = np.minimum((times - origin) / span * n_windows, n_windows - 1).astype(np.int64)
@@ -203,8 +204,8 @@ def supra_adjacency(
     window, n_windows, equal
         Aggregation, see :func:`aggregate`.
     self_weight : float
-        Weight of a node's link to its own next appearance; 1 as in DyANE. Contacts weigh the number of
-        their records in the window, or the sum of their weights.
+        Weight of a node's link to its own next appearance; 1 as in DyANE. The weight of a contact is the
+        number of its records in the window, or the sum of their weights.
     directed : bool
         A contact (t, i, j) leads only from i to j.
     length : int
@@ -220,8 +221,7 @@ def supra_adjacency(
     Returns
     -------
     Affinity
-        Named by (node, time at which the window starts), in order of time; ``contacts`` has the
-        aggregated contacts.
+        Named by (node, start of the window), in order of time; ``contacts`` has the aggregated contacts.
 
     Examples
     --------
@@ -232,34 +232,37 @@ def supra_adjacency(
     6
     """
     number("self_weight", self_weight, 0)
-    remarks: list[str] = []
+    edge_notes: tuple[str, ...] = ()
     if not isinstance(contacts, Contacts):
-        from softvec.affinity.relations import temporal_edges
-
-        check_weighted(weighted)
-        edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
-        remarks = [*edges.notes]
-        if weighted is False and edges.weights is not None:
-            edges = Edges(edges.codes, edges.rows, edges.columns, None, edges.times, edges.notes)
+        edges = _edges_of(contacts, columns, weight, weighted)
+        edge_notes = edges.notes
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
     if not len(contacts.time):
         raise InputError("nothing to embed: no contact joins two different nodes")
     matrix, names = _supra_matrix(contacts, float(self_weight), directed)
-    notes = [
-        f"{counted(len(contacts.nodes), 'node')} in {counted(len(np.unique(contacts.time)), 'active window')}"
-    ]
-    notes += remarks
+    windows = counted(len(np.unique(contacts.time)), "active window")
+    notes = [f"{counted(len(contacts.nodes), 'node')} in {windows}", *edge_notes]
     if contacts.self_contacts:
         notes.append(f"{counted(contacts.self_contacts, 'self contact')} dropped")
-    made = assemble(
+    affinity = assemble(
         matrix, names, names, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
         dangling=dangling,
     )  # fmt: skip
     if is_duration(window) and not isinstance(window, str):
-        window = f"{duration('window', window) / _SECOND:g}s"  # as plain text, for the record
+        window = f"{duration('window', window) / _SECOND:g}s"  # parameters are plain values
     parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}
-    summary = made.summary.replace(" nodes,", " active (node, time) pairs,", 1)
-    return replace(made, summary=summary, parameters={**made.parameters, **parameters}, contacts=contacts)
+    summary = affinity.summary.replace(" nodes,", " active (node, time) pairs,", 1)
+    parameters = {**affinity.parameters, **parameters}
+    return replace(affinity, summary=summary, parameters=parameters, contacts=contacts)
+
+
+def _edges_of(contacts: Any, columns: Any, weight: Any, weighted: bool | None) -> Edges:
+    """Return the temporal edges of any object, without weights if the user does not want them."""
+    from softvec.affinity.relations import temporal_edges
+
+    check_weighted(weighted)
+    edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
+    return replace(edges, weights=None) if weighted is False else edges
 
 
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Names]:
@@ -284,5 +287,5 @@ def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tup
     matrix = sparse.coo_array((weight[keep], (head[keep], tail[keep])), shape=shape).tocsr()
     matrix.sum_duplicates()
     if matrix.nnz and np.all(matrix.data == 1):
-        matrix = sparse.csr_array((np.ones(matrix.nnz, bool), matrix.indices, matrix.indptr), shape)
+        matrix = pattern(matrix)
     return matrix, Names.from_codes(contacts.nodes, contacts.starts, (node, time))

@@ -1,4 +1,4 @@
-"""Affinities and matrices to files that :func:`softvec.affinity.read` and other tools read."""
+"""Write affinities and matrices to files for :func:`softvec.affinity.read` and other tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMATS = {
     ".mtx": "mtx", ".npz": "npz", ".mat": "mat", ".graphml": "graphml", ".gml": "gml",
     ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
 }  # fmt: skip
-_WRITTEN_PLAIN = ("npz", "mat", "parquet", "arrow")  # formats with a compression of their own
+_COMPRESSED_FORMATS = ("npz", "mat", "parquet", "arrow")  # formats that compress by themselves
 
 
 def write(data: Any, path: str | os.PathLike[str], *, names: Any = None, format: str | None = None) -> None:
@@ -81,7 +81,7 @@ def write_names(names: Any, path: str | os.PathLike[str]) -> None:
     for i, name in enumerate(names):
         if "\n" in str(name):
             raise InputError(
-                f"the name {name!r} of row {i} has a line end in it; it cannot be written on one line"
+                f"the name {name!r} of row {i} contains a line break; it cannot be written on one line"
             )
     compression = SUFFIXES.get(Path(path).suffix.lower())
     with _opened(path, compression) as stream:
@@ -92,7 +92,7 @@ def write_names(names: Any, path: str | os.PathLike[str]) -> None:
 def _parts(data: Any, names: Any) -> tuple[sparse.csr_array, Names, Names]:
     if isinstance(data, Affinity):
         if data.counts is None:
-            raise InputError(f"this {data.kind} affinity is an operator only; it has no matrix to write")
+            raise InputError(f"this {data.kind} affinity is a linear operator; it has no matrix to write")
         return data.counts, data.rows, data.columns
     matrix = canonical(data)
     rows = Names(names) if names is not None else Names.range(matrix.shape[0])
@@ -112,17 +112,15 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> tuple[str, s
         raise InputError(
             f"{path}: {suffix or 'no extension'} is not a format for a matrix; expected one of {known}"
         )
-    if compression and chosen in _WRITTEN_PLAIN:
-        raise InputError(
-            f"{path}: {chosen} files have a compression of their own; leave out {Path(path).suffix}"
-        )
+    if compression and chosen in _COMPRESSED_FORMATS:
+        raise InputError(f"{path}: {chosen} files are compressed already; leave out {Path(path).suffix}")
     if compression not in (None, "gzip", "zstd"):
         raise InputError(f"{path}: softvec writes .gz and .zst only")
     return chosen, compression
 
 
 class _Unclosed:
-    """A stream to write to, which its user may not close."""
+    """An output stream that ignores ``close``."""
 
     def __init__(self, stream: IO[bytes]):
         self._stream = stream
@@ -151,7 +149,7 @@ def _opened(path: str | os.PathLike[str], compression: str | None) -> Iterator[I
 
 
 def _entries(matrix: sparse.csr_array, symmetric: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return rows, columns and, unless unweighted, values; of a symmetric matrix the upper half."""
+    """Return rows, columns and, unless unweighted, values; only the upper half of a symmetric matrix."""
     i = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     j, values = matrix.indices, matrix.data
     if symmetric:
@@ -223,14 +221,14 @@ def _write_arrow(
     }
     if values is not None:
         table["weight"] = pa.array(values)
-    made = pa.table(table)
+    arrow = pa.table(table)
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        pq.write_table(made, stream)
+        pq.write_table(arrow, stream)
     else:
-        with pa.ipc.new_file(stream, made.schema) as writer:
-            writer.write_table(made)
+        with pa.ipc.new_file(stream, arrow.schema) as writer:
+            writer.write_table(arrow)
 
 
 def _arrow_names(names: Names) -> Any:

@@ -153,6 +153,5 @@ def _entries(operator: Operator, n: int) -> NDArray[np.float64]:
         return np.diff(operator._indptr).astype(float) if operator.shape[0] == n else np.zeros(n)
     if isinstance(operator, Powers):
         return operator._length * _entries(operator._base, n)
-    parts = operator._factors if isinstance(operator, Product) else ()
-    parts = operator._parts if isinstance(operator, Sum) else parts
+    parts = operator.parts if isinstance(operator, Product | Sum) else ()
     return np.sum([_entries(part, n) for part in parts], axis=0) if parts else np.zeros(n)

@@ -126,8 +126,7 @@ def sparse_leaves(operator: Operator) -> list[Sparse]:
         return [operator]
     if isinstance(operator, Powers):
         return sparse_leaves(operator._base)
-    parts = operator._factors if isinstance(operator, Product) else ()
-    parts = operator._parts if isinstance(operator, Sum) else parts
+    parts = operator.parts if isinstance(operator, Product | Sum) else ()
     return [leaf for part in parts for leaf in sparse_leaves(part)]
 
 

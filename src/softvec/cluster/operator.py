@@ -231,9 +231,9 @@ class Tree:
 def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree | Shard:
     """Return what one worker gets of an operator; ``bounds(size)`` cuts a range of that many rows."""
     if isinstance(operator, Product):
-        return Tree("product", tuple(split(part, rank, bounds) for part in operator._factors))
+        return Tree("product", tuple(split(part, rank, bounds) for part in operator.parts))
     if isinstance(operator, Sum):
-        return Tree("sum", tuple(split(part, rank, bounds) for part in operator._parts))
+        return Tree("sum", tuple(split(part, rank, bounds) for part in operator.parts))
     if isinstance(operator, Powers):
         return Tree("powers", (split(operator._base, rank, bounds),), operator._length)
     if not isinstance(operator, Sparse):

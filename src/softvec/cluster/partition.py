@@ -93,9 +93,9 @@ def renumbered(operator: Operator, order: Array) -> Operator:
     if isinstance(operator, Powers):
         return Powers(renumbered(operator._base, order), operator._length)
     if isinstance(operator, Product):
-        return Product([renumbered(part, order) for part in operator._factors])
+        return Product([renumbered(part, order) for part in operator.parts])
     if isinstance(operator, Sum):
-        return Sum([renumbered(part, order) for part in operator._parts])
+        return Sum([renumbered(part, order) for part in operator.parts])
     if not isinstance(operator, Sparse):
         raise InputError(f"{operator!r} cannot be renumbered; pass a sparse matrix")
     A = operator.unscaled()[order]

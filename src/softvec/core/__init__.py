@@ -1,1 +1,1 @@
-"""What every room stands on: errors, checks, threads, signals, files. Imports nothing else of softvec."""
+"""Shared foundations: errors, checks, threads, signals, files. Imports nothing else from softvec."""

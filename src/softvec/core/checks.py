@@ -1,4 +1,4 @@
-"""Checks of parameters, which return the value or raise an error that names the parameter; plain values."""
+"""Parameter checks, which return the value or raise an error that names the parameter; small conversions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the command line reads the settings of a fit before it need
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
-    """Return ``value`` if it is one of those allowed.
+    """Return ``value`` if it is in ``allowed``.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def integer(name: str, value: Any, least: int = 1, most: int | None = None, of: 
 def number(
     name: str, value: Any, least: float = -math.inf, *, above: float = -math.inf, most: float = math.inf
 ) -> float:
-    """Return ``value`` as a finite float in the range given; ``above`` is a bound that is itself excluded."""
+    """Return ``value`` as a finite float between ``least`` and ``most`` and greater than ``above``."""
     if not isinstance(value, bool):
         try:
             result = float(value)
@@ -59,14 +59,14 @@ def number(
 
 
 def check_weighted(weighted: Any) -> None:
-    """Refuse a name where True or False is expected."""
+    """Raise an error if ``weighted`` is not a bool or None, such as the name of a column."""
     if weighted not in (None, True, False):
         remedy = Message("to name the weights, ", Option("weight", weighted))
         raise InputError.of("weighted", weighted, "True or False", remedy)
 
 
 def is_number(value: Any) -> bool:
-    """Whether Python reads a value as a number."""
+    """Whether ``float`` accepts a value."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -75,7 +75,7 @@ def is_number(value: Any) -> bool:
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """Return '1 edge', '2,000 edges'."""
+    """Return a count with its noun: '1 edge', '2,000 edges'."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
@@ -88,7 +88,7 @@ def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def plain_json(value: Any) -> Any:
-    """Return a deep copy in JSON's own types: NaN and infinity become None, unknown objects their text.
+    """Return a deep copy in JSON types: NaN and infinity become None, other objects their ``str``.
 
     Examples
     --------
@@ -110,6 +110,6 @@ def plain_json(value: Any) -> Any:
 
 
 def recorded(emb: Any, part: str) -> dict[str, Any]:
-    """Return a part of an embedding's provenance that is a dictionary; an empty one if it has none."""
+    """Return an entry of an embedding's provenance if it is a dictionary, else an empty one."""
     record = emb.provenance.get(part)
     return record if isinstance(record, dict) else {}

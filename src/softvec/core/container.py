@@ -1,7 +1,7 @@
-"""What a container or a batch system allows this process: memory and processors of its control groups.
+"""Memory and CPU limits that a container or batch system sets for this process (Linux control groups).
 
-Every group from that of the process up to the root may set a limit, in version 1 or 2 of the files; the
-tightest holds. Functions take the root of the file system, so that tests can make one up.
+Every group from the process's own up to the root may set a limit, in cgroup version 1 or 2; the tightest one
+applies. Functions take the root of the file system, so that tests can use a fake one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ T = TypeVar("T")
 
 
 def memory_left(root: Path = Path("/")) -> int | None:
-    """Return the bytes that the control groups still allow, file cache that would be given back included.
-
-    None where there is no limit.
-    """
+    """Return the bytes that the control groups still allow, with reclaimable file cache; None: no limit."""
     v2 = partial(_memory, limit="memory.max", usage="memory.current", cache="inactive_file")
     limit, usage = "memory.limit_in_bytes", "memory.usage_in_bytes"
     v1 = partial(_memory, limit=limit, usage=usage, cache="total_inactive_file")
@@ -26,12 +23,12 @@ def memory_left(root: Path = Path("/")) -> int | None:
 
 
 def processors(root: Path = Path("/")) -> float | None:
-    """Return the processors' worth of time that the control groups allow; None where there is no quota."""
+    """Return the CPU quota of the control groups, in processors; None where there is no quota."""
     return min(_readings(root, "cpu", _quota_v2, _quota_v1), default=None)
 
 
 def _readings(root: Path, controller: str, v2: Callable[[Path], T], v1: Callable[[Path], T]) -> Iterator[T]:
-    """Yield what each group of the process says; groups without limits say nothing."""
+    """Yield the limit of each group of the process that sets one."""
     for folder, read in [
         *((folder, v2) for folder in _folders(root, "")),
         *((folder, v1) for folder in _folders(root, controller)),
@@ -43,7 +40,7 @@ def _readings(root: Path, controller: str, v2: Callable[[Path], T], v1: Callable
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
-    """Yield the folders of the process's group and of those above it; "" is the hierarchy of version 2."""
+    """Yield the folders of the process's group and of its parents; "" is the version 2 hierarchy."""
     group, mounts = "/", [controller] if controller else ["", "unified"]
     try:
         for line in (root / "proc/self/cgroup").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Dates and durations: ISO texts in and out, and lengths of time such as ``15min``."""
+"""Dates and durations: ISO 8601 text in and out, and durations such as ``15min``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, guess
 
-_UNITS = {  # in microseconds; "m" is left out, it may be a minute or a month
+_UNITS = {  # in microseconds; "m" is ambiguous (minute or month)
     **dict.fromkeys(("us", "µs"), 1),
     "ms": 1_000,
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000_000),
@@ -26,12 +26,12 @@ _LONGEST = 1e17  # microseconds, 3,000 years: sums with dates stay within 64 bit
 
 
 def is_duration(value: Any) -> bool:
-    """Whether a value is a length of time with its unit: a text, a timedelta, a timedelta64."""
+    """Whether a value is a duration with a unit: a string, a timedelta or a timedelta64."""
     return isinstance(value, str | datetime.timedelta | np.timedelta64)
 
 
 def duration(name: str, value: Any) -> int:
-    """Return a length of time in microseconds; a plain number counts seconds.
+    """Return a duration in microseconds; a plain number is in seconds.
 
     Examples
     --------
@@ -51,17 +51,12 @@ def duration(name: str, value: Any) -> int:
     elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
         micro = float(value) * 1e6
     if micro is None or not 1 <= micro < _LONGEST:
-        raise InputError(
-            f"{name} is {str(value)!r}; expected a length of time such as 30s, 15min, 1h, 1d or 1w"
-        )
+        raise InputError(f"{name} is {str(value)!r}; expected a duration such as 30s, 15min, 1h, 1d or 1w")
     return round(micro)
 
 
 def to_dates(values: Sequence[Any]) -> NDArray[np.datetime64] | None:
-    """Return dates, or texts in ISO's form, as datetime64[us]; None where a value is something else.
-
-    Dates with a zone become UTC.
-    """
+    """Return dates or ISO 8601 strings as datetime64[us], zoned ones in UTC; None if a value is neither."""
     import pyarrow as pa
 
     if len(values) and all(isinstance(value, datetime.date | np.datetime64) for value in values):
@@ -90,7 +85,7 @@ def _naive(value: Any) -> Any:
 
 
 def parse(column: Any) -> Any:
-    """Return an Arrow column of texts in ISO's form as time stamps, or None where they are something else."""
+    """Return an Arrow column of ISO 8601 strings as timestamps, or None if they are something else."""
     import pyarrow as pa
 
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
@@ -102,7 +97,7 @@ def parse(column: Any) -> Any:
 
 
 def iso_texts(dates: NDArray[np.datetime64]) -> list[str]:
-    """Return dates as ISO texts of one length: as short as all of them allow, so that they sort by time.
+    """Return dates as ISO 8601 strings of equal length, as short as possible; they sort by time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exceptions for a user's mistake, the warning about a guess, and text that is safe to print."""
+"""Exceptions for user errors, warnings about guesses, and text that is safe to print."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-# control characters (ESC and the 8-bit CSI among them), marks that turn the direction of text, half pairs
+# control characters (including ESC and the 8-bit CSI), bidirectional marks, lone surrogates
 CODES = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class NameOnly:
-    """Stands for no value in an :class:`Option` that is only named; a class, so that errors pickle."""
+    """Marks an :class:`Option` without a value; a class, so that errors can be pickled."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option inside a message, which the library and the command line write each in their own way.
+    """An option mentioned in a message: the library shows a Python argument, the command line a flag.
 
-    ``value`` is what to set it to. Without one the option is only named; ``...`` stands for a value that the
-    reader knows, such as the name of a column.
+    ``value`` is what to set it to. Without one the option is only named; ``...`` stands for a value that only
+    the reader knows, such as the name of a column.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Option:
 
 
 class Message:
-    """Text with options in it; ``str`` writes them as Python arguments, :meth:`render` as one likes.
+    """Text that mentions options; ``str`` writes them as Python arguments, :meth:`render` in any other way.
 
     Examples
     --------
@@ -66,16 +66,16 @@ class Message:
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The options that the text names."""
+        """The options mentioned in the text."""
         return tuple(part for part in self.parts if isinstance(part, Option))
 
     def render(self, write: Callable[[Option], str]) -> str:
-        """Return the text, its options written by ``write``."""
+        """Return the text, with each option formatted by ``write``."""
         return "".join(write(part) if isinstance(part, Option) else str(part) for part in self.parts)
 
 
-class _Told:
-    """What an exception and a warning with a :class:`Message` share; their ``args`` are its parts."""
+class _HasMessage:
+    """Mixin for exceptions and warnings whose ``args`` are the parts of a :class:`Message`."""
 
     args: tuple[Any, ...]
 
@@ -87,8 +87,8 @@ class _Told:
         return str(self.message)
 
 
-class InputError(_Told, ValueError):
-    """Something the user gave is wrong; the message names it and the remedy.
+class InputError(_HasMessage, ValueError):
+    """Invalid input; the message names it and the remedy.
 
     The command line prints such a message as one line and exits with code 2. Subclassing
     ``ValueError`` keeps scikit-learn's conventions: bad parameters and bad data raise ``ValueError``.
@@ -96,11 +96,11 @@ class InputError(_Told, ValueError):
     Attributes
     ----------
     message : Message
-        The text, with the options in it as fields: the command line shows its own flags instead.
+        The text; the command line shows its own flags in place of options.
     option : str or None
-        The parameter that is wrong, as the library calls it.
+        The invalid parameter, by its name in the library.
     value : object
-        What was given.
+        Its value.
     expected : str or None
         What was expected.
 
@@ -119,7 +119,7 @@ class InputError(_Told, ValueError):
 
     @classmethod
     def of(cls, option: str, value: Any, expected: str, remedy: str | Message = "") -> InputError:
-        """Return the error for a parameter with a wrong value.
+        """Return the error for a parameter with an invalid value.
 
         Examples
         --------
@@ -134,19 +134,19 @@ class InputError(_Told, ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """An :class:`InputError` about the type of a thing, such as a matrix of objects."""
+    """An :class:`InputError` about a type, such as a matrix of objects."""
 
 
-class AdviceWarning(_Told, UserWarning):
-    """A warning whose text names options; the command line shows its own flags instead."""
+class AdviceWarning(_HasMessage, UserWarning):
+    """A warning that mentions options; the command line shows its own flags instead."""
 
 
 class GuessWarning(AdviceWarning):
-    """Something about the data was guessed; the message says what, and the option that overrides it."""
+    """A guess about the data; the message says what was guessed, and which option overrides it."""
 
 
 def guess(*parts: str | Option | Message) -> None:
-    """Warn, at the line of the user's code that called softvec, that something was guessed."""
+    """Warn about a guess, pointing at the user's line that called softvec."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "softvec":
         level, frame = level + 1, frame.f_back
@@ -166,9 +166,9 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text with codes that a terminal would obey, or could not print, written out.
+    r"""Return text with control codes and unprintable characters escaped.
 
-    Names come from files: one may hold the sequence that sets a window's title or moves the cursor.
+    Names come from files and may hold escape sequences that set a window's title or move the cursor.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def printable(text: str) -> str:
 
 
 def optional_package(module: str, missing: str) -> Any:
-    """Import a package that is an extra; without it, ``missing`` says what needs it and how to install it."""
+    """Import an optional package, or raise an InputError with the text ``missing``."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""Whole files or none: write beside the target, then rename over it.
+"""Atomic writes: to a temporary file beside the target, which is then renamed over it.
 
-A reader never sees half a file, and an error, Ctrl-C or a full disk leaves the old file as it was.
+A reader never sees half a file, and an error, Ctrl-C or a full disk leaves the old file intact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ except ImportError:  # Windows, where an open file cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 _SUFFIX = ".part"
-_RANDOM = r"[a-z0-9_]{8}"  # what mkstemp puts in between
+_RANDOM = r"[a-z0-9_]{8}"  # mkstemp's random part
 _FULL = {None, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
@@ -34,12 +34,12 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     Parameters
     ----------
     path : path-like
-        The file to make or replace; ``-`` is standard output. A symbolic link is followed: its target
+        The file to create or replace; ``-`` is standard output. A symbolic link is followed: its target
         is replaced. An existing file keeps its permissions.
     mode : {"wb", "w"}
         Binary or text.
     options
-        Passed on to :func:`open` (``encoding``, ``newline``).
+        Passed to :func:`open` (``encoding``, ``newline``).
 
     Examples
     --------
@@ -51,7 +51,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     'hello'
     """
     if mode not in ("w", "wb"):
-        raise ValueError(f"mode is {mode!r}; atomic_write writes a whole file, so it is 'w' or 'wb'")
+        raise ValueError(f"mode is {mode!r}; expected 'w' or 'wb'")
     if os.fspath(path) == "-":
         yield sys.stdout if mode == "w" else sys.stdout.buffer
         (sys.stdout if mode == "w" else sys.stdout.buffer).flush()
@@ -85,7 +85,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
 
 
 def _temporary(path: str | os.PathLike[str], target: Path) -> tuple[int, str]:
-    """Make and lock a file beside the target."""
+    """Create and lock a temporary file beside the target."""
     while True:
         try:
             handle, temporary = tempfile.mkstemp(prefix=_prefix(target), suffix=_SUFFIX, dir=target.parent)
@@ -97,18 +97,18 @@ def _temporary(path: str | os.PathLike[str], target: Path) -> tuple[int, str]:
             raise InputError(f"cannot write {path}: {error.strerror or error}") from error
         with suppress(OSError):  # a file system without locks
             _lock(handle)
-        if os.fstat(handle).st_nlink:  # else another process took it for one of a killed run
+        if os.fstat(handle).st_nlink:  # else another process deleted it as stale before it was locked
             return handle, temporary
         os.close(handle)
 
 
 @contextmanager
 def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> Iterator[None]:
-    """Turn what goes wrong with writing into one line; errors of other files that are read meanwhile pass."""
+    """Turn write errors into a one-line InputError; errors from reading other files pass through."""
     try:
         yield
     except OSError as error:
-        # NumPy tells of a full disk without a number: "1000 requested and 0 written"
+        # NumPy reports a full disk without an errno: "1000 requested and 0 written"
         if not renaming and error.errno not in _FULL:
             raise
         reason = error.strerror or f"the disk or a limit is full ({error})"
@@ -119,9 +119,9 @@ def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> It
 
 @contextmanager
 def locked(folder: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
-    """Keep other processes and threads that do the same out of a folder, where its file system has locks.
+    """Hold an exclusive lock on a folder, if its file system has locks.
 
-    Without ``wait`` it is an error that another is at work there.
+    If another process or thread holds it, wait; without ``wait``, raise an error.
     """
     if fcntl is None:
         yield
@@ -147,7 +147,7 @@ def locked(folder: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
 
 
 def _prefix(target: Path) -> str:
-    return f".{os.fsencode(target.name)[:200].decode(errors='ignore')}."  # 255 bytes are the most
+    return f".{os.fsencode(target.name)[:200].decode(errors='ignore')}."  # file names have at most 255 bytes
 
 
 def _remove_stale(target: Path) -> None:
@@ -156,14 +156,14 @@ def _remove_stale(target: Path) -> None:
 
 
 def remove_stale(folder: Path, prefix: str) -> None:
-    """Delete temporary files that killed processes left in a folder: those that none has locked.
+    """Delete the unlocked temporary files in a folder, which killed processes left behind.
 
     ``prefix`` is a regular expression for the start of their names.
     """
-    left = re.compile(f"{prefix}{_RANDOM}{re.escape(_SUFFIX)}")
+    stale = re.compile(f"{prefix}{_RANDOM}{re.escape(_SUFFIX)}")
     with suppress(OSError):
         for entry in list(os.scandir(folder)):
-            if not left.fullmatch(entry.name):
+            if not stale.fullmatch(entry.name):
                 continue
             with suppress(OSError), open(entry.path, "rb") as file:
                 _lock(file.fileno())
@@ -171,13 +171,13 @@ def remove_stale(folder: Path, prefix: str) -> None:
 
 
 def _lock(handle: int) -> None:
-    """Lock a file until it is closed or the process ends; OSError where another process has."""
+    """Lock a file until it is closed or the process ends; OSError if another process holds the lock."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename outlast a power cut, on systems that can open directories."""
+    """Make a rename survive a power cut, on systems that can open directories."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -187,7 +187,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _permissions(target: Path) -> int:
-    """Return the mode of the file to be replaced, or what ``open`` would give a new one."""
+    """Return the mode of the file to be replaced, or the one ``open`` would give a new file."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and giving back what it no longer needs."""
+"""Memory this process may still allocate, and returning freed memory to the system."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from softvec.core.container import memory_left
 
 
 def available_memory() -> int | None:
-    """Return the bytes this process may still take: free memory and what the control group allows.
-
-    None where the system does not tell.
-    """
+    """Return the bytes this process may still allocate (free memory, control groups); None if unknown."""
     limits = [value for value in (_meminfo(), memory_left()) if value is not None]
     if limits:
         return min(limits)
@@ -35,9 +32,6 @@ def _meminfo() -> int | None:
 
 
 def give_back() -> None:
-    """Return freed memory to the system, where the allocator keeps it (glibc); elsewhere nothing happens.
-
-    An array of many megabytes may lie between smaller ones, and then its memory stays with the process.
-    """
+    """Return freed memory to the system (glibc only), which small arrays around a large one prevent."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The progress bar of loops in the library."""
+"""Progress bar for loops in the library."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Where large arrays lie: in memory, or in files of a folder on disk, mapped into memory.
+"""Allocation of large arrays: in memory, or memory-mapped from temporary files on disk.
 
-Readers and fits ask :func:`empty` for the arrays whose size is that of the edges or of the vectors. Within
-:func:`large_arrays_in` a folder, the system writes them to disk and reads them back as memory allows. The
-files have no names: nothing is left of them, whatever ends the process. Their space is reserved when they are
-made, so that a full disk is an error then and not a crash when a page is written.
+Readers and fits allocate arrays the size of the edges or of the vectors with :func:`empty`. Within
+:func:`large_arrays_in` a folder, the system pages them to disk as needed. The files are unlinked, so nothing
+is left of them however the process ends. Their space is reserved up front, so that a full disk is an error
+and not a crash when a page is written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _folder: ContextVar[Path | None] = ContextVar("folder of large arrays", default=
 
 @contextmanager
 def large_arrays_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Put large arrays that this thread makes meanwhile into files of a folder; None changes nothing.
+    """Back the large arrays that this thread allocates in the block by files in a folder; None: no change.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def large_arrays_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def checked_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder if files can be made in it."""
+    """Return the folder as a path if it exists and is writable."""
     path = Path(folder)
     if not path.is_dir():
         raise InputError.of("scratch", os.fspath(folder), "an existing folder")
@@ -65,14 +65,14 @@ def checked_folder(folder: str | os.PathLike[str]) -> Path:
 
 
 def on_disk() -> bool:
-    """Whether large arrays are put into files at the moment."""
+    """Whether large arrays are currently backed by files."""
     return _folder.get() is not None
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any, *, random: bool = False) -> Array:
-    """Return an array to overwrite, in memory or, if it is large and so asked, in a file.
+    """Return an uninitialised array, backed by a file if it is large and :func:`large_arrays_in` is active.
 
-    ``random`` says that single rows are read from all over it: the system then reads no pages ahead.
+    ``random`` turns read-ahead off, for arrays whose rows are read in random order.
     """
     folder, kind = _folder.get(), np.dtype(dtype)
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * kind.itemsize
@@ -89,26 +89,26 @@ def empty(shape: int | tuple[int, ...], dtype: Any, *, random: bool = False) -> 
     return np.ndarray(shape, kind, buffer=pages)
 
 
-def copied(array: Array, dtype: Any, *, random: bool = False) -> Array:
-    """Return a copy of another type, made as by :func:`empty`."""
-    copy = empty(array.shape, dtype, random=random)
+def copied(array: Array, dtype: Any) -> Array:
+    """Return a copy with another dtype, allocated by :func:`empty`."""
+    copy = empty(array.shape, dtype)
     copy[...] = array
     return copy
 
 
 def kept(array: Array, keep: Array) -> Array:
-    """Return the rows where ``keep`` is true, made as by :func:`empty`."""
+    """Return the rows where ``keep`` is true, allocated by :func:`empty`."""
     rows = empty((int(np.count_nonzero(keep)), *array.shape[1:]), array.dtype)
     return np.compress(keep, array, axis=0, out=rows)
 
 
 def free_space(folder: str | os.PathLike[str]) -> int:
-    """Return the bytes that may still be written to the disk of a folder."""
+    """Return the free bytes on a folder's disk."""
     return shutil.disk_usage(folder).free
 
 
 def is_memory(folder: str | os.PathLike[str]) -> bool:
-    """Whether the files of a folder are held in memory (tmpfs), as far as the system tells."""
+    """Whether a folder is on a file system in memory (tmpfs); False where the system does not tell."""
     device = os.stat(folder).st_dev
     try:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
@@ -123,7 +123,7 @@ def is_memory(folder: str | os.PathLike[str]) -> bool:
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
-    """Make a file so long, its space on the disk taken."""
+    """Extend a file to ``size`` bytes and reserve the disk space."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
         return

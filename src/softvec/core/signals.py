@@ -1,9 +1,9 @@
-"""Ctrl-C between two blocks of work, never inside one.
+"""Deferred signals: Ctrl-C takes effect between two blocks of work, never inside one.
 
 Python raises ``KeyboardInterrupt`` wherever the main thread happens to be. Inside a library that holds a
 lock (llvmlite while it compiles, a future while it hands over a result) the lock is never released, and
-the threads that wait for it hang. So while threads share work, a signal is noted, and its handler is called
-where nothing is held.
+the threads that wait for it hang. So while threads share work, signals are recorded, and their handlers are
+called where no lock is held.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from types import FrameType
 from typing import Any
 
 _SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
-_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # those put off, while they are
-_noted: list[int] = []
+_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # replaced while signals are deferred
+_pending: list[int] = []
 
 
 @contextmanager
-def interrupts_put_off() -> Iterator[None]:
-    """Note signals that Python handles and leave them to :func:`let_interrupts_through`, or to the end.
+def deferred_signals() -> Iterator[None]:
+    """Defer signals until :func:`handle_deferred_signals` is called or the block ends.
 
-    Only the main thread receives signals; elsewhere, and inside another such block, this does nothing.
+    Only the main thread receives signals; in other threads, and when nested, this does nothing.
     """
     if _handlers or threading.current_thread() is not threading.main_thread():
         yield
@@ -34,33 +34,33 @@ def interrupts_put_off() -> Iterator[None]:
         handler = signal.getsignal(number)
         if callable(handler):
             _handlers[number] = handler
-            signal.signal(number, _note)
+            signal.signal(number, _defer)
     try:
         yield
     finally:
         for number in list(_handlers):
             signal.signal(number, _handlers.pop(number))
-        late, _noted[:] = _noted[:], []
-        for number in late:
+        remaining, _pending[:] = _pending[:], []
+        for number in remaining:
             signal.raise_signal(number)
 
 
-def let_interrupts_through() -> None:
-    """Call the handlers of the signals noted so far; does nothing outside the main thread."""
-    if _noted and threading.current_thread() is threading.main_thread():
-        number = _noted.pop(0)
+def handle_deferred_signals() -> None:
+    """Call the handler of the first deferred signal; does nothing outside the main thread."""
+    if _pending and threading.current_thread() is threading.main_thread():
+        number = _pending.pop(0)
         _handlers[number](number, None)
 
 
-def _note(number: int, frame: FrameType | None) -> None:
-    _noted.append(number)
+def _defer(number: int, frame: FrameType | None) -> None:
+    _pending.append(number)
 
 
 def _after_fork() -> None:
-    """Give a child process, which is in no such block, its own handlers."""
+    """Restore the handlers in a child process, which defers nothing."""
     for number in list(_handlers):
         signal.signal(number, _handlers.pop(number))
-    _noted.clear()
+    _pending.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,8 +1,8 @@
 """Threads over fixed blocks of rows.
 
-Every hot loop of softvec has the same shape: a list of row blocks that does not depend on the number
-of threads, and a function that works on one block with the GIL released (Numba ``nogil`` kernels and
-BLAS). Threads take blocks from a shared queue, so skewed work balances itself; results come back in
+Every hot loop in softvec has the same shape: a list of row blocks that does not depend on the number
+of threads, and a function that processes one block with the GIL released (Numba ``nogil`` kernels and
+BLAS). Threads take blocks from a shared queue, so uneven work balances itself; results come back in
 block order, so sums over blocks have the same bits for any number of threads.
 """
 
@@ -17,23 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock, local
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.container import processors
 from softvec.core.errors import InputError
-from softvec.core.signals import interrupts_put_off, let_interrupts_through
-
-if TYPE_CHECKING:  # the command line reads this module before it needs NumPy
-    from numpy.typing import NDArray
+from softvec.core.signals import deferred_signals, handle_deferred_signals
 
 T = TypeVar("T")
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads: ``None`` is every core this process may use, -1 too, -2 all but one."""
+    """Return the number of threads: None and -1 mean every core this process may use, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1
     if not hasattr(n_jobs, "__index__") or n_jobs == 0:
@@ -42,7 +39,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 def _cores() -> int:
-    """Return the cores of this process: of the machine, its affinity mask, and a container's quota."""
+    """Return the cores this process may use: the affinity mask, limited by a container's quota."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows have no affinity mask
@@ -57,7 +54,7 @@ def row_blocks(n: int, size: int) -> list[tuple[int, int]]:
 
 
 class Buffers(local):
-    """Scratch of one thread, by name; contiguous for any number of rows."""
+    """Scratch arrays of one thread, by name; contiguous for any number of rows."""
 
     def __init__(self) -> None:
         self._flat: dict[str, NDArray[Any]] = {}
@@ -71,49 +68,47 @@ class Buffers(local):
 
 
 class Workers:
-    """A group of threads that share the blocks of one computation; made by :func:`workers`.
+    """A pool of threads that share the blocks of a computation; created by :func:`workers`.
 
-    Where several processes share the rows (:mod:`softvec.cluster`), :meth:`fold` and :meth:`gather` go over
-    all of them; here there is one.
+    On a cluster (:mod:`softvec.cluster`) processes share the rows, and :meth:`fold` and :meth:`gather` span
+    all of them. Here there is one process.
     """
 
     rank = 0  # of this process
-    # Blocks of a unit. Sums are folded within units, then over them, so that processes that own whole units
-    # add up the same numbers in the same order as one that owns all.
+    # Blocks per unit. Sums are folded within units, then over units, so that processes that own whole units
+    # add the same numbers in the same order as a single process.
     unit = 16
-    block: int | None = None  # rows of a block of vectors, in place of `block_rows`
+    block: int | None = None  # overrides the result of `block_rows`
 
     def __init__(self, n_jobs: int, pool: ThreadPoolExecutor | None):
         self.n_jobs = n_jobs
         self._pool = pool
 
     def block_rows(self, d: int) -> int:
-        """Return the rows of a block of d-dimensional vectors: 512 KiB stay in the second-level cache."""
+        """Return the rows per block of d-dimensional vectors: 512 KiB, which fit in the L2 cache."""
         return self.block or max(256, min(8192, 131072 // d))
 
     def gather(self, value: T) -> list[T]:
-        """Return the small values of all processes, in the order of their rows."""
+        """Return a small value from each process, in the order of their rows."""
         return [value]
 
     def whole(self, n: int) -> tuple[int, int]:
-        """Return where the ``n`` rows of this process begin among those of all, and how many all are."""
+        """Return the global number of the first of this process's ``n`` rows, and the global row count."""
         counts = self.gather(n)
         return sum(counts[: self.rank]), sum(counts)
 
     def take(self, X: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows by their ascending numbers in the whole, on every process."""
-        import numpy as np
-
+        """Return the same rows on every process; ``rows`` are ascending global numbers."""
         first, _ = self.whole(len(X))
         own = X[rows[(rows >= first) & (rows < first + len(X))] - first]
         return np.concatenate(self.gather(own))
 
     def fetch(self, X: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows by their numbers in the whole, each process those it asks for."""
+        """Return the rows that this process asks for, by their global numbers."""
         return X[rows]
 
     def sum(self, values: NDArray[Any], d: int) -> Any:
-        """Return the sum over rows, in double precision, cut into the blocks of d-dimensional vectors."""
+        """Return the sum over rows in double precision, using the blocks of d-dimensional vectors."""
         return self.fold(
             lambda lo, hi: values[lo:hi].sum(axis=0, dtype=float),
             row_blocks(len(values), self.block_rows(d)),
@@ -137,7 +132,7 @@ class Workers:
     def fold(
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
     ) -> T:
-        """Add up ``function(*block)`` over the blocks, in their order, holding few results at a time."""
+        """Sum ``function(*block)`` over the blocks, in order, holding few results at a time."""
         total: list[T] = []
 
         def take(part: T) -> None:
@@ -153,7 +148,7 @@ class Workers:
         add: Callable[[T, T], T],
         take: Callable[[T], None],
     ) -> None:
-        """Add up the blocks of each unit in their order; the sums of units go to ``take``, in order too."""
+        """Sum the blocks of each unit in order, and pass the sums of the units to ``take``, in order."""
         lock, waiting = Lock(), dict[int, T]()
         unit: list[T] = []
         done = [0]
@@ -173,7 +168,7 @@ class Workers:
     def _share(
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], take: Callable[[int, T], None]
     ) -> None:
-        """Let all threads work through the blocks; each result goes to ``take`` with its place."""
+        """Process the blocks on all threads; call ``take`` with the position and result of each."""
         queue = deque(enumerate(blocks))
 
         def drain() -> None:
@@ -183,7 +178,7 @@ class Workers:
                 except IndexError:
                     return
                 take(i, function(*block))
-                let_interrupts_through()
+                handle_deferred_signals()
 
         if self._pool is None or len(blocks) == 1:
             drain()
@@ -197,7 +192,7 @@ class Workers:
         finally:
             for other in others:
                 other.result()
-        let_interrupts_through()
+        handle_deferred_signals()
 
 
 ALONE = Workers(1, None)  # one thread of one process
@@ -205,9 +200,9 @@ ALONE = Workers(1, None)  # one thread of one process
 
 @lru_cache(1)
 def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
-    """Return the controls of BLAS and OpenMP whose limit is of the process, and those whose is of a thread.
+    """Return the BLAS and OpenMP controllers with a process-wide limit, and those with a per-thread one.
 
-    They are looked for anew once modules were imported meanwhile.
+    ``modules`` is the cache key: libraries are searched again after an import.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -218,15 +213,15 @@ def _libraries(modules: int) -> tuple[list[Any], list[Any]]:
 
 
 def _set_threads(library: Any, count: int) -> None:
-    # from version 3.7 on, threadpoolctl lets one thread of the process set the limit, and ignores the others
+    # since version 3.7, threadpoolctl lets only one thread of the process set the limit
     getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
 
 class _SharedLimit:
-    """One BLAS thread for the whole process while anyone needs it; the last to leave restores what was.
+    """One BLAS thread for the whole process while anyone needs it; the last to leave restores the old limit.
 
-    Were the limit set and restored by each fit, the one of two that ends first would give the other more
-    threads, and with them other last bits.
+    If each fit set and restored the limit itself, the first of two to end would give the other more threads,
+    and so different last bits.
     """
 
     def __init__(self) -> None:
@@ -248,7 +243,7 @@ class _SharedLimit:
                 self._restore()
 
     def reset(self) -> None:
-        """Forget the users that a fork left behind in the parent."""
+        """Forget the users of the parent process after a fork."""
         self._lock, self._users = Lock(), 0
         self._restore()
 
@@ -265,7 +260,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS and OpenMP to one thread: the first in this process, the second in this thread of it."""
+    """Limit BLAS, process-wide, and OpenMP, in this thread, to one thread."""
     shared, own = _libraries(len(sys.modules))
     before = [library.num_threads for library in own]
     _shared_limit.enter(shared)
@@ -285,12 +280,12 @@ def _limit_this_thread(libraries: list[Any]) -> None:
 
 @contextmanager
 def workers(n_jobs: int | None = None) -> Iterator[Workers]:
-    """Open ``n_jobs`` threads and keep BLAS to one thread each while they are in use.
+    """Open a pool of ``n_jobs`` threads, with BLAS limited to one thread each.
 
     Ctrl-C takes effect between two blocks.
     """
     count = resolve_n_jobs(n_jobs)
-    with interrupts_put_off(), one_blas_thread():
+    with deferred_signals(), one_blas_thread():
         if count == 1:
             yield Workers(1, None)
             return

@@ -1,4 +1,4 @@
-"""What a file from anywhere may do: how far it may expand, and any parser's error as one clear line."""
+"""Limits for untrusted files: how far they may expand, and parser errors as one clear line."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from softvec.core.errors import InputError, printable
 
 VARIABLE = "SOFTVEC_MAX_EXPANDED"
 _ALWAYS = 512 << 20  # bytes that any file may expand to
-_RATIO = 64  # and a larger one, this many times its size: text compresses 3 to 10 times, a bomb 1,000
+_RATIO = 64  # times its size, for larger files: text compresses 3 to 10 times, a zip bomb 1,000 times
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def most_expanded(stored: int) -> int:
-    """Return the bytes that a file of ``stored`` bytes may expand to, in memory or on disk.
+    """Return how many bytes a file of ``stored`` bytes may expand to, in memory or on disk.
 
-    64 times its size, at least 512 MiB; or what the environment variable ``SOFTVEC_MAX_EXPANDED`` says, in
-    bytes or with a unit, such as ``8GiB``.
+    64 times its size and at least 512 MiB, or the value of the environment variable
+    ``SOFTVEC_MAX_EXPANDED``, in bytes or with a unit, such as ``8GiB``.
 
     >>> most_expanded(1000) >> 20, most_expanded(1 << 30) >> 30
     (512, 64)
@@ -34,12 +34,12 @@ def most_expanded(stored: int) -> int:
 
 
 def check_expanded(size: int, stored: int, name: str, what: str) -> None:
-    """Raise an error where ``what`` in a file of ``stored`` bytes would take more memory than it may."""
+    """Raise an error if ``what`` in a file of ``stored`` bytes would expand beyond the limit."""
     most = most_expanded(stored)
     if size > most:
         raise InputError(
             f"{name} has {stored:,} bytes, but {what} would take {size:,}, more than the {most:,} allowed: "
-            f"it is damaged, or made to fill the memory; if you trust it, set {VARIABLE}={_rounded(size)}"
+            f"the file is damaged or malicious; if you trust it, set {VARIABLE}={_rounded(size)}"
         )
 
 
@@ -47,19 +47,18 @@ def _rounded(size: int) -> str:
     return f"{-(-size >> 30)}GiB" if size < 1 << 60 else str(size)
 
 
-def one_line(error: BaseException, longest: int = 200) -> str:
-    """Return the message of an error as one short line that is safe to print."""
+def one_line(error: BaseException) -> str:
+    """Return an error message as one short line that is safe to print."""
     text = printable(" ".join(str(error).split())) or type(error).__name__
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 @contextmanager
 def reading(name: str, what: str, passing: type[Exception] = InputError) -> Iterator[None]:
-    """Turn whatever a parser raises into an :class:`InputError` that names the file.
+    """Turn any exception of a parser into an :class:`InputError` that names the file.
 
-    Parsers of other libraries meet damage in many ways (``struct.error``, ``TokenError``, ``SystemError``,
-    ``MemoryError``); to the user all of them say that the file cannot be read. Errors of the class
-    ``passing`` are left to the caller.
+    Parsers of other libraries raise all kinds of errors on damaged files (``struct.error``, ``TokenError``,
+    ``SystemError``, ``MemoryError``). Errors of the class ``passing`` are left to the caller.
     """
     try:
         yield

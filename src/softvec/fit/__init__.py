@@ -36,27 +36,15 @@ __all__ = [
     "random_start",
 ]
 
-# Loaded when first used: the command line reads the settings alone, without NumPy and the compiled loops.
+# Loaded on first use: the command line needs only the settings, without NumPy and the compiled loops.
 _MODULES = {
-    "CONSTRAINTS": "settings",
-    "Callback": "settings",
+    **dict.fromkeys(("CONSTRAINTS", "Callback", "GRADIENTS", "NORMALIZERS", "Settings"), "settings"),
+    **dict.fromkeys(("Engine", "Loss"), "engine"),
+    **dict.fromkeys(("Fit", "fit", "prepared"), "run"),
+    **dict.fromkeys(("State", "optimize"), "loop"),
+    **dict.fromkeys(("compact", "find_classes", "given_start", "power_start", "random_start"), "start"),
     "Diagnosis": "diagnose",
-    "Engine": "engine",
-    "Fit": "run",
-    "GRADIENTS": "settings",
-    "Loss": "engine",
-    "NORMALIZERS": "settings",
     "Problem": "problem",
-    "Settings": "settings",
-    "State": "loop",
-    "compact": "start",
-    "find_classes": "start",
-    "fit": "run",
-    "given_start": "start",
-    "optimize": "loop",
-    "power_start": "start",
-    "prepared": "run",
-    "random_start": "start",
 }
 
 

@@ -1,13 +1,13 @@
-"""Probabilities from finished vectors: a softmax with three numbers, fitted on a sample of rows.
+"""Calibrated probabilities from fitted vectors: a softmax with three parameters, fitted on a sample of rows.
 
 The probability that a step of the walk goes from i to j is
 
     p_ij = s_j^c exp(x_i.(w * x_j)) / sum_a s_a^c exp(x_i.(w * x_a)),    w_k = b + a g_k,
 
-s the sizes (degrees). g_k says how far the ends of an edge agree in coordinate k: their correlation over
-edges, below 0 where unlike nodes are linked, divided by the coordinate's variance. a, b and c minimise the
-cross-entropy, which is convex in them. a = b = 0, c = 1 is plain popularity, so what is gained over it is
-never negative on the rows that were used.
+where s are the sizes (degrees) and g_k measures how far the ends of an edge agree in coordinate k: their
+correlation over edges (negative if unlike nodes are linked), divided by the coordinate's variance. a, b and c
+minimise the cross-entropy, which is convex in them. a = b = 0, c = 1 is plain popularity, so the gain over
+popularity is never negative on the sampled rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from scipy import sparse
 from softvec.core.threads import ALONE, Workers
 
 Array = NDArray[Any]
-_COLUMNS = 4096  # vectors of neighbours that are looked at at a time
-_ROWS, _SCORES = (30, 200), 100_000  # fewest and most rows, scores between
-# Items of the sum: all up to so many, else those near the rows, the largest, and a sample of the others.
+_COLUMNS = 4096  # vectors of neighbours fetched at a time
+_ROWS, _SCORES = (30, 200), 100_000  # fewest and most rows; about so many scores
+# Items in the sum: all if there are at most _ALL, else near ones, the largest, and a sample of the others.
 _ALL, _NEAR, _LARGEST, _OTHERS = 5000, 3000, 1000, 2000
 _AGREEMENT_ROWS = 1000
 _POPULARITY = np.array([0.0, 0.0, 1.0])
@@ -32,9 +32,9 @@ _POPULARITY = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True)
 class Calibration:
-    """The numbers, and the cross-entropy in nats with them and by popularity alone.
+    """Fitted parameters, and the cross-entropy in nats of the model and of popularity alone.
 
-    ``weights`` (d,) are those of the coordinates, ``popularity`` the power of the size.
+    ``weights`` (d,) are the weights of the coordinates, ``popularity`` is the exponent of the size.
     """
 
     weights: tuple[float, ...]
@@ -45,16 +45,16 @@ class Calibration:
 
     @property
     def nats_gained(self) -> float:
-        """Cross-entropy of popularity less that of the vectors."""
+        """Cross-entropy of popularity minus that of the vectors."""
         return self.popularity_cross_entropy - self.cross_entropy
 
 
 def calibrate(
     X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = ALONE
 ) -> Calibration | None:
-    """Fit the softmax to the rows of a non-negative matrix; None where no row has an entry.
+    """Fit the softmax to the rows of a non-negative matrix; None if it has no entries.
 
-    Where processes share the rows, X, A and sizes are of the rows here, and columns of A of all.
+    On a cluster, X, A and sizes hold the rows of this process, and A has the columns of all.
     """
     rng = np.random.default_rng([seed, 91])
     filled = np.flatnonzero(np.diff(A.indptr))
@@ -88,10 +88,10 @@ def calibrate(
 def _items(
     A: sparse.csr_array, rows: Array, linked: Array, sizes: Array, rng: np.random.Generator, pool: Workers
 ) -> tuple[Array, Array]:
-    """Return the items over which the sums of some rows run, and the logarithm of what each counts for.
+    """Return the items that the sums of the sampled rows run over, and the logarithm of their weights.
 
-    An item that is linked to a row, or near it, holds much of the sum: left to chance, a neighbour that was
-    not drawn would have a probability without being part of the sum, which no finite numbers would fit.
+    Items linked to a row, or near it, are always included: they make up much of the sum, and a neighbour
+    that is missing from it could only be fitted by infinite parameters.
     """
     first, n = pool.whole(A.shape[0])
     if n <= _ALL:
@@ -99,7 +99,7 @@ def _items(
     near = _union(linked, pool)
     degrees = np.diff(A.indptr)
     neighbours = pool.take(degrees, near)
-    order = np.argsort(neighbours, kind="stable")  # few neighbours first: those of hubs are near to all
+    order = np.argsort(neighbours, kind="stable")  # few neighbours first: those of hubs are near everything
     small = near[order[np.cumsum(neighbours[order]) <= _NEAR]] - first
     around = A[np.sort(small[(small >= 0) & (small < len(degrees))])].indices
     sure = _union(np.concatenate([linked, rows + first, around, _largest(sizes, first, pool)]), pool)
@@ -114,27 +114,27 @@ def _items(
 
 
 def _union(numbers: Array, pool: Workers) -> Array:
-    """Return the numbers that any process has, ascending."""
+    """Return the union of the numbers of all processes, ascending."""
     return np.unique(np.concatenate(pool.gather(np.unique(numbers).astype(np.int64))))
 
 
 def _largest(sizes: Array, first: int, pool: Workers) -> Array:
-    """Return the numbers of the largest items, of equal ones the first."""
+    """Return the numbers of the largest items, the first ones among equals."""
     own = np.argsort(-sizes, kind="stable")[:_LARGEST]
-    told = pool.gather((sizes[own], own + first))
-    size, number = (np.concatenate(parts) for parts in zip(*told))
+    candidates = pool.gather((sizes[own], own + first))
+    size, number = (np.concatenate(parts) for parts in zip(*candidates))
     return number[np.argsort(-size, kind="stable")[:_LARGEST]]
 
 
 def _log_sizes(sizes: Array, d: int, pool: Workers) -> Array:
-    """Return the logarithms of sizes, of mean 0; a size of 0 counts as the smallest above it."""
+    """Return the centred logarithms of sizes; a size of 0 counts as the smallest positive one."""
     least = min(pool.gather(sizes[sizes > 0].min(initial=np.inf)))
     log_size = np.log(np.maximum(sizes, least))
     return log_size - pool.mean(log_size, d)
 
 
 def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> list[Array]:
-    """Return P @ array of each; some columns at a time, of those that P has entries in."""
+    """Return ``P @ array`` for each array, a block of the non-empty columns at a time."""
     near, places = np.unique(P.indices, return_inverse=True)
     P = sparse.csr_array((P.data, places.astype(np.int32), P.indptr), shape=(P.shape[0], len(near)))
     totals = [np.zeros((P.shape[0], *array.shape[1:])) for array in arrays]
@@ -146,11 +146,11 @@ def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> li
 
 
 def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
-    """Return rows of A divided by their sums, in double precision; none of them is empty."""
+    """Return non-empty rows of A divided by their sums, in double precision."""
     part = sparse.csr_array(A[rows], dtype=np.float64)
     if not len(rows):
         return part
-    scale = 1 / np.maximum.reduceat(part.data, part.indptr[:-1])  # first: sums of huge weights overflow
+    scale = 1 / np.maximum.reduceat(part.data, part.indptr[:-1])  # sums of huge weights would overflow
     part.data *= np.repeat(scale, np.diff(part.indptr))
     part.data /= np.repeat(np.add.reduceat(part.data, part.indptr[:-1]), np.diff(part.indptr))
     return part
@@ -187,9 +187,9 @@ def _loss(point: Array, features: Array, pull: Array, log_weight: Array) -> tupl
 
 
 def _newton(features: Array, pull: Array, log_weight: Array) -> tuple[Array, tuple[float, float]]:
-    """Minimise a convex function of three numbers by damped Newton steps from popularity.
+    """Minimise the cross-entropy by damped Newton steps from popularity.
 
-    Returns the numbers, and the cross-entropy with them and of popularity.
+    Returns the parameters, and the cross-entropy with them and of popularity.
     """
     point = _POPULARITY
     value, gradient, hessian = _loss(point, features, pull, log_weight)

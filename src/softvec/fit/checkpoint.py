@@ -1,8 +1,8 @@
-"""Save a run every few epochs, and go on from it with the bits of an uninterrupted one.
+"""Checkpoints: a run saved every few epochs resumes with the same bits as an uninterrupted one.
 
-The file is an uncompressed npz (arrays and one JSON text, no pickle), replaced whole or not at all. A step
-depends only on the vectors, the classes and the epoch, so these are all it holds. The last state stays in the
-file, marked as done: only the caller knows when the vectors are safe elsewhere.
+The file is an uncompressed npz (arrays and one JSON text, no pickle), replaced atomically. A step depends
+only on the vectors, the classes and the epoch, so that is all it holds. The final state stays in the file,
+marked as done: only the caller knows when the vectors are saved elsewhere.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _BLOCK = 1 << 20
 def fingerprint(parameters: dict[str, Any], *parts: Operator | np.ndarray | None) -> str:
     """Return a hash of the settings and of the contents of matrices and arrays.
 
-    Arrays go through CRC-32 block by block, nine times as fast as a cryptographic hash and enough for
-    mistakes: 4 GB a second, a few percent of one epoch.
+    Arrays are hashed by CRC-32, block by block: good enough to catch mistakes and nine times as fast as a
+    cryptographic hash (4 GB/s, a few percent of one epoch).
     """
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=str).encode())
     for part in parts:
@@ -50,7 +50,7 @@ def fingerprint(parameters: dict[str, Any], *parts: Operator | np.ndarray | None
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run is saved, how often, and what it belongs to."""
+    """Where a run is saved, how often, and the fingerprint of the run."""
 
     path: Path
     every: int
@@ -75,19 +75,19 @@ class Checkpoint:
             np.savez(file, **arrays)  # type: ignore[arg-type]
 
     def load(self) -> tuple[State, int] | None:
-        """Return the saved state and seed; None where there is no file."""
+        """Return the saved state and seed; None if there is no file."""
         if not self.path.exists():
             return None
         try:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(data["meta"].tobytes())
                 arrays = {name: _stored(data.zip, name) for name in ("X", "Y", "labels") if name in data}
-            known = {"format": meta.get("format"), "key": meta.get("key")}
+            identity = {"format": meta.get("format"), "key": meta.get("key")}
         except Exception as error:  # a damaged archive raises nearly anything
             raise InputError(
                 f"{self.path} is not a softvec checkpoint; delete it, or name another file"
             ) from error
-        if known != {"format": _FORMAT, "key": self.key}:
+        if identity != {"format": _FORMAT, "key": self.key}:
             raise InputError(
                 f"{self.path} is a checkpoint of other data or other settings; delete it to start over, "
                 "or name another file"
@@ -105,22 +105,22 @@ class Checkpoint:
 
 
 def _stored(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Read an array, to memory or to a scratch file; raises nearly anything where it is damaged."""
+    """Read an array, into memory or a scratch file; a damaged one may raise nearly anything."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError("a header that np.savez does not write")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
         if fortran or dtype.hasobject or member.tell() + math.prod(shape) * dtype.itemsize != info.file_size:
-            raise ValueError("its size is not what its header says")
+            raise ValueError("size does not match header")
         array = empty(shape, dtype)
         view, done = array.reshape(-1).view(np.uint8).data, 0
         while done < len(view):
-            got = member.readinto(view[done : done + _BLOCK])  # type: ignore[attr-defined]
-            if not got:
-                raise ValueError("cut off")
-            done += got
-        member.read(1)  # the end, where the checksum is compared
+            count = member.readinto(view[done : done + _BLOCK])  # type: ignore[attr-defined]
+            if not count:
+                raise ValueError("truncated")
+            done += count
+        member.read(1)  # at the end the checksum is verified
     return array
 
 

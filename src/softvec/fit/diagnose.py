@@ -1,4 +1,4 @@
-"""How good is the approximation, measured with the exact softmax on a sample of rows."""
+"""Error of the approximated normaliser, measured with the exact softmax on a sample of rows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def diagnose(
     x, beta = pool.take(X, chosen), problem.beta
     own = chosen[(chosen >= first) & (chosen < first + len(X))] - first
     runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
-    rows = problem.P.plan(runtime.copied(Y), runtime)  # the precision, and the compiled code, of the fit
-    if n <= 20 * len(chosen):  # all rows in one call take less than some of them one by one
+    rows = problem.P.plan(runtime.copied(Y), runtime)  # same precision and compiled code as the fit
+    if n <= 20 * len(chosen):  # faster to compute all rows in one call than a few one by one
         everything = np.empty_like(X)
         rows(0, len(X), everything, x[:0])
         G = everything[own]

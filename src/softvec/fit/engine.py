@@ -1,8 +1,7 @@
 """One epoch of Algorithm 1 over blocks of rows.
 
-Rows talk to each other in two ways only: products with P, and sums over rows of small arrays. Each block
-does everything while its rows are in cache: gather, normaliser product, step, and the moments for the
-next epoch.
+Rows interact in only two ways: products with P, and sums of small arrays over rows. Each block does all its
+work while its rows are in cache: gather, normaliser product, step, and the moments for the next epoch.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Loss:
 
 
 class Side:
-    """One set of vectors: the exact ones, and the copy that other rows read while these move."""
+    """One set of vectors, and a double-buffered copy that other rows read while the vectors are updated."""
 
     def __init__(self, X: Array, half: bool, runtime: Runtime):
         self.X = X
@@ -65,7 +64,7 @@ class Engine:
     half : bool
         Whether neighbours are read in half precision (float32 vectors only).
     epochs : int
-        Length of the whole run, also of a resumed one: decides whether compiling pays.
+        Epochs of the whole run, even if it is resumed; decides whether compiling pays off.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class Engine:
         self.runtime = Runtime(kernels.select(work), pool, self.block)
         self.kernels = self.runtime.kernels
         rho = problem.P.row_sums()
-        self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # what rounding left of a normalised row
+        self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # removes rounding errors of normalised rows
         self.rho_n = None if problem.N is None else problem.N.row_sums()
         plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
         self.plain = all(pool.gather(plain))
@@ -99,27 +98,32 @@ class Engine:
         self.weighted = self._weighted_total() if problem.regularization > 0 else None
 
     def set_classes(self, classes: Array | None) -> None:
-        """Give the context vectors classes 0..k-1, none of them empty; None is one class."""
+        """Assign the context vectors to classes 0..k-1, none of them empty; None means one class."""
         pool = self.runtime.workers
         self.k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
         self.classes = None if self.k == 1 else classes
         Y = self.columns.X
         self.stale = False
-        self.sums = pool.fold(
-            lambda lo, hi: self._sums(Y, lo, hi, self.classes), row_blocks(len(Y), self.block), add_sums
-        )
+        self.sums = pool.fold(lambda lo, hi: self._sums(Y, lo, hi), row_blocks(len(Y), self.block), add_sums)
 
-    def _sums(self, X: Array, lo: int, hi: int, classes: Array | None) -> Sums:
+    def _sums(self, X: Array, lo: int, hi: int) -> Sums:
+        return block_sums(X[lo:hi], self._classes(lo, hi), self.k, self._item_weights(lo, hi))
+
+    def _classes(self, lo: int, hi: int) -> Array | None:
+        return None if self.classes is None else self.classes[lo:hi]
+
+    def _item_weights(self, lo: int, hi: int) -> Array | None:
         weight = self.problem.item_weight
-        return block_sums(
-            X[lo:hi],
-            None if classes is None else classes[lo:hi],
-            self.k,
-            None if weight is None else weight[lo:hi].astype(X.dtype),
-        )
+        return None if weight is None else weight[lo:hi].astype(self.columns.X.dtype)
+
+    def context_rows(self, y: Array, lo: int, hi: int, ctx: Context) -> Array:
+        """Return the context term of a block of context vectors, in this thread's scratch."""
+        C = self.buffers.get("C", y.shape, y.dtype)
+        ctx.rows(y, self._classes(lo, hi), self._item_weights(lo, hi), C)
+        return C
 
     def epoch(self, eta: float, *, last: bool = False) -> Loss:
-        """Move all vectors once; return the loss where they were. The last one takes no moments."""
+        """Update all vectors once; return the loss before the update. The last epoch skips the moments."""
         problem, pool = self.problem, self.runtime.workers
         X, Y, n = self.rows.X, self.columns.X, self.n
         if self.stale:
@@ -195,16 +199,8 @@ class Engine:
                     r = np.empty((hi - lo, self.k))
                     H = self.products(x, omega)
                     unused = self.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo)
-                    self.kernels.mixture_term(
-                        x,
-                        H,
-                        (sign * mu).astype(X.dtype),
-                        mom.log_weight,
-                        rho[lo:hi],
-                        self.problem.beta,
-                        *unused,
-                        r,
-                    )
+                    signed_mu, beta = (sign * mu).astype(X.dtype), self.problem.beta
+                    self.kernels.mixture_term(x, H, signed_mu, mom.log_weight, rho[lo:hi], beta, *unused, r)
                 weights = (rho[lo:hi, None] * r).astype(X.dtype)
                 parts = [block_sums(x, None, 1, weights[:, c]) for c in range(self.k)]
                 terms.append((sign, parts))
@@ -225,7 +221,7 @@ class Engine:
         return H
 
     def _exact(self) -> tuple[Array, Array, Array]:
-        """Return normaliser gradient on X, weighted log Z, and gradient on Y, all from the exact sums."""
+        """Return the gradient on X, the weighted log Z and the gradient on Y of the exact normaliser."""
         problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
@@ -238,7 +234,7 @@ class Engine:
 
 
 class _Part(NamedTuple):
-    """Of the rows of a block: attraction, rho log Z, and of their new vectors the sums, and rho x."""
+    """Sums over a block: attraction, rho log Z, and, of the new vectors, moments and rho x."""
 
     pull: float
     log_z: float
@@ -253,7 +249,7 @@ def _add_parts(total: _Part, part: _Part) -> _Part:
 
 
 class _Step:
-    """The step of one block of row vectors, and the moments of its new ones."""
+    """The update of a block of row vectors, and the moments of the new ones."""
 
     def __init__(
         self,
@@ -305,51 +301,38 @@ class _Step:
                 g += C
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
             move(x, g, self.params[1], copy)
-        sums = engine._sums(engine.rows.X, lo, hi, engine.classes) if self.takes_sums else None
+        sums = engine._sums(engine.rows.X, lo, hi) if self.takes_sums else None
         weighted = None
         if engine.weighted is not None:
             weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)
         return _Part(pull, log_z, sums, weighted)
 
     def _context_rows(self, x: Array, lo: int, hi: int) -> Array:
-        engine, weight = self.engine, self.engine.problem.item_weight
         if self.exact is not None:
             return self.exact[2][lo:hi]
         assert self.ctx is not None
-        C = engine.buffers.get("C", x.shape, x.dtype)
-        classes = None if engine.classes is None else engine.classes[lo:hi]
-        self.ctx.rows(x, classes, None if weight is None else weight[lo:hi].astype(x.dtype), C)
-        return C
+        return self.engine.context_rows(x, lo, hi, self.ctx)
 
     def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float]:
         """Return the normaliser's gradient and the sum of rho log Z, for the terms of P and of N."""
         engine = self.engine
         if self.exact is not None:
             return self.exact[0][lo:hi], float(self.exact[1][lo:hi].sum())
-        H, k = engine.products(x, self.omega), engine.k
+        H, k, beta = engine.products(x, self.omega), engine.k, engine.problem.beta
         total, value = np.zeros_like(x), 0.0
         for rho, sign in ((engine.rho, 1), (engine.rho_n, -1)):
             if rho is None:
                 continue
-            V, log_z = engine.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo)
-            engine.kernels.mixture_term(
-                x,
-                H,
-                np.ascontiguousarray(sign * self.anchors[:k]),
-                self.mom.log_weight,
-                rho[lo:hi],
-                engine.problem.beta,
-                V,
-                log_z,
-                np.empty((hi - lo, k)),
-            )
+            V, log_z, r = engine.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo), np.empty((hi - lo, k))
+            mu = np.ascontiguousarray(sign * self.anchors[:k])
+            engine.kernels.mixture_term(x, H, mu, self.mom.log_weight, rho[lo:hi], beta, V, log_z, r)
             total += V
             value += float(log_z @ rho[lo:hi])
         return total, value
 
 
 class _ColumnStep:
-    """The step of one block of column vectors in a two-sided problem."""
+    """The update of a block of column vectors in a two-sided problem."""
 
     def __init__(
         self,
@@ -373,12 +356,9 @@ class _ColumnStep:
             g = self.exact[2][lo:hi] - G
         else:
             assert self.ctx is not None
-            g = engine.buffers.get("C", y.shape, y.dtype)
-            weight = problem.item_weight
-            classes = None if engine.classes is None else engine.classes[lo:hi]
-            self.ctx.rows(y, classes, None if weight is None else weight[lo:hi].astype(y.dtype), g)
+            g = engine.context_rows(y, lo, hi, self.ctx)
             g -= G
         g += self.shift
         move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
         move(y, g, self.eta, copy)
-        return engine._sums(engine.columns.X, lo, hi, engine.classes)
+        return engine._sums(engine.columns.X, lo, hi)

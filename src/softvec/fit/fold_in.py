@@ -1,4 +1,4 @@
-"""New rows against fitted context vectors."""
+"""Vectors of new rows, given fitted context vectors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from softvec.operators import Operator, Runtime, Sum
 
 Array = NDArray[Any]
 _BLOCK = 1024
-_STEPS = 30  # of Newton's method, at most; it takes two or three
-_CLOSE = 1e-3  # to the length 1: what is left turns the vector by its square
+_EPOCHS, _LEARNING_RATE = 30, 0.5
+_STEPS = 30  # most Newton steps; two or three suffice
+_CLOSE = 1e-3  # tolerance on the length; the final normalisation corrects the rest
 
 
 def fold_in(
@@ -31,20 +32,18 @@ def fold_in(
     N: Operator | None = None,
     item_weight: Array | None = None,
     n_context: int | None = None,
-    n_epochs: int = 30,
-    learning_rate: float = 0.5,
 ) -> Array:
-    """Return the vectors that minimise each row's loss with Y frozen: the terms of P, and of N where given.
+    """Return the vectors that minimise each row's loss, with its terms of P and N, for a fixed Y.
 
-    A row's problem has one attraction ``(P - N) Y`` that never changes, so each block is brought to its end
-    before the next is begun. On the sphere with one class it is solved in closed form (:func:`on_sphere`),
-    else by ``n_epochs`` steps. The softmax is over the first ``n_context`` rows of Y; default: all.
+    The attraction ``(P - N) Y`` of a row is constant, so each block is solved completely before the next. On
+    the sphere with one class the solution is in closed form (:func:`on_sphere`), else it takes 30 gradient
+    steps. The softmax is over the first ``n_context`` rows of Y; default: all.
     """
     n, d = P.shape[0], Y.shape[1]
     k = 1 if classes is None else int(classes.max()) + 1
     mom = class_moments(Y[:n_context], classes, item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
-    runtime = Runtime(kernels.select(P.nnz * d + n_epochs * n * d * d), pool)
+    runtime = Runtime(kernels.select(P.nnz * d + _EPOCHS * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
     rows, rho = A.plan(runtime.copied(np.ascontiguousarray(Y)), runtime), P.row_sums()
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
@@ -53,17 +52,17 @@ def fold_in(
     if k == 1 and N is None and constraint == "sphere":
         solve = on_sphere(mom.mu[0], mom.omega[0], beta, Y.dtype)
 
-        def finish(lo: int, hi: int) -> None:
+        def solve_block(lo: int, hi: int) -> None:
             G = np.empty((hi - lo, d), Y.dtype)
             rows(lo, hi, G, X[:0])
             X[lo:hi] = solve(G, rho[lo:hi])
 
-        pool.map(finish, row_blocks(n, _BLOCK))
+        pool.map(solve_block, row_blocks(n, _BLOCK))
         return X
     center = mom.weight @ mom.mu / mom.weight.sum()
     move = runtime.kernels.sphere_step if constraint == "sphere" else runtime.kernels.ball_step
 
-    def settle(lo: int, hi: int) -> None:
+    def descend(lo: int, hi: int) -> None:
         x = X[lo:hi]
         G = np.empty_like(x)
         rows(lo, hi, G, x[:0])
@@ -71,15 +70,15 @@ def fold_in(
         norm = np.linalg.norm(x, axis=1, keepdims=True)
         x[:] = np.where(norm > 1e-6, x / np.maximum(norm, 1e-6), d**-0.5)
         V, log_z, r = np.empty_like(x), np.empty(hi - lo), np.empty((hi - lo, k))
-        for epoch in range(n_epochs):
+        for epoch in range(_EPOCHS):
             H = np.stack([x @ omega[c] for c in range(k)])
             g = -G
             for weight, means in terms:
                 runtime.kernels.mixture_term(x, H, means, mom.log_weight, weight[lo:hi], beta, V, log_z, r)
                 g += V
-            move(x, g, learning_rate * (1 - epoch / n_epochs), x[:0])
+            move(x, g, _LEARNING_RATE * (1 - epoch / _EPOCHS), x[:0])
 
-    pool.map(settle, row_blocks(n, max(256, min(4096, 65536 // d))))
+    pool.map(descend, row_blocks(n, max(256, min(4096, 65536 // d))))
     return X
 
 
@@ -87,9 +86,8 @@ def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Arr
     """Return a function that minimises the rows' losses over unit vectors, given attractions and row sums.
 
     Up to constants the loss of Eq. main is beta times ``-b.x + x'Ax / 2`` with b = g - rho mu and
-    A = rho beta omega. Its minimum on the sphere is x = (A + s)^-1 b, with the one shift s above minus the
-    least eigenvalue of A that gives it length 1: Newton's method on 1 / |x|, from the left, where it never
-    overshoots.
+    A = rho beta omega. Its minimum on the sphere is x = (A + s)^-1 b, for the unique shift s > -min eig(A)
+    with |x| = 1. Newton's method on 1 / |x| finds s from below, where it never overshoots.
     """
     spread, axes = np.linalg.eigh(omega)
     spread = (beta * np.maximum(spread, 0)).astype(dtype)  # rising
@@ -102,7 +100,7 @@ def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Arr
         a = row_sum * spread
         b2 = b * b
         norm2 = np.maximum(b2.sum(axis=1, keepdims=True), tiny)
-        # below the solution: |x| >= |b| / (mean of a + s) by convexity, and |x| >= |b_i| / (a_i + s)
+        # lower bounds: |x| >= |b| / (mean of a + s) by convexity, and |x| >= |b_i| / (a_i + s)
         shift = np.sqrt(norm2) - np.einsum("ij,ij->i", b2, a)[:, None] / norm2
         np.maximum(shift, (np.abs(b) - a).max(axis=1, keepdims=True), out=shift)
         np.maximum(shift, close * a[:, -1:] + tiny - a[:, :1], out=shift)  # a + shift stays above 0
@@ -120,7 +118,7 @@ def on_sphere(mu: Array, omega: Array, beta: float, dtype: Any) -> Callable[[Arr
             shift += np.maximum(step, 0)
         x = b / (a + shift)
         short = np.maximum(1 - np.einsum("ij,ij->i", x, x), 0)
-        fill = short > 4 * _CLOSE  # no pull along the first axis: what is missing goes there
+        fill = short > 4 * _CLOSE  # no pull along the first axis: it takes the missing length
         x[fill, 0] = np.copysign(np.sqrt(x[fill, 0] ** 2 + short[fill]), x[fill, 0])
         x = x @ axes.T
         return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), tiny)

@@ -1,4 +1,4 @@
-"""The epoch loop: schedule, classes, history, callbacks. Knows no files and no names."""
+"""The epoch loop: schedule, classes, history, callbacks. No files, no item names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass
 class State:
-    """All that an interrupted run needs to go on with the same bits."""
+    """Everything an interrupted run needs to resume with the same bits."""
 
     X: Array
     Y: Array | None = None
@@ -46,10 +46,10 @@ def optimize(
     Parameters
     ----------
     settings : Settings
-        Epochs, learning rate, stopping tolerance, classes, callbacks. With more than one class k-means finds
-        them anew at a quarter, half and three quarters of the run; with 1, those in ``state.classes`` stay.
+        Epochs, learning rate, stopping tolerance, classes, callbacks. If ``n_clusters`` is above 1, k-means
+        is run at a quarter, half and three quarters of the epochs; else ``state.classes`` stays as it is.
     on_epoch : callable, optional
-        Sees the whole state after each epoch (progress bars, checkpoints).
+        Called with the state after each epoch (progress bars, checkpoints).
     """
     if state.done:
         return state

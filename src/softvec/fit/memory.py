@@ -1,4 +1,4 @@
-"""How much memory a fit takes, and a refusal of what cannot fit."""
+"""Memory estimates for fits, and errors for fits that are too large."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softvec.core.threads import resolve_n_jobs
 from softvec.fit.recipes import FUSED
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
-_SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
+_SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
@@ -41,41 +41,41 @@ def estimate_memory(
     scratch: bool = False,
     n_jobs: int | None = None,
 ) -> int:
-    """Return about how many bytes of memory a fit takes at its peak, the interpreter included.
+    """Estimate the peak memory of a fit in bytes, including the interpreter.
 
     Parameters
     ----------
     n : int
         Rows.
     nnz : int
-        Stored entries of P, or of each factor together.
+        Stored entries of P, or of all its factors together.
     n_components : int
     m : int, optional
-        Columns of a two-sided fit, which have vectors of their own.
+        Columns of a two-sided fit, which have their own vectors.
     bytes_per_entry : float
         4 without values, 8 with float32 ones.
     walk_length : int
         Walks of more than one step need up to two scratch matrices in half precision.
     n_clusters : int
     transposed : bool
-        Whether a transposed copy of P is held: two-sided fits, and gradients other than "row" of a
-        matrix that is not symmetric.
+        Whether a transposed copy of P is held: in two-sided fits, and for gradients other than "row" of an
+        asymmetric matrix.
     both_ways : bool
-        Whether the gradient of one set of vectors takes products with P' too.
+        Whether the gradient of one set of vectors needs products with P', too.
     directed : bool
-        Whether walks lose probability at nodes without successors, so that their rows are scaled.
+        Whether walks lose probability at nodes without successors, so that their rows are rescaled.
     dtype : {"float32", "float64"}
     normalizer : {"mixture", "exact"}
     init : str
-        "power" multiplies the start with P.
+        "power" multiplies the initial vectors by P.
     checkpoint : bool
-        Whether the run is saved on its way.
+        Whether checkpoints are written.
     n_views : int
-        Fits that are fused in the end; each finished one is kept in half precision.
+        Fits that are fused at the end; finished ones are kept in half precision.
     scratch : bool
-        Whether vectors, their copies and the matrix lie in files on disk; a transposed copy stays in memory.
+        Whether vectors, their copies and the matrix are on disk; a transposed copy stays in memory.
     n_jobs : int, optional
-        Threads, each with blocks of its own; by default all cores.
+        Threads, each with its own blocks; by default all cores.
 
     Examples
     --------
@@ -84,26 +84,17 @@ def estimate_memory(
     >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
     0.9
     """
-    d, k = n_components, n_clusters
-    rows = n + (m or 0)
-    size = np.dtype(dtype).itemsize
-    threads = resolve_n_jobs(n_jobs)
+    d, k, rows = n_components, n_clusters, n + (m or 0)
+    size, threads = np.dtype(dtype).itemsize, resolve_n_jobs(n_jobs)
     row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
-    small = (64 if init == "power" else 48) * rows  # sums and sizes of the rows
-    if normalizer == "exact":  # blocks of scores, and the gradient of the rows
-        columns = m or n
-        scores = max(16 * columns, min(256 * columns, _SCORES))
-        small += 2 * d * d * 8 + threads * scores * size + n * d * size
-        if both_ways or m is not None:  # gradients of the columns: eight, their sum in double precision
-            small += columns * d * (9 * size + 8)
+    small = (64 if init == "power" else 48) * rows  # row sums and sizes
+    if normalizer == "exact":
+        small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
-    if transposed:
-        small += 16 * rows
-    if checkpoint:
-        small += _WRITE_BYTES
+    small += transposed * 16 * rows + checkpoint * _WRITE_BYTES
     total = small + row_starts + (row_starts + entries if transposed else 0)
     if not scratch:
         steps = _scratch_matrices(walk_length, both_ways, directed)
@@ -111,8 +102,18 @@ def estimate_memory(
     return _BASE_BYTES + int(_SLACK * total)
 
 
+def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_ways: bool) -> int:
+    """Return the bytes of the exact normaliser: blocks of scores, and gradients of rows and columns."""
+    columns = m or n
+    scores = max(16 * columns, min(256 * columns, _SCORES))
+    total = 2 * d * d * 8 + threads * scores * size + n * d * size
+    if both_ways or m is not None:  # eight gradients of the columns, and their sum in double precision
+        total += columns * d * (9 * size + 8)
+    return total
+
+
 def _scratch_matrices(walk_length: int, both_ways: bool, directed: bool) -> int:
-    """Return how many matrices of the size of the vectors hold products between the steps of a walk."""
+    """Return how many scratch matrices, each the size of the vectors, the steps of a walk need."""
     if walk_length == 1:
         return 0
     own = 1 + directed  # of P, and again of P'
@@ -120,8 +121,8 @@ def _scratch_matrices(walk_length: int, both_ways: bool, directed: bool) -> int:
 
 
 def _vector_bytes(rows: int, n: int, d: int, steps: int, dtype: Any, n_views: int) -> int:
-    """Return the bytes of all arrays of the size of the vectors."""
-    # float32 vectors have two copies in half precision that neighbours read, float64 ones two of their own
+    """Return the bytes of all arrays that are the size of the vectors."""
+    # float32 vectors have two copies in half precision, float64 ones two in double precision
     size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
     vectors = rows * d * (size + 2 * copy)
     between = n * d * copy * steps
@@ -132,9 +133,9 @@ def _vector_bytes(rows: int, n: int, d: int, steps: int, dtype: Any, n_views: in
 def needed_memory(
     affinity: Affinity, n_components: int, fit: dict[str, Any], *, scratch: bool | None = None
 ) -> int:
-    """Return the estimate for fitting this affinity, less what is already held.
+    """Return the memory needed to fit this affinity, beyond what is already allocated.
 
-    ``scratch`` says whether there is a scratch folder, where ``fit`` is not to be asked.
+    ``scratch`` overrides whether ``fit`` names a scratch folder.
     """
     operator = affinity.operator
     symmetric = fit.get("symmetric", affinity.symmetric)
@@ -167,7 +168,7 @@ def needed_memory(
 
 
 def needed_disk(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
-    """Return the bytes of the files that a fit makes in its scratch folder."""
+    """Return the bytes that a fit needs in its scratch folder."""
     (n, m), symmetric = affinity.shape, fit.get("symmetric", affinity.symmetric)
     rows, dtype = n if symmetric else n + m, fit.get("dtype", "float32")
     both_ways = symmetric and fit.get("gradient", "row") != "row"
@@ -177,13 +178,13 @@ def needed_disk(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> i
 
 
 def _rescaled_weights(affinity: Affinity, fit: dict[str, Any]) -> int:
-    """Return the bytes of the weights that fused views divide by their mean."""
+    """Return the bytes of the copy of the weights that fused views rescale."""
     counts = affinity.counts
     return 4 * counts.nnz if _n_views(fit) > 1 and counts is not None and counts.dtype != bool else 0
 
 
 def _walk_length(affinity: Affinity, fit: dict[str, Any]) -> int:
-    """Return the steps of the walk; views have walks of their own, of two steps from a power start."""
+    """Return the steps of the walk; fused views have their own walks."""
     return 3 if _n_views(fit) > 1 else int(affinity.parameters.get("length", 1) or 1)
 
 
@@ -192,7 +193,7 @@ def _n_views(fit: dict[str, Any]) -> int:
 
 
 def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
-    """Raise an error before a fit that cannot fit in memory, or on the disk of its scratch folder."""
+    """Raise an error if a fit would not fit in memory, or on the disk of its scratch folder."""
     folder = fit.get("scratch")
     if folder is not None:
         _refuse_full_disk(needed_disk(affinity, n_components, fit), folder)
@@ -207,14 +208,14 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
         advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit; "]
     if needed_memory(affinity, n_components, fit, scratch=True) <= free:
         tmpfs = "" if folder is None else f" ({os.fspath(folder)} is held in memory)"
-        advice += ["a folder on a disk holds large arrays with ", Option("scratch", ...), tmpfs]
+        advice += ["to keep large arrays in a folder on disk, pass ", Option("scratch", ...), tmpfs]
     raise InputError(
         f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
         f"{free / 2**30:,.1f} GiB are free; ",
         *(advice or ["use a larger machine"]),
-        " (",
+        " (to try anyway, pass ",
         Option("check_memory", False),
-        " tries anyway)",
+        ")",
     )
 
 

@@ -1,11 +1,11 @@
-"""The options of a fit as :func:`softvec.embed` takes them, with their types: what an editor offers."""
+"""Fit options of :func:`softvec.embed` with their types, for completion in editors."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, Literal, TypedDict
 
-# What the same options are called elsewhere.
+# Names of the same options in other libraries.
 MEANT = {
     **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
     **dict.fromkeys(("seed", "random_seed"), "random_state"),
@@ -17,7 +17,7 @@ MEANT = {
 
 
 class FitOptions(TypedDict, total=False):
-    """Options of a fit; :class:`softvec.EDRep` and :func:`softvec.embed` say what each means."""
+    """Options of a fit, documented in :class:`softvec.EDRep` and :func:`softvec.embed`."""
 
     n_epochs: int
     beta: float

@@ -1,4 +1,4 @@
-"""What is optimised: the matrices, the terms of the loss, the weights of items and the lengths of vectors."""
+"""The optimisation problem: matrices, terms of the loss, item weights and vector lengths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Problem:
     beta : float
         Inverse temperature.
     gradient : {"row", "paper", "full"}
-        Which derivative is followed in the symmetric problem (a two-sided one is always exact).
+        Gradient of a symmetric problem (that of a two-sided one is always exact).
     regularization : float
         Weight of the term that centres the vectors.
     constraint : {"sphere", "ball"}
@@ -60,7 +60,7 @@ class Problem:
             regularization=self.regularization,
             constraint=self.constraint,
             normalizer=self.normalizer,
-        )  # checks them
+        )  # validates them
         if self.symmetric and n != m:
             raise InputError(
                 f"P has shape ({n}, {m}); a symmetric fit needs a square P. Pass ", Option("symmetric", False)
@@ -74,26 +74,26 @@ class Problem:
 
     @property
     def both_ways(self) -> bool:
-        """Whether P' X is part of the gradient of X."""
+        """Whether the gradient of X includes P' X."""
         return self.symmetric and self.gradient != "row"
 
     @property
     def through_context(self) -> bool:
-        """Whether the derivative through the means and covariances is part of the gradient of X."""
+        """Whether the gradient of X includes the derivative through the means and covariances."""
         return self.symmetric and self.gradient == "full"
 
 
 def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:
-    """Return the length sqrt(m / (m + shrinkage * mean)) of vectors of items with m neighbours.
+    """Return the vector length sqrt(m / (m + shrinkage * mean)) of items with m neighbours.
 
-    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as a thousandth of
-    one: next to nothing, and yet cosines with it are numbers.
+    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as having a thousandth
+    of one, so that its length is not zero and its cosines are defined.
     """
     m = np.maximum(neighbours, 1e-3)
     return np.sqrt(m / (m + shrinkage * mean))
 
 
 def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
-    """Return size ** power for each item, sizes of at least the smallest above 0."""
+    """Return size ** power for each item; a size of 0 counts as the smallest positive one."""
     least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
     return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power

@@ -1,9 +1,9 @@
-"""Vectors that are nearly right brought to their end: every row solved for at once.
+"""Refine nearly converged vectors by solving for every row at once.
 
-With the others frozen, the best unit vector of a row is known in closed form (:mod:`softvec.fit.fold_in`).
-If the start is good, as after a few edges changed, two epochs of the gradient and one such round reach about
-the loss of a new fit (benchmarks/additions.py). A round goes most of the way: going all of it would swap the
-sides of a graph of two alternating ones.
+With the others fixed, the best unit vector of a row has a closed form (:mod:`softvec.fit.fold_in`). From a
+good start, as when a few edges have changed, two gradient epochs and one such round reach about the loss of
+a new fit (benchmarks/additions.py). The round takes only most of the step: a full step would make the two
+sides of a bipartite graph swap places.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from softvec.operators import Operator
 
 Array = NDArray[Any]
 EPOCHS, LEARNING_RATE = 2, 0.3  # before the round
-STEP = 0.85
+_STEP = 0.85
 
 
 def can_refine(settings: Settings) -> bool:
-    """Whether the rows of such a fit have a solution in closed form: unit vectors, one side, one class."""
+    """Whether the rows of a fit have a closed-form solution: unit vectors, one side, one class."""
     return (
         settings.n_clusters == 1
         and settings.constraint == "sphere"
@@ -42,16 +42,15 @@ def refine(
     pool: Workers,
     *,
     item_weight: Array | None = None,
-    step: float = STEP,
 ) -> Array:
-    """Return unit vectors moved towards the minimum of each row's loss; rows without affinities stay put."""
+    """Return unit vectors moved towards the minimum of each row's loss; empty rows of P stay put."""
     idle = np.asarray(P.row_sums()) <= 0
     best = fold_in(P, X, None, beta, "sphere", pool, item_weight=item_weight)
 
     def move(lo: int, hi: int) -> None:
         Z = best[lo:hi]
-        Z *= step
-        Z += (1 - step) * X[lo:hi]
+        Z *= _STEP
+        Z += (1 - _STEP) * X[lo:hi]
         Z[idle[lo:hi]] = X[lo:hi][idle[lo:hi]]
         Z /= np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-12)[:, None]
 

@@ -1,6 +1,6 @@
 """A whole fit, from any matrix to vectors: settings, checks, start, epochs, checkpoints, diagnosis.
 
-Needs no scikit-learn, whose import takes longer than a small fit; `softvec.estimator` is the shell that does.
+Does not import scikit-learn, which takes longer than a small fit; `softvec.estimator` wraps this module.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from softvec.fit.start import compact, find_classes, given_start, power_start, r
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
-Runner = Callable[[Problem, Settings, bool], tuple[State, int]]  # problem, settings, warm: end and seed
-# After the fit up to 50 rows are checked, as many as cost at most this share of it (an exp counts as 20
-# multiply-adds); fewer than 10 say too little, and then none are.
+Runner = Callable[[Problem, Settings, bool], tuple[State, int]]  # (problem, settings, warm) -> (state, seed)
+# The diagnosis may cost this share of the fit (an exp counts as 20 multiply-adds): up to 50 rows, and none at
+# all where fewer than 10 are affordable.
 _DIAGNOSIS_BUDGET = 0.01
-_WARN_ABOVE = 2.0  # error of log Z above which the approximated loss says little
+_WARN_ABOVE = 2.0  # error of log Z above which the approximated loss is unreliable
 
 
 @dataclass
@@ -45,17 +45,17 @@ class Fit:
 
     @property
     def context(self) -> Array:
-        """The column vectors: those of the rows in a symmetric fit."""
+        """The column vectors; in a symmetric fit, the row vectors."""
         return self.state.X if self.state.Y is None else self.state.Y
 
     @property
     def history(self) -> dict[str, Array]:
-        """What was recorded of each epoch, by name."""
+        """Values recorded in each epoch, by name."""
         records = self.state.history
         return {key: np.array([record[key] for record in records]) for key in (records[0] if records else ())}
 
     def diagnose(self, n_rows: int, pool: Workers, stacklevel: int = 2) -> Diagnosis:
-        """Measure the fit on a sample of rows; warn where its normaliser is far off."""
+        """Diagnose the fit on a sample of rows; warn if its normaliser is far off."""
         X, classes = self.state.X, self.state.classes
         result = diagnose(self.problem, X, self.context, classes, n_rows, self.seed, pool)
         if result.log_z_error_median > _WARN_ABOVE:
@@ -68,7 +68,7 @@ class Fit:
 
 
 def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
-    """Return what the user gave as a checked operator, rows divided by their sums where asked."""
+    """Return the user's matrix as a checked operator, with normalised rows if asked."""
     operator = as_operator(P)
     if operator.every(min(operator.shape) == 0):
         missing = "sample" if operator.shape[0] == 0 else "feature"
@@ -96,7 +96,7 @@ def fit(
     runner: Runner | None = None,
     share: Share = ALL,
 ) -> Fit:
-    """Learn the vectors of P, which is `prepared`.
+    """Learn the vectors of P, the result of `prepared`.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ def fit(
     item_weight : array_like of shape (m,), optional
         Base measure of the softmax.
     warm : bool
-        Whether ``settings.init`` holds fitted vectors, whose classes can be found before the first epoch.
+        Whether ``settings.init`` holds fitted vectors, which can be clustered before the first epoch.
     diagnosed : bool
-        Whether the result is measured with the exact softmax on a few rows, where that is cheap.
+        Whether to diagnose the result on a few rows, if that is cheap.
     stacklevel : int
-        Which caller a warning points at; 2 is the one of this function.
+        Which caller a warning points at; 2 is the caller of this function.
     runner : callable, optional
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     share : Share
-        Which rows are here: by default all of them.
+        The rows of this process: by default all.
     """
     problem = _problem(P, settings, dissimilarity, item_weight, share)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
@@ -123,7 +123,7 @@ def fit(
         state, seed = _run_here(problem, settings, classes, warm)
     else:
         if classes is not None or problem.N is not None:
-            raise InputError("a cluster fits neither given classes nor dissimilarities; leave them out")
+            raise InputError("classes and dissimilarities are not supported on a cluster; leave them out")
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
     if diagnosed and problem.normalizer == "mixture":
@@ -136,7 +136,7 @@ def fit(
 
 
 def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> tuple[State, int]:
-    """Run the epochs in this process, from a checkpoint where there is one; return the end and the seed."""
+    """Run the epochs in this process, from a checkpoint if there is one; return the final state and seed."""
     saved = None
     if settings.checkpoint is not None:
         key = run_key(problem, settings, classes, warm)
@@ -160,15 +160,15 @@ def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm:
                 if saved is not None and state.epoch % saved.every == 0 and state.epoch < settings.n_epochs:
                     saved.save(state, seed)
 
-            given = settings if classes is None else replace(settings, n_clusters=1)
-            optimize(problem, state, given, pool, seed=seed, on_epoch=after_epoch)
+            loop_settings = settings if classes is None else replace(settings, n_clusters=1)
+            optimize(problem, state, loop_settings, pool, seed=seed, on_epoch=after_epoch)
         if saved is not None and not finished:
             saved.save(state, seed)
     return state, seed
 
 
 def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> str:
-    """Return a hash of all that decides the vectors of a run: a checkpoint belongs to it."""
+    """Return a hash of everything that decides the vectors, which ties a checkpoint to its run."""
     init = settings.init
     starts = () if isinstance(init, str) else init if isinstance(init, tuple | list) else (init,)
     return fingerprint(
@@ -182,7 +182,7 @@ def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: b
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed: of an integer always the same, of a generator its next."""
+    """Return a seed: a function of an integer, or the next draw of a generator."""
     if random_state is None or random_state is np.random:  # the state that np.random.seed sets
         return int(np.random.randint(2**31 - 1))  # noqa: NPY002
     if not isinstance(random_state, np.random.RandomState):
@@ -197,7 +197,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def _rows_to_check(problem: Problem, state: State, n: int, m: int) -> int:
-    """Return how many of n rows and m columns can be checked for a small share of what the fit took."""
+    """Return how many of n rows the diagnosis can afford, given m columns."""
     d = state.X.shape[1]
     work = max(1, state.epoch) * (problem.P.nnz + n * d) * d
     return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
@@ -232,8 +232,8 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
 
 
 def _mean_one(weight: Array, d: int, pool: Workers) -> Array:
-    """Return weights divided by their mean; those that vanish in float32 are raised to 1e-30."""
-    with np.errstate(over="ignore"):  # NumPy 1.26 reports it for subnormal divisors, too
+    """Return weights divided by their mean; those too small for float32 are raised to 1e-30."""
+    with np.errstate(over="ignore"):  # NumPy 1.26 also reports overflow for subnormal divisors
         mean = pool.mean(weight, d)
         if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
             weight = weight / max(pool.gather(weight.max(initial=0)))
@@ -248,7 +248,7 @@ def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> Sta
         if problem.symmetric:
             return State(given_start(init, (n, d), problem.constraint, dtype))
         if not (isinstance(init, (tuple, list)) and len(init) == 2):
-            raise InputError("init of a two-sided fit is a pair of arrays: row vectors and column vectors")
+            raise InputError("init of a two-sided fit must be a pair of arrays: row vectors, column vectors")
         X, Y = init
         return State(
             given_start(X, (n, d), problem.constraint, dtype),
@@ -259,7 +259,7 @@ def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> Sta
         return State(X, None if problem.symmetric else random_start(m, d, seed, 1, dtype, pool))
     if problem.symmetric:
         return State(power_start(problem.P, d, seed, dtype, pool, settings.power_steps))
-    # two sides: push a random column side to the rows and back
+    # two-sided: multiply random column vectors by P, and the result by P'
     X = power_start(problem.P, d, seed, dtype, pool, steps=1)
     Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype, pool=pool)
     return State(X, Y)
@@ -294,7 +294,7 @@ class Progress:
         self.show(state.epoch, state.history[-1]["loss"])
 
     def show(self, epoch: int, loss: float, **more: Any) -> None:
-        """Show an epoch and its loss, and what else is known of it."""
+        """Show an epoch with its loss and further values."""
         if self._bar is not None:
             self._bar.set_postfix(loss=f"{loss:.4f}", **more)
             self._bar.update(epoch - self._bar.n)

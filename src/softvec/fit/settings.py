@@ -1,6 +1,6 @@
 """The settings of a fit, in one place: defaults, documentation, command-line flags, checks.
 
-:class:`softvec.EDRep`, :func:`softvec.embed` and ``softvec embed`` are made from the fields below.
+:class:`softvec.EDRep`, :func:`softvec.embed` and ``softvec embed`` are generated from the fields below.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _setting(
     metavar: str | None = None,
     decides_vectors: bool = True,
 ) -> Any:
-    """Declare a setting: numpydoc type and text, and its flag and help on the command line if it has any."""
+    """Declare a setting: numpydoc type and text, and optionally its command-line flag and help."""
     shown = {"flag": flag, "help": help, "metavar": metavar}
     return field(
         default=default, metadata={"kind": kind, "doc": doc, "decides_vectors": decides_vectors, **shown}
@@ -97,7 +97,7 @@ class Settings:
     power_steps: int = _setting(
         3,
         "int, default=3",
-        'Products with P of ``init="power"``: more find larger structures without an epoch.',
+        'Products with P in ``init="power"``; more of them capture larger structures before the first epoch.',
     )
     symmetric: bool | str = _setting(
         "auto",
@@ -198,7 +198,7 @@ class Settings:
         return self.learning_rate * (1 - epoch / self.n_epochs)
 
     def described(self) -> dict[str, Any]:
-        """Return what decides the vectors, by name, in plain values."""
+        """Return the settings that decide the vectors, by name."""
         result = {
             setting.name: getattr(self, setting.name)
             for setting in fields(self)

@@ -1,4 +1,4 @@
-"""How a process takes part in a fit: it has all rows, or on a cluster some of them."""
+"""The share of a process in a fit: all rows or, on a cluster, some of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["ALL", "Share"]
 
 
 class Share:
-    """All rows are here. :class:`softvec.cluster.share.Part` has some rows, and asks the others for sums."""
+    """All rows. :class:`softvec.cluster.share.Part` holds some of them and exchanges sums with the others."""
 
     def workers(self, n_jobs: int | None) -> AbstractContextManager[Workers]:
-        """Open threads whose sums go over all rows."""
+        """Open a pool of threads whose sums run over all rows."""
         return workers(n_jobs)
 
     def symmetric(self, A: sparse.csr_array) -> Operator:
-        """Return the operator of a symmetric matrix, of which ``A`` are the rows here."""
+        """Return the operator of a symmetric matrix, given this process's rows ``A``."""
         return Sparse(A, symmetric=True)
 
 

@@ -1,4 +1,4 @@
-"""Where the vectors begin, and how they are put into classes."""
+"""Initial vectors, and their k-means classes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BLOCK = 1024
 
 
 def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
-    """Return n random unit vectors; each block of the rows of all processes has its own random stream.
+    """Return n random unit vectors; each block of global rows has its own random stream.
 
-    Normal numbers come from a table of 65,536 quantiles, in half of the time of drawing them.
+    Normal variates come from a table of 65,536 quantiles, twice as fast as drawing them.
     """
     X = empty((n, d), dtype)
     first = pool.whole(n)[0]
@@ -31,7 +31,7 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
 
     def fill_block(begin: int) -> None:
         lo, hi = max(begin, first), min(begin + _BLOCK, first + n)
-        skip, size = (lo - begin) * d, (hi - begin) * d  # numbers before the first row, and up to the last
+        skip, size = (lo - begin) * d, (hi - begin) * d  # draws before the first row, and up to the last
         bits = np.random.SFC64([seed, stream, begin])
         places = bits.random_raw(-(-size // 4)).astype("<u8", copy=False).view("<u2")[skip:size]
         block = X[lo - first : hi - first]
@@ -44,39 +44,30 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Worke
 
 @cache
 def _quantiles(dtype: np.dtype) -> Array:
-    """Return the quantiles of the normal distribution in the middle of 65,536 equal parts."""
+    """Return the normal quantiles at the midpoints of 65,536 equal intervals."""
     return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
 
 
 def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int) -> Array:
-    """Return a Gaussian matrix pushed ``steps`` times through P, centred and normalised."""
+    """Return random vectors multiplied ``steps`` times by P, each time centred and normalised."""
     return push(P, random_start(P.shape[1], d, seed, 0, dtype, pool), steps, seed, pool)
 
 
 def push(P: Operator, X: Array, steps: int, seed: int, pool: Workers) -> Array:
     """Multiply X by P ``steps`` times; centre and normalise each product. X may be overwritten."""
-    runtime = Runtime(kernels.select(steps * P.nnz * X.shape[1]), pool)
+    d = X.shape[1]
+    runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
     for _ in range(steps):
         source = runtime.copied(X)
         if len(X) != P.shape[0]:
-            X = empty((P.shape[0], X.shape[1]), X.dtype)
+            X = empty((P.shape[0], d), X.dtype)
         runtime.fill(P.plan(source, runtime), X, X[:0])
-        _unit(X, np.random.default_rng([seed, 1]), pool, _mean(X, pool).astype(X.dtype))
+        _unit(X, np.random.default_rng([seed, 1]), pool, pool.mean(X, d).astype(X.dtype))
     return X
 
 
-def _mean(X: Array, pool: Workers) -> Array:
-    """Return the mean of the rows of all processes, in double precision."""
-    total = pool.fold(
-        lambda lo, hi: X[lo:hi].sum(axis=0, dtype=np.float64),
-        row_blocks(len(X), pool.block_rows(X.shape[1])),
-        np.add,
-    )
-    return total / pool.whole(len(X))[1]
-
-
 def _unit(X: Array, rng: np.random.Generator, pool: Workers, centre: Array | None = None) -> None:
-    """Take the centre from each row and normalise it, in place; a zero row becomes a random one."""
+    """Subtract the centre from each row and normalise it, in place; a zero row becomes a random one."""
     blocks, norm = row_blocks(len(X), _BLOCK), np.empty(len(X), X.dtype)
 
     def measure(lo: int, hi: int) -> None:
@@ -97,21 +88,21 @@ def _unit(X: Array, rng: np.random.Generator, pool: Workers, centre: Array | Non
 
 
 def given_start(
-    given: Any,
+    vectors: Any,
     shape: tuple[int, int],
     constraint: str,
     dtype: Any,
     name: str = "init",
     pool: Workers = ALONE,
 ) -> Array:
-    """Check and copy vectors to start from; on the sphere they are normalised."""
-    X = np.asarray(given)
+    """Check and copy initial vectors given by the user; on the sphere they are normalised."""
+    X = np.asarray(vectors)
     if X.shape != shape:
         raise InputError(f"{name} has shape {X.shape}; expected {shape}")
     if not np.isfinite(X).all():
         raise InputError(f"{name} holds NaN or infinite values; pass finite vectors")
-    top = np.abs(X).max(axis=1, initial=0, keepdims=True).astype(np.float64)  # half precision has no 1e15
-    far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares leave float32
+    top = np.abs(X).max(axis=1, initial=0, keepdims=True).astype(np.float64)  # 1e15 overflows half precision
+    far = (top > 1e15) | ((top < 1e-15) & (top > 0) & (constraint == "sphere"))  # squares overflow float32
     X = np.array(np.divide(X, top, where=far, out=X.astype(np.float64)) if far.any() else X, dtype, order="C")
     if constraint == "sphere":
         _unit(X, np.random.default_rng(0), pool)
@@ -121,7 +112,7 @@ def given_start(
 
 
 def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
-    """Return k-means classes 0..k'-1 of unit vectors, k' <= k, none empty; fitted on a sample of rows."""
+    """Return at most k k-means classes of unit vectors, 0, 1, ..., none empty; fitted on a sample of rows."""
     rng = np.random.default_rng([seed, pool.whole(len(X))[1], k])
     block = pool.block_rows(X.shape[1])
     return compact(kmeans(X, k, rng, pool, sample=50_000, max_iter=30, block=block), pool)

@@ -130,7 +130,7 @@ def fit_views(
         spread = _fuse(list(parts.values()), lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
         X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
-    alone = np.diff(A.indptr) == 0  # next to nothing, in a direction of chance, as without views
+    alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
     X[alone] = _ISOLATED * parts[chosen_views[0].name][alone]
     return X, fits, scale
 
@@ -171,7 +171,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: 
     leading = np.ascontiguousarray(axes[:, ::-1][:, :d]).astype(np.float32)
     leading *= np.where(
         leading[np.abs(leading).argmax(axis=0), np.arange(d)] < 0, -1, 1
-    )  # signs of no chance
+    )  # so that signs do not depend on the solver
 
     center = mean.astype(np.float32) @ leading
 

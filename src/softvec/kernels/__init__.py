@@ -2,21 +2,21 @@
 
 from types import ModuleType
 
-# Steps below which importing and loading Numba (about 0.5 s) costs more than NumPy or plain Python does.
+# Steps below which importing and loading Numba (about 0.5 s) takes longer than NumPy or plain Python.
 SMALL = 2_000_000
 
 
 def worth_compiling(steps: int) -> bool:
-    """Whether a job is large enough for the compiled kernels: the one rule for small and large inputs.
+    """Whether a job is large enough for the compiled kernels.
 
     A step is a multiply-add, a byte of text, or the end of an edge. A name that becomes a Python string
-    counts 10.
+    counts as 10.
     """
     return steps >= SMALL
 
 
 def select(work: int) -> ModuleType:
-    """Return the module of kernels for a job of ``work`` multiply-adds; a tiny one never imports Numba."""
+    """Return the kernel module for a job of ``work`` multiply-adds; a small job never imports Numba."""
     if not worth_compiling(work):
         from softvec.kernels import reference
 

@@ -1,12 +1,12 @@
-"""Numba's ``njit`` with a cache where there is a place for one.
+"""Numba's ``njit`` with a cache that may be missing, full, or shared by several processes.
 
-Numba refuses to make a function that is to be cached when neither the package's folder nor the user's cache
-can be written to, and fails when the disk is full. Then the function is compiled in every process.
+Numba refuses to create a cached function if neither the package's folder nor the user's cache is writable,
+and fails if the disk is full. Here the function is then compiled in every process.
 
 Numba numbers the files of compiled code 1, 2, ... and writes their index first. Two processes that compile at
-the same time can take the same number for different types, and after a change of the source the index points
-at old code for a moment: a third process then runs code that was compiled for something else. Here a file is
-named after what it was compiled from, and is written before the index.
+the same time can take the same number for different types, and after a change of the source the index briefly
+points at old code: a third process then runs code compiled for something else. Here a file is named after
+what it was compiled from, and is written before the index.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numba
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator ``numba.njit(**options)``, without a cache where none can be written."""
+    """Return the decorator ``numba.njit(**options)``, without a cache if none can be written."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
@@ -38,7 +38,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             with suppress(OSError):
                 save(*overload)
 
-        with suppress(AttributeError):  # a cache that cannot be written to later on is no reason to fail
+        with suppress(AttributeError):  # do not fail if the cache cannot be written later on
             cache.save_overload = save_if_possible
         return kernel
 
@@ -46,7 +46,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def name_data_by_contents(file: Any) -> None:
-    """Let a Numba cache be written by several processes at a time."""
+    """Make a Numba cache safe for several processes that write at the same time."""
 
     def save(key: Any, data: Any) -> None:
         base = file._index_name.removesuffix(".nbi")

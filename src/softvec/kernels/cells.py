@@ -1,8 +1,8 @@
 """Sampling from cells of items, with a control variate per cell (theory: normalizers/control_variate.py).
 
-Rows of items are listed cell after cell. Inside a cell they are sorted by ``key = u / boost``, where u is
-a uniform number drawn once per item: the items with ``key < tau`` are a sample in which each is included
-on its own with probability min(1, tau * boost). So any query can ask any rate of any cell: it reads a prefix.
+Items are listed cell by cell. Inside a cell they are sorted by ``key = u / boost``, where u is a uniform
+number drawn once per item: the items with ``key < tau`` are a sample in which each is included independently
+with probability min(1, tau * boost). So a query can sample any cell at any rate by reading a prefix.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from softvec.kernels._jit import njit
 from softvec.kernels.expsum import LOG2E, exp2_down, nearest_center
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
-CAP = 4.0  # variance of scores inside a cell beyond which the Gaussian model is not believed
+CAP = 4.0  # variance of scores inside a cell above which the Gaussian model is not trusted
 _BUFFER = 512
 _AHEAD = 8  # rows between a prefetch and its use
-# what a query spends: items, share of them on whole cells, share of the rest spread evenly, parabola or not
+# budget of a query: items, share of them for whole cells, share of the others spread evenly, use the parabola
 ITEMS, WHOLE, EVEN, BEND = 0, 1, 2, 3
 # slots of an accumulator: a sum is SUM * exp(REF); variances are of SUM, SEEN is the sum over the items read
 REF, SUM, VARIANCE, FOURTH, SEEN, COUNT, MODEL = 0, 1, 2, 3, 4, 5, 6
@@ -28,7 +28,7 @@ SLOTS = 7
 
 @njit(nogil=True, cache=True)
 def copy_rows(Y, rows, center, out):
-    """Write the chosen rows of Y less ``center``; NumPy's own indexing would hold the interpreter's lock."""
+    """Write the chosen rows of Y minus ``center``; NumPy's indexing would hold the GIL."""
     last = rows.shape[0] - 1
     for i in range(rows.shape[0]):
         prefetch(Y, rows[min(i + _AHEAD, last)])
@@ -39,7 +39,7 @@ def copy_rows(Y, rows, center, out):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def assign_rows(Y, S, half_norm, cell_of, sums, radii):
-    """Give each row of Y its nearest centre, from ``S = Y @ centers.T``; add it to the sum of that cell.
+    """Assign each row of Y to its nearest centre, from ``S = Y @ centers.T``; add it to that cell's sum.
 
     ``radii`` gets the squared distance to the centre.
     """
@@ -56,10 +56,10 @@ def assign_rows(Y, S, half_norm, cell_of, sums, radii):
 
 @njit(nogil=True, cache=True)
 def arrange(rows, cell_of, bounds, radii, order, draws):
-    """List the rows cell after cell; those of cell c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
+    """List the rows cell by cell; those of cell c go to ``bounds[c]:bounds[c + 1]`` of the outputs.
 
-    ``draws[0]`` holds uniform numbers and becomes the keys ``u / boost``, sorted in each cell; boosts,
-    ``draws[1]``, favour items far from their centre, whose remainder is larger, and average one in a cell.
+    ``draws[0]`` holds uniform numbers and becomes the keys ``u / boost``, sorted in each cell. The boosts,
+    ``draws[1]``, favour items far from their centre, whose remainder is larger; their mean in a cell is one.
     """
     listed = np.empty(rows.shape[0], np.int64)
     cursor = bounds[:-1].copy()
@@ -89,7 +89,7 @@ def arrange(rows, cell_of, bounds, radii, order, draws):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _take_whole(keys, counts, budget, tau):
-    """Set ``tau`` to infinity for the cells of highest key that fit in ``budget``; return their items."""
+    """Set ``tau`` to infinity for the highest-key cells that fit in ``budget``; return their item count."""
     used = 0.0
     for _ in range(keys.shape[0]):
         peak = keys[0]
@@ -108,7 +108,7 @@ def _take_whole(keys, counts, budget, tau):
 
 @njit(nogil=True, cache=True)
 def _spread_budget(rates, counts, budget, tau):
-    """Scale ``rates`` to the expected number of items ``budget``, none above one; write tau where it is 0."""
+    """Scale ``rates``, capped at one, to ``budget`` expected items; write them to tau where it is 0."""
     left, total = budget, 0.0
     for c in range(rates.shape[0]):
         if tau[c] == 0.0:
@@ -132,7 +132,7 @@ def _spread_budget(rates, counts, budget, tau):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _levels(scores, width, spread, tau, level, sigma, keys):
-    """Start a plan: Gaussian mean of exp(score) in each cell, variance inside it, order of whole cells."""
+    """Start a plan: Gaussian mean of exp(score) and variance in each cell, and the order of whole cells."""
     ref = -np.inf
     for c in range(scores.shape[0]):
         w = min(width * spread[c], CAP)
@@ -148,11 +148,11 @@ def _levels(scores, width, spread, tau, level, sigma, keys):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _unexplained(width, spread, curvature, level, sigma):
-    """Turn ``sigma`` from variances inside cells into what the control leaves of exp(score), if Gaussian."""
+    """Turn ``sigma`` from variances inside cells into the deviation the control leaves, if Gaussian."""
     for c in range(sigma.shape[0]):
         w = sigma[c]
         grown = exp2_down((w - CAP) * LOG2E) * math.exp(CAP)
-        # e^w - 1 - w - w^2/2; its series where the difference would be rounding
+        # e^w - 1 - w - w^2/2; by its series where the difference would be rounding error
         tail = w * w * w / 6.0 * (1.0 + 0.25 * w) if w < 1e-3 else grown - 1.0 - w - 0.5 * w * w
         line = w if width * spread[c] > CAP else 0.0  # no line is subtracted there
         bend = 0.5 * level[c] - curvature
@@ -161,12 +161,12 @@ def _unexplained(width, spread, curvature, level, sigma):
 
 @njit(nogil=True, cache=True)
 def plan(scores, width, cells, spend, work, acc):
-    """Choose how often one query samples each cell, and the coefficients of its control variate.
+    """Choose the sampling rate of one query in each cell, and the coefficients of its control variate.
 
     ``scores`` are beta x.centre, ``width`` is beta^2 x' omega_within x, ``cells`` the counts, relative
     spreads and first keys (3, k). Rows of ``work`` (4, k): tau, level (Gaussian mean of exp(score) in the
-    cell, relative to ``acc[REF]``), sigma (what the control leaves), and scratch. ``acc[MODEL]`` gets the
-    variance that the Gaussian model predicts. Returns the coefficient of the parabola.
+    cell, relative to ``acc[REF]``), sigma (remaining deviation), and scratch. ``acc[MODEL]`` receives the
+    variance predicted by the Gaussian model. Returns the coefficient of the parabola.
     """
     counts, spread = cells[0], cells[1]
     tau, level, sigma, rate = work[0], work[1], work[2], work[3]
@@ -247,8 +247,8 @@ def _score(x, items, rows, size, pending):
 def _read_cells(x, scores, width, cells, items, order, draws, stride, spend, work, pending, rows, acc):
     """Plan, then read items: the sample itself, or (stride > 0) every stride-th item to learn the variance.
 
-    In the second case items weigh 1 / sqrt(probability), so that ``acc[VARIANCE]`` sums what the sample
-    would vary by. Returns the curvature; the reference of ``plan`` is kept in ``pending[7, 0]``.
+    In the second case items have weight 1 / sqrt(probability), so that ``acc[VARIANCE]`` is the variance of
+    the sample. Returns the curvature; the reference of ``plan`` is kept in ``pending[7, 0]``.
     """
     curvature = plan(scores, width, cells, spend, work, acc)
     base = acc[REF]
@@ -258,7 +258,7 @@ def _read_cells(x, scores, width, cells, items, order, draws, stride, spend, wor
         tau, raw = work[0, c], width * cells[1, c]
         first, last = last, last + np.int64(cells[0, c])
         if stride == 0 and cells[2, c] >= tau:
-            continue  # the first key of the cell, kept apart: most cells of most queries end here
+            continue  # by its first key, no item of the cell is sampled: the most common case
         for a in range(first + (c % step if stride > 0 else 0), last, step):
             if stride == 0 and draws[0, a] >= tau:
                 break
@@ -288,7 +288,7 @@ def _read_cells(x, scores, width, cells, items, order, draws, stride, spend, wor
 def sample_rows(X, S, width, cells, items, order, draws, spend, out):
     """Estimate Z of each row of X (already times beta); a row of ``out`` is an accumulator, SUM the estimate.
 
-    ``order`` lists the rows of ``items`` cell after cell, ``draws`` (2, m) their keys and boosts.
+    ``order`` lists the rows of ``items`` cell by cell, ``draws`` (2, m) their keys and boosts.
     """
     work = np.empty((4, cells.shape[1]))
     pending, rows = np.empty((8, _BUFFER)), np.empty(_BUFFER, np.int64)
@@ -308,7 +308,7 @@ def sample_rows(X, S, width, cells, items, order, draws, spend, out):
 
 @njit(nogil=True, cache=True)
 def learn_variance(X, S, width, cells, items, order, draws, stride, spend, out):
-    """Write for each row log(true variance / variance predicted by the model), or NaN if nothing varies."""
+    """Write log(true variance / variance predicted by the model) for each row, or NaN if it has none."""
     work = np.empty((4, cells.shape[1]))
     pending, rows = np.empty((8, _BUFFER)), np.empty(_BUFFER, np.int64)
     acc = np.empty(SLOTS)

@@ -1,9 +1,9 @@
 """The hot loops, in Numba. Names and signatures are those of :mod:`softvec.kernels.reference`.
 
-Every kernel works on one block of rows with the GIL released; threads are the caller's
-(:mod:`softvec.core.threads`). None uses ``parallel=True``: it triples compile time and ties the result to
+Every kernel works on one block of rows with the GIL released; the caller provides the threads
+(:mod:`softvec.core.threads`). None uses ``parallel=True``, which triples compile time and ties the result to
 Numba's own pool. Reductions may be reordered (``reassoc``), so a sum has the same bits on the same
-machine for any number of threads, but not across processors.
+machine for any number of threads, but not on different processors.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ import math
 
 import numpy as np
 
-from softvec.kernels._intrinsics import (
-    add_row_columns,
-    add_rows,
-    add_weighted_row_columns,
-    add_weighted_rows,
-    load,
-    prefetch,
-    store,
-)
+from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, prefetch, store
 from softvec.kernels._jit import njit
 from softvec.kernels.expsum import add_exponentials, nearest
 
@@ -38,13 +30,13 @@ __all__ = [
 ]
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
-# Inlined without fail: a process that compiles a helper would otherwise call its own build of it and one
-# that loads the cache the copy in there, and the two differ in the last bit.
+# Always inlined: otherwise a process that compiles a helper would call its own build, one that loads the
+# cache would call the cached build, and the two differ in the last bit.
 _helper = njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
-# Scratch of a row lies this many numbers from what is allocated beside it: compiled code that finds two
-# arrays close together takes a loop of its own, whose sums differ in the last bit.
+# Padding around the scratch of a row: for arrays that are close together, compiled code takes another loop,
+# whose sums differ in the last bit.
 _APART = 64
-_AHEAD = 16  # neighbours between a prefetch and its use; flat between 8 and 32 at n = 10^6, d = 128
+_AHEAD = 16  # neighbours between a prefetch and its use; no difference from 8 to 32 at n = 10^6, d = 128
 
 
 @_helper
@@ -62,23 +54,23 @@ def _finish_row(acc, i, lo, row_scale, add, out):
 def _gather_plain(indptr, indices, row_scale, X, add, out, lo, hi):
     acc = np.empty(X.shape[1] + 2 * _APART, dtype=row_scale.dtype)[_APART:-_APART]
     for i in range(lo, hi):
-        add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc)
+        add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, 0)
         _finish_row(acc, i, lo, row_scale, add, out)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
-    # a step of 0 reads the one entry of a stand-in for all
+    # missing values or scales are replaced by a single 1, read with step 0
     step, scale_step = min(values.shape[0], 1), min(col_scale.shape[0], 1)
     w = values if step else np.ones(1, dtype=values.dtype)
     c = col_scale if scale_step else np.ones(1, dtype=col_scale.dtype)
     acc = np.empty(X.shape[1] + 2 * _APART, dtype=row_scale.dtype)[_APART:-_APART]
     for i in range(lo, hi):
-        add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step)
+        add_weighted_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, acc, w, step, c, scale_step, 0)
         _finish_row(acc, i, lo, row_scale, add, out)
 
 
-# Two kernels behind one name, here and for fused_step: a process compiles only the one that it uses.
+# Two kernels behind one name, here and for fused_step: a process compiles only the one it uses.
 def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
     if len(values) or len(col_scale):
         _gather_weighted(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi)
@@ -88,7 +80,7 @@ def gather(indptr, indices, values, col_scale, row_scale, X, add, out, lo, hi):
 
 @_helper
 def _prefetch_row(X, indices, first, last):
-    # the sum itself prefetches in the first columns of all only
+    # the sum itself prefetches only while it works on the first columns
     for p in range(first + _AHEAD, min(last + _AHEAD, indices.shape[0])):
         prefetch(X, indices[p])
 
@@ -98,7 +90,7 @@ def _columns_plain(indptr, indices, X, begin, out, lo, hi):
     for i in range(lo, hi):
         if begin > 0:
             _prefetch_row(X, indices, indptr[i], indptr[i + 1])
-        add_row_columns(X, indices, indptr[i], indptr[i + 1], _AHEAD, out[i - lo], begin)
+        add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, out[i - lo], begin)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -110,7 +102,7 @@ def _columns_weighted(indptr, indices, values, col_scale, X, begin, out, lo, hi)
         start, stop = indptr[i], indptr[i + 1]
         if begin > 0:
             _prefetch_row(X, indices, start, stop)
-        add_weighted_row_columns(X, indices, start, stop, _AHEAD, out[i - lo], w, step, c, scale_step, begin)
+        add_weighted_rows(X, indices, start, stop, _AHEAD, out[i - lo], w, step, c, scale_step, begin)
 
 
 def gather_columns(indptr, indices, values, col_scale, X, begin, out, lo, hi):
@@ -175,10 +167,10 @@ def _products(x, g):
 
 @_helper
 def _move(x, i, g, dot, square, eta, copy):
-    """Algorithm 1, inner loop: step against the part of g across x; return the norm of that part.
+    """Algorithm 1, inner loop: step against the tangent part of g; return the norm of that part.
 
-    The new length follows from the old one, as the two parts are orthogonal, so that one pass moves,
-    normalises and copies. A zero gradient leaves x where it is.
+    The tangent part is orthogonal to x, so the new length follows from the old one, and one pass moves,
+    normalises and copies. A zero gradient leaves x unchanged.
     """
     as_x, d = x.dtype.type, x.shape[0]
     along, norm = dot / square, as_x(0)
@@ -233,7 +225,7 @@ def ball_step(X, g, eta, copy):
 
 @_helper
 def _gradient_one_class(x, i, G, H, C, anchors, log_pi, rho, beta, g, stats):
-    # log Z, attraction and gradient of a row in one pass: half of the time of a step at d = 32
+    # log Z, attraction and gradient of a row in one pass: halves the time of a step at d = 32
     as_x = x.dtype.type
     rho_x, rho_beta = as_x(rho), as_x(rho * beta)
     mean, quadratic, pull = as_x(0), as_x(0), as_x(0)

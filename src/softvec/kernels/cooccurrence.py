@@ -1,8 +1,8 @@
-"""Counting words that stand near each other: gather, row by row, without hashing or sorting pairs.
+"""Count word co-occurrences row by row, without hashing or sorting pairs.
 
-Tokens are word numbers, -1 between documents. The places of each word are listed by a counting sort;
-then each row of the result is one dense accumulator over the words around those places. Rows are
-independent, so threads share them, and the sums do not depend on how.
+Tokens are word numbers, -1 between documents. The positions of each word are listed by a counting sort;
+then each row of the result is summed in a dense accumulator over the words around those positions. Rows are
+independent, so threads can share them without changing the sums.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from softvec.kernels._jit import njit
 
 @njit(nogil=True, cache=True)
 def renumber(tokens, numbers, out):
-    """Map words to new numbers and drop those mapped to -1; document ends stay. Returns the length."""
+    """Map words to new numbers and drop those mapped to -1; keep document ends. Returns the length."""
     size = 0
     for k in range(tokens.shape[0]):
         word = tokens[k]
@@ -28,7 +28,7 @@ def renumber(tokens, numbers, out):
 
 @njit(nogil=True, cache=True)
 def places(tokens, starts, out):
-    """List the places of each word, in order; ``starts`` (words + 1) is filled with where its list starts."""
+    """List the positions of each word, in order; ``starts`` (words + 1) receives the start of each list."""
     for k in range(tokens.shape[0]):
         if tokens[k] >= 0:
             starts[tokens[k] + 1] += 1
@@ -76,7 +76,7 @@ def count_rows(tokens, starts, places, weights, own, lo, hi, sums, indices, valu
                     total += 1
                 sums[other] += weights[s]
         if (total - begin) * 16 > sums.shape[0]:
-            total = begin  # a scan of all words costs less than a sort of most of them
+            total = begin  # scanning all words is faster than sorting most of them
             for other in range(sums.shape[0]):
                 if sums[other] != 0:
                     indices[total] = other

@@ -14,9 +14,8 @@ SUSCEPTIBLE, INFECTED, RECOVERED = 0, 1, 2
 def sir_states(seed, contacts, starts, chances, recovery, states):
     """Fill ``states[1:]`` from ``states[0]``, one row per snapshot.
 
-    ``contacts[starts[t]:starts[t + 1]]`` are the pairs of snapshot t and ``chances`` their infection
-    probabilities.
-    Synchronous: whoever is infected before the snapshot can infect and recover in it, nobody else.
+    ``contacts[starts[t]:starts[t + 1]]`` are the pairs of snapshot t, ``chances`` their infection
+    probabilities. Updates are synchronous: only nodes infected before a snapshot can infect or recover in it.
     """
     n = states.shape[1]
     k = np.uint64(0)

@@ -1,7 +1,7 @@
 """Sums of exponentials over blocks of scores, and the small row loops of the normalisers.
 
-``exp`` of the C library is a scalar call; here 2**y is split into an exponent field and a polynomial, plain
-arithmetic that LLVM vectorises. Relative error below 2e-7 in float32 and 5e-16 in float64.
+The C library's ``exp`` is a scalar call. Here 2**y is split into an exponent field and a polynomial, plain
+arithmetic that LLVM vectorises. The relative error is below 2e-7 in float32 and 5e-16 in float64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 2048  # float32 partial sums run over this many terms, then float64
 
 @intrinsic
 def _power_of_two(typingctx, n, like):
-    """Return 2**n for an int32 n in the normal range, in the type of ``like``: n is its exponent field."""
+    """Return 2**n for an int32 n in the normal range, in the type of ``like``: n is the exponent field."""
     if n != types.int32 or like not in (types.float32, types.float64):
         return None
     single = like == types.float32
@@ -81,7 +81,7 @@ def _exp2_down(y):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def add_exponentials(S, scale, top, total):
-    """Add to the running sums of each row the terms exp(scale * S) of a block of scores, scale > 0.
+    """Add the terms exp(scale * S) of a block of scores to the running sums of the rows, scale > 0.
 
     A running sum is ``total * exp(scale * top)``: ``top`` is the largest score so far (start: -inf, in the
     type of S) and ``total`` a float64 (start: 0). Subtracting before scaling keeps float32 scores accurate.
@@ -106,7 +106,7 @@ def add_exponentials(S, scale, top, total):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def nearest_center(S, i, half_norm):
-    """Return the largest of ``S[i] - half_norm`` and its column: the nearest centre of row i."""
+    """Return the maximum of ``S[i] - half_norm`` and its column, the nearest centre of row i."""
     best, where = S[i, 0] - half_norm[0], 0
     for c in range(1, S.shape[1]):
         value = S[i, c] - half_norm[c]
@@ -124,7 +124,7 @@ def nearest(S, half_norm, classes):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def row_dots(A, B, out):
-    """Write the scalar product of each row of A with the same row of B."""
+    """Write the dot products of corresponding rows of A and B."""
     for i in range(A.shape[0]):
         a = A.dtype.type(0)
         for j in range(A.shape[1]):

@@ -1,7 +1,8 @@
 """Random graphs in time linear in the number of edges.
 
-A draw depends on the seed of its block and on its place in the block, never on the thread that makes it (see
-:mod:`softvec.kernels.random`). Kernels draw the ends of edges; :mod:`softvec.kernels.graph` makes the matrix.
+A draw depends on the seed of its block and on its position in the block, never on the thread (see
+:mod:`softvec.kernels.random`). Kernels here draw the ends of edges; :mod:`softvec.kernels.graph` builds the
+matrix.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _LOW32 = np.uint64(0xFFFFFFFF)
 def alias_tables(weights, order, starts, keep, nodes):
     """Fill one Walker alias table per group; ``order[starts[g]:starts[g + 1]]`` are the members of group g.
 
-    ``keep[s]`` is the chance that slot s yields its own member ``nodes[s, 0]`` rather than ``nodes[s, 1]``.
+    ``keep[s]`` is the probability that slot s yields its own member ``nodes[s, 0]``, not ``nodes[s, 1]``.
     """
     n = order.shape[0]
     stack = np.empty(n, np.int32)
@@ -79,7 +80,7 @@ def block_model_edges(seed, lo, hi, offsets, pairs, starts, keep, nodes, src, ds
 def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
     """Draw edges lo .. hi of an R-MAT graph; ``thresholds`` are a, a + b, a + b + c times 2^32 (uint64).
 
-    A draw outside 0 .. n - 1 (n is no power of two) is drawn again.
+    A draw outside 0 .. n - 1 (if n is not a power of two) is repeated.
     """
     k = np.uint64(0)
     for e in range(lo, hi):
@@ -104,10 +105,10 @@ def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
 
 @njit(nogil=True, cache=True)
 def thin_rows(lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates):
-    """Keep each distinct edge with the chance that turns "drawn at least once" into its exact probability.
+    """Thin the distinct edges so that each one is kept with its exact probability.
 
     An edge of probability p was drawn at a Poisson rate ``boost * p``. The coin is a hash of (seed, i, j),
-    so that both copies of an edge meet the same one.
+    so that both copies of an edge get the same outcome.
     """
     n = np.uint64(theta.shape[0])
     for i in range(lo, hi):

@@ -1,9 +1,9 @@
-"""Edges to compressed rows: a counting sort, then rows sorted and merged in place.
+"""Edges to compressed rows: a counting sort, then rows are sorted and merged in place.
 
-The caller walks over blocks of edges twice (count, place) and never joins them, so the peak is the
-edges, the result and little else. Placing is bound by the memory, and one thread does it best (two that
-share the rows mispredict a branch for every edge: 1.2 s against 0.4 s of processor time for 10 million
-edges); sorting is shared by all. ``scipy.sparse`` states the same in the tests.
+The caller passes over blocks of edges twice (count, place) and never concatenates them, so the peak memory is
+the edges, the result and little else. Placing is memory-bound and fastest on one thread (two that share the
+rows mispredict a branch for every edge: 1.2 s instead of 0.4 s of CPU time for 10 million edges); all threads
+share the sorting. Tests compare the result with ``scipy.sparse``.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _INSERTION = 24  # entries below which insertion beats partition
 
 @njit(nogil=True, cache=True)
 def count_rows(codes, both, loops, counts):
-    """Add to ``counts`` the entries of each row; return the self loops met.
+    """Add to ``counts`` the entries of each row; return the number of self loops.
 
-    ``loops``: 1 keeps self loops, 0 drops them, -1 says that rows and columns have different names.
+    ``loops``: 1 keeps self loops, 0 drops them, -1 means that rows and columns are different items.
     """
-    met = 0
+    n_loops = 0
     for e in range(codes.shape[0]):
         i, j = codes[e, 0], codes[e, 1]
         if i == j and loops >= 0:
-            met += 1
+            n_loops += 1
             counts[i] += loops
         else:
             counts[i] += 1
             if both:
                 counts[j] += 1
-    return met
+    return n_loops
 
 
 @njit(nogil=True, cache=True)
 def place(codes, weights, both, loops, cursor, indices, values):
-    """Write each edge at the cursor of its row (and, if ``both``, of its column) and move it on.
+    """Write each edge at the cursor of its row (and, if ``both``, of its column) and advance the cursor.
 
-    ``indices`` has a second axis of size 1, for prefetching: the writes go all over it.
+    ``indices`` has a second axis of size 1, for prefetching, as writes are scattered.
     """
     weighted = values.shape[0] > 0
     last = codes.shape[0] - 1
@@ -69,7 +69,7 @@ def place(codes, weights, both, loops, cursor, indices, values):
 def spill(codes, weights, both, loops, bucket_of, first_row, cursor, entries, values):
     """Write each edge, as :func:`place` does, at the cursor of its row's bucket, in the order of the edges.
 
-    An entry is a row and a column, both counted from the first row of the bucket.
+    An entry is a row and a column, both relative to the first row of the bucket.
     """
     weighted = values.shape[0] > 0
     for e in range(codes.shape[0]):
@@ -95,7 +95,7 @@ def spill(codes, weights, both, loops, bucket_of, first_row, cursor, entries, va
 def is_symmetric(indptr, indices, values, cursor):
     """Whether a square matrix of sorted rows without duplicates equals its transpose.
 
-    Row by row, entry (i, j) must meet (j, i) next in row j; ``cursor`` holds the starts of the rows.
+    Row by row, entry (i, j) must match the next entry (j, i) of row j; ``cursor`` holds the row starts.
     """
     weighted = values.shape[0] > 0
     for i in range(indptr.shape[0] - 1):
@@ -135,7 +135,7 @@ def _sort(indices, values, weighted, start, stop, stack):
                     p += 1
                     q -= 1
             depth += 1
-            if q + 1 - lo < hi - p:  # the larger part waits: the stack stays below log2 of the row
+            if q + 1 - lo < hi - p:  # the larger part is pushed: the stack stays below log2 of the row length
                 stack[depth, 0], stack[depth, 1] = p, hi
                 hi = q + 1
             else:

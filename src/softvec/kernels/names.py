@@ -1,6 +1,6 @@
-"""Names to codes, in order of first appearance: tokens of bytes by a hash table, integers by either table.
+"""Names to codes in order of first appearance: tokens by a hash table, integers by a hash or lookup table.
 
-Nothing is decoded: names stay UTF-8 bytes, packed behind one another.
+Nothing is decoded: names stay UTF-8 bytes, packed back to back.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _is_name(buf, start, length, names, offsets, code):
 
 @njit(nogil=True, cache=True)
 def find_tokens(buf, starts, ends, hashes, table, names, offsets, codes):
-    """Look tokens up in the tables of :func:`intern_tokens`; -1 where a name is not there. Only reads them.
+    """Look tokens up in the tables of :func:`intern_tokens`, read-only; an unknown name gets -1.
 
-    A look-up misses the cache three times (slot, offset, name), so each is asked for ahead.
+    A lookup misses the cache three times (slot, offset, name), so all three are prefetched.
     """
     mask = np.uint64(table.shape[0] - 1)
     low = np.uint64(0xFFFFFFFF)
@@ -76,7 +76,7 @@ def find_tokens(buf, starts, ends, hashes, table, names, offsets, codes):
 
 @njit(nogil=True, cache=True)
 def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count, codes):
-    """Give each token whose code is -1 the number of its first appearance; stop where a table is full.
+    """Number the tokens whose code is -1 in order of first appearance; stop when a table is full.
 
     ``table`` (slots x 1, a power of two) holds ``hash & ~0xFFFFFFFF | number + 1``, 0 for an empty slot.
     New names are appended to ``names`` (bytes x 1) and ``offsets`` (x 1). Returns (next row, names so far).
@@ -119,7 +119,7 @@ def intern_tokens(buf, starts, ends, hashes, begin, table, names, offsets, count
 
 @njit(nogil=True, cache=True)
 def rehash(names, offsets, count, table):
-    """Enter the first ``count`` names, which are distinct, into an empty ``table``."""
+    """Insert the first ``count`` names, which are distinct, into an empty ``table``."""
     mask = np.uint64(table.shape[0] - 1)
     for code in range(count):
         h = _hash(names, offsets[code], offsets[code + 1])
@@ -147,7 +147,7 @@ def number_by_table(ids, lowest, lookup, first, count, codes):
 
 @njit(nogil=True, cache=True)
 def number_by_hash(ids, begin, table, first, count, codes):
-    """Number any integers by first appearance; stop where the table (slots of number + 1) is full."""
+    """Number any integers by first appearance; stop when the table (slots of number + 1) is full."""
     mask = np.uint64(table.shape[0] - 1)
     limit = min(table.shape[0] // 2, first.shape[0]) - ids.shape[1]
     for row in range(begin, ids.shape[0]):
@@ -169,7 +169,7 @@ def number_by_hash(ids, begin, table, first, count, codes):
 
 @njit(nogil=True, cache=True)
 def rehash_integers(first, count, table):
-    """Enter the first ``count`` integers, which are distinct, into an empty ``table``."""
+    """Insert the first ``count`` integers, which are distinct, into an empty ``table``."""
     mask = np.uint64(table.shape[0] - 1)
     for code in range(count):
         h = np.uint64(np.int64(first[code])) * np.uint64(0x9E3779B97F4A7C15)

@@ -1,4 +1,4 @@
-"""A streaming partition of a graph (linear deterministic greedy: Stanton and Kliot 2012, restreamed)."""
+"""Streaming graph partitioning (linear deterministic greedy: Stanton and Kliot 2012, restreamed)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from softvec.kernels._jit import njit
 
 @njit(nogil=True, cache=True)
 def stream_rows(indptr, indices, part, load, counts, capacity):
-    """Move each row, in order, to the part with most of its neighbours, and with room; return the rows moved.
+    """Move each row, in order, to the part with the highest score; return the number of rows moved.
 
-    The score of a part is its neighbours of the row times ``1 - load / capacity``. A row that no part scores
-    above 0 goes to the emptiest. ``part`` is -1 for rows that have none yet; ``load`` counts the rows of each
-    part, ``counts`` is scratch of zeros.
+    The score of a part is the number of the row's neighbours in it times ``1 - load / capacity``. A row
+    without a positive score goes to the emptiest part. ``part`` is -1 for unassigned rows; ``load`` counts
+    the rows of each part, ``counts`` is scratch, all zero.
     """
     moved = 0
     for i in range(indptr.shape[0] - 1):
         old = part[i]
         if old >= 0:
             load[old] -= 1
-        part[i] = -1  # a self loop is no neighbour
+        part[i] = -1  # a self loop is not a neighbour
         for e in range(indptr[i], indptr[i + 1]):
             p = part[indices[e]]
             if p >= 0:

@@ -1,6 +1,6 @@
-"""Random numbers by counter: the k-th draw of a stream is a function of its seed and k alone.
+"""Counter-based random numbers: the k-th draw of a stream is a function of its seed and k.
 
-SplitMix64 over ``seed + k * golden ratio``; any thread may make any draw.
+SplitMix64 of ``seed + k * golden ratio``; any thread can make any draw.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The specification of every kernel, in NumPy: short enough to check against the formulas by eye.
+"""The specification of every kernel in NumPy, short enough to check against the formulas by eye.
 
-Arrays that are not needed are passed with zero rows (or length zero). ``uint16`` arrays hold half-precision
-numbers (see :func:`as_float`). The caller allocates every output.
+Unused arrays are passed with zero rows (or length zero). ``uint16`` arrays hold half-precision numbers (see
+:func:`as_float`). The caller allocates every output.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _TINY = 1e-15  # a gradient shorter than this has no direction
 
 
 def as_float(X: NDArray) -> Array:
-    """Return half-precision numbers kept as uint16 as float32; other arrays unchanged."""
+    """Return half-precision numbers stored as uint16 as float32; other arrays unchanged."""
     return X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X
 
 
 def to_half(X: Array, out: NDArray) -> None:
-    """Write X to ``out``, rounded to half precision where ``out`` is uint16."""
+    """Write X to ``out``, rounded to half precision if ``out`` is uint16."""
     out[...] = X.astype(np.float16).view(np.uint16) if out.dtype == np.uint16 else X
 
 
@@ -69,8 +69,8 @@ def gather_columns(
 ) -> None:
     """Write rows lo..hi of ``A diag(col_scale) X`` to the columns of ``out`` from ``begin`` on.
 
-    X has only these columns of a wider one, whose product :func:`gather` would sum in the same order;
-    ``begin`` is a multiple of 32. ``out`` holds rows lo..hi only.
+    X holds only these columns of a wider matrix. Sums take the same order as in :func:`gather` of all
+    columns; ``begin`` is a multiple of 32. ``out`` holds rows lo..hi only.
     """
     part = out[:, begin : begin + X.shape[1]]
     gather(indptr, indices, values, col_scale, out[:0, 0], X, X[:0], part, lo, hi)
@@ -79,7 +79,7 @@ def gather_columns(
 def mixture_term(
     X: Array, H: Array, mu: Array, log_pi: Array, rho: Array, beta: float, out: Array, log_z: Array, r: Array
 ) -> None:
-    """Write the normaliser's part of the gradient, log Z and the responsibilities of a block (Eq. main).
+    """Write the normaliser's gradient, log Z and the responsibilities of a block (Eq. main).
 
     ``H[c] = X @ omega[c]``; ``log_pi`` includes log m; ``out = rho r (mu + beta H)``.
     """
@@ -93,14 +93,14 @@ def mixture_term(
 
 
 def mixture_log_z(X: Array, H: Array, mu: Array, log_pi: Array, beta: float, log_z: Array) -> None:
-    """Write log Z of a block alone; the arguments are those of :func:`mixture_term`."""
+    """Write only log Z of a block; arguments as in :func:`mixture_term`."""
     mixture_term(
         X, H, mu, log_pi, np.zeros(len(X)), beta, np.empty_like(X), log_z, np.empty((len(X), len(log_pi)))
     )
 
 
 def add_exponentials(S: Array, scale: float, top: Array, total: Array) -> None:
-    """Add to the running sums of each row the terms exp(scale * S) of a block of scores, scale > 0.
+    """Add the terms exp(scale * S) of a block of scores to the running sums of the rows, scale > 0.
 
     A running sum is ``total * exp(scale * top)``: ``top`` is the largest score so far (start: -inf, in the
     type of S) and ``total`` a float64 (start: 0). Subtracting before scaling keeps float32 scores accurate.
@@ -128,7 +128,7 @@ def sphere_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:
 
 
 def ball_step(X: Array, g: Array, eta: float, copy: NDArray) -> None:
-    """Move each row of X by ``eta`` against its gradient, then back into the unit ball where it left it."""
+    """Move each row of X by ``eta`` against its gradient and project it onto the unit ball."""
     norm = np.linalg.norm(g, axis=1)
     moves = norm > _TINY
     X[moves] -= eta * g[moves] / norm[moves, None]
@@ -162,8 +162,7 @@ def fused_step(
     C : ndarray of shape (b, d) or (0, d)
         Further gradient terms of each row.
     anchors : ndarray of shape (k + 2, d)
-        Class means; then the part of the gradient that rows share in proportion to rho, and the part that
-        all share alike.
+        Class means; then a gradient term shared by all rows in proportion to rho, and one shared equally.
     log_pi : ndarray of shape (k,)
         log of the class sizes.
     rho : ndarray of shape (b,)
@@ -187,7 +186,7 @@ def fused_step(
 
 
 def move_groups(W: Array, groups: NDArray, max_sweeps: int) -> None:
-    """Move items in turn to the group of largest gain in modularity, in place, until none moves.
+    """Move items in turn to the group with the largest modularity gain, in place, until none moves.
 
     ``W`` is dense and symmetric; ``groups`` holds numbers below its size.
     """

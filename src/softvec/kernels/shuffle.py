@@ -1,6 +1,6 @@
-"""Sort names and edges by the worker they go to.
+"""Sort names and edges by the worker they are sent to.
 
-Entries of a matrix travel as a band of rows, the row's place in its band (16 bits) and the column (32 bits).
+Matrix entries are sent as a band of rows, the row's position in the band (16 bits) and the column (32 bits).
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ import numpy as np
 
 from softvec.kernels._jit import njit
 
-BAND = 16  # bits of a row's place in its band
+BAND = 16  # bits of a row's position in its band
 
 
 @njit(nogil=True, cache=True)
 def counting_order(keys, counts, order):
-    """Write to ``order`` where the keys 0, 1, ... stand, in ascending order, equal ones as they come.
-
-    ``counts`` receives how often each key occurs.
-    """
+    """Write the stable sorting order of keys 0, 1, ... to ``order``, and their frequencies to ``counts``."""
     counts[:] = 0
     for k in range(keys.shape[0]):
         counts[keys[k]] += 1
@@ -32,7 +29,7 @@ def counting_order(keys, counts, order):
 
 @njit(nogil=True, cache=True)
 def gather_bytes(buf, starts, ends, order, out):
-    """Pack the tokens ``order[0]``, ``order[1]``, ... of a buffer behind one another; return the bytes."""
+    """Pack the tokens ``order[0]``, ``order[1]``, ... of a buffer back to back; return the byte count."""
     at = 0
     for k in order:
         for p in range(starts[k], ends[k]):
@@ -53,7 +50,7 @@ def scatter_bytes(buf, starts, targets, out):
 
 @njit(nogil=True, cache=True)
 def least(codes, positions, first):
-    """Lower ``first[code]`` to the smallest position met."""
+    """Lower ``first[code]`` to the smallest position of each code."""
     for k in range(codes.shape[0]):
         code = codes[k]
         first[code] = min(first[code], positions[k])
@@ -61,28 +58,28 @@ def least(codes, positions, first):
 
 @njit(nogil=True, cache=True)
 def count_bands(codes, both, loops, unit, where, counts):
-    """Count the entries of each band; return the self loops met. Parameters as in :func:`place_bands`."""
-    met = 0
+    """Count the entries of each band; return the number of self loops. As :func:`place_bands`."""
+    n_loops = 0
     for e in range(codes.shape[0]):
         i, j = codes[e, 0], codes[e, 1]
         if i == j and loops >= 0:
-            met += 1
+            n_loops += 1
             if loops == 0:
                 continue
         for side in range(2 if both and i != j else 1):
             row = i if side == 0 else j
             u = row // unit
             counts[where[u, 1] + ((row - where[u, 0]) >> BAND)] += 1
-    return met
+    return n_loops
 
 
 @njit(nogil=True, cache=True)
 def place_bands(codes, weights, both, loops, unit, where, cursor, places, columns, values):
     """Write each edge (and, if ``both``, its mirror image) at the cursor of its band, in the order of edges.
 
-    ``where[row // unit]`` has the first row and the first band of the worker that owns the row; bands are
-    counted from its first row. ``loops`` as in :func:`softvec.kernels.graph.place`; ``weights`` and
-    ``values`` are empty where there are none.
+    ``where[row // unit]`` holds the first row and the first band of the worker that owns the row; bands are
+    relative to its first row. ``loops`` as in :func:`softvec.kernels.graph.place`; without weights,
+    ``weights`` and ``values`` are empty.
     """
     weighted = weights.shape[0] > 0
     for e in range(codes.shape[0]):

@@ -1,6 +1,6 @@
-"""Bytes of text to fields of lines, words, integers and decimals.
+"""Parse text as bytes: fields of lines, words, integers and decimals.
 
-Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.read.lines` holds
+Each kernel takes a block of whole lines as ``uint8``; nothing is decoded. :mod:`softvec.read.lines` has
 the same rules in plain Python, for small files and for messages about bad lines.
 """
 
@@ -20,9 +20,9 @@ def split_fields(buf, delimiter, comment, slots, n_fields, starts, ends):
     """Find the wanted fields of each line.
 
     ``delimiter`` is a byte, or 0 for runs of spaces and tabs; ``comment[byte]`` marks bytes that open a
-    comment line; ``slots[c]`` is the column of ``starts`` and ``ends`` that takes field c, or -1. A line
-    of other than ``n_fields`` fields (fewer than ``len(slots)``, where ``n_fields`` is 0) stops the scan,
-    as does a quoted field. Returns (rows, status, position of the line that stopped the scan).
+    comment line; ``slots[c]`` is the column of ``starts`` and ``ends`` that receives field c, or -1. The scan
+    stops at a quoted field, and at a line that does not have ``n_fields`` fields (if ``n_fields`` is 0, one
+    with fewer than ``len(slots)``). Returns (rows, status, position of the line that stopped the scan).
     """
     size = buf.shape[0]
     wanted = slots.shape[0]
@@ -78,10 +78,10 @@ def split_fields(buf, delimiter, comment, slots, n_fields, starts, ends):
 
 @njit(nogil=True, cache=True)
 def parse_pairs(buf, delimiter, comment, out, span):
-    """Parse lines of exactly two canonical integers: the two kernels below and above in one pass.
+    """Parse lines of exactly two canonical integers, :func:`split_fields` and :func:`parse_integers` in one.
 
-    ``span`` receives the least and the greatest. Returns (rows, status, position); the status is
-    ``ODD`` where a line is anything else, to be looked at again by the others.
+    ``span`` receives the minimum and the maximum. Returns (rows, status, position); the status is ``ODD`` if
+    a line is anything else, and the caller then uses the two general kernels.
     """
     size = buf.shape[0]
     rows = 0
@@ -145,7 +145,7 @@ def parse_pairs(buf, delimiter, comment, out, span):
 
 @njit(nogil=True, cache=True)
 def parse_integers(buf, starts, ends, columns, out):
-    """Parse fields as canonical integers (no plus sign, no leading zero, below 2**63 in size).
+    """Parse fields as canonical integers (no plus sign, no leading zero, absolute value below 2**63).
 
     Returns the first row that is not one, or -1.
     """
@@ -171,10 +171,10 @@ def parse_integers(buf, starts, ends, columns, out):
 
 @njit(nogil=True, cache=True)
 def parse_decimals(buf, starts, ends, column, powers, out, hard):
-    """Parse fields as decimals where that is exact in one operation; list the other rows in ``hard``.
+    """Parse fields as decimals if that takes one rounding; list the other rows in ``hard``.
 
-    A mantissa below 2**53 times or over an exact power of ten (``powers``, 10**0 to 10**22) rounds once,
-    so it equals the correctly rounded value. Returns the number of hard rows.
+    A mantissa below 2**53 times, or divided by, an exact power of ten (``powers``, 10**0 to 10**22) rounds
+    once, so the result is correctly rounded. Returns the number of hard rows.
     """
     n_hard = 0
     for row in range(out.shape[0]):
@@ -225,7 +225,7 @@ def parse_decimals(buf, starts, ends, column, powers, out, hard):
 
 @njit(nogil=True, cache=True)
 def split_words(buf, starts, ends, lines):
-    """Find the words between blanks; ``lines[w]`` counts the line ends before word w. Returns words."""
+    """Find the words between blanks; ``lines[w]`` counts the line ends before word w. Returns the count."""
     size = buf.shape[0]
     words = 0
     line = 0

@@ -1,9 +1,9 @@
 """A binary tree that draws items with probability proportional to 1 + alpha (x.y)^2.
 
-Leaves are runs of items. A node knows the second moment of its items, packed (upper triangle, off-diagonal
-entries doubled), so that the sum of (x.y)^2 over a node is one product with the packed x x'. Nodes are
-numbered as in a heap: the children of v are 2 v + 1 and 2 v + 2. Only left children (odd v) store a moment:
-the right one is what remains of the parent.
+Leaves are runs of items. A node has the second moment of its items, packed (upper triangle, off-diagonal
+entries doubled), so that the sum of (x.y)^2 over a node is a dot product with the packed x x'. Nodes are
+numbered as in a heap: the children of v are 2 v + 1 and 2 v + 2. Only left children (odd v) store a moment;
+that of the right child is the difference to the parent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _dot(a, b):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 def _leaf(x, items, lo, hi, alpha, running):
-    """Write the running sums of 1 + alpha (x.y)^2 over the items lo..hi-1; return the last."""
+    """Write the running sums of 1 + alpha (x.y)^2 over the items lo..hi-1; return the total."""
     total = 0.0
     for a in range(lo, hi):
         s = np.float64(_dot(x, items[a]))
@@ -51,8 +51,8 @@ def _leaf(x, items, lo, hi, alpha, running):
 def draw_rows(X, root, items, moments, bounds, leaf_size, alpha, seeds, logs, scores):
     """Draw ``scores.shape[1]`` items for each row of X: their scores and the logarithm of 1 / probability.
 
-    ``root`` is the packed moment of all items, ``moments[v // 2]`` that of the odd node v, ``bounds`` the
-    first item of each node (heap order) and, beyond it, the number of items of the node.
+    ``root`` is the packed moment of all items, ``moments[v // 2]`` that of the odd node v, ``bounds`` (2,
+    nodes) the first item and the number of items of each node, in heap order.
     """
     nodes = bounds.shape[1]
     first_leaf = nodes // 2
@@ -73,7 +73,7 @@ def draw_rows(X, root, items, moments, bounds, leaf_size, alpha, seeds, logs, sc
                 left = 2 * v + 1
                 if known[left] < 0.0:
                     value = bounds[1, left] + alpha * _dot(packed, moments[v])
-                    # rounding must not leave the right child less than its number of items
+                    # rounding must not push the right child's weight below its number of items
                     known[left] = min(value, known[v] - bounds[1, left + 1])
                     known[left + 1] = known[v] - known[left]
                 if u < known[left]:
@@ -89,5 +89,5 @@ def draw_rows(X, root, items, moments, bounds, leaf_size, alpha, seeds, logs, sc
             a = min(a, size - 1)
             s = np.float64(_dot(x, items[lo + a]))
             scores[i, t] = s
-            # the probability that this tree really used: the path's, then the leaf's
+            # the probability actually used: that of the path, then that within the leaf
             logs[i, t] = math.log(known[0] * total / (known[v] * (1.0 + alpha * s * s)))

@@ -10,7 +10,7 @@ from softvec.kernels.random import uniform
 
 @njit(nogil=True, cache=True)
 def uniform_walks(seed, starts, indptr, indices, walks):
-    """Walk from each of ``starts``, all out-edges alike; -1 follows a node without out-edges."""
+    """Walk from each of ``starts`` along uniformly drawn out-edges; a dead end is followed by -1."""
     k = np.uint64(0)
     for w in range(starts.shape[0]):
         i = np.int64(starts[w])
@@ -28,7 +28,7 @@ def uniform_walks(seed, starts, indptr, indices, walks):
 
 @njit(nogil=True, cache=True)
 def weighted_walks(seed, starts, indptr, indices, cumulated, walks):
-    """Walk with steps in proportion to the weights; ``cumulated`` are their running sums over all entries."""
+    """Walk along out-edges drawn by weight; ``cumulated`` holds the running sums of all weights."""
     k = np.uint64(0)
     for w in range(starts.shape[0]):
         i = np.int64(starts[w])

@@ -1,9 +1,8 @@
-"""Names and row numbers: immutable, any hashable, compact for millions of names.
+"""Item names and their row numbers: immutable, any hashable, compact for millions of names.
 
-One class has four kinds of storage, chosen by the names: the range 0..n-1 (no memory),
-a NumPy array of integers, strings packed as UTF-8 bytes and offsets (Arrow's layout), and, for
-everything else, a tuple of Python objects. Pairs such as (node, time) are kept as two arrays of codes.
-Ten million strings take their bytes plus 8 each; Python objects are created on demand.
+The storage depends on the names: the range 0..n-1 (no memory), a NumPy array of integers, strings packed as
+UTF-8 bytes and offsets (Arrow's layout), two arrays of codes for pairs such as (node, time), and a tuple of
+Python objects for everything else. A string takes its bytes plus 8; Python objects are created on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Names", "UnknownName"]
 
 
 class UnknownName(InputError, KeyError):
-    """A name that is not in the names; both an ``InputError`` and a ``KeyError``."""
+    """An unknown name; both an ``InputError`` and a ``KeyError``."""
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0])
@@ -59,7 +58,7 @@ class Names:
 
     @classmethod
     def _wrap(cls, store: storage.Store) -> Names:
-        """Build from a storage whose names are known to be unique."""
+        """Wrap a store whose names are known to be unique."""
         self = cls.__new__(cls)
         object.__setattr__(self, "_store", store)
         return self
@@ -85,14 +84,14 @@ class Names:
         return cls._wrap(storage.Pairs(first, second, np.asarray(codes[0]), np.asarray(codes[1])))
 
     def pair_codes(self) -> tuple[Names, Names, tuple[np.ndarray, np.ndarray]] | None:
-        """Return what :meth:`from_codes` took, or None where the names are not kept as pairs of codes."""
+        """Return the arguments of :meth:`from_codes`, or None if the names are not stored as codes."""
         if not isinstance(self._store, storage.Pairs):
             return None
         return self._store.first, self._store.second, (self._store.left, self._store.right)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Names:
-        """Rebuild names from what :meth:`to_arrays` returned."""
+        """Rebuild names from the arrays of :meth:`to_arrays`."""
         if "range" in arrays:
             return cls.range(int(arrays["range"]))
         if "integers" in arrays:
@@ -107,14 +106,14 @@ class Names:
                 for p in ("first.", "second.")
             )
             return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
-        raise InputError(f"the arrays {sorted(arrays)} hold no names; they come from Names.to_arrays()")
+        raise InputError(f"the arrays {sorted(arrays)} hold no names; pass the result of Names.to_arrays()")
 
     def _refuse_duplicates(self) -> None:
-        """Raise an error where a name occurs twice, as it may in a file."""
+        """Raise an error if a name occurs twice, as it may in a file."""
         storage.refuse_duplicates(self._store)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return plain arrays (no objects, no pickle), from which :meth:`from_arrays` rebuilds the names."""
+        """Return plain arrays (no objects, no pickle) for :meth:`from_arrays`."""
         return self._store.arrays()
 
     def __len__(self) -> int:
@@ -142,7 +141,7 @@ class Names:
         return self._store.find(storage.plain(name)) >= 0
 
     def index(self, name: Hashable) -> int:
-        """Return the row number of ``name``; an unknown name raises an error that suggests similar ones."""
+        """Return the row number of ``name``; the error for an unknown name suggests similar ones."""
         at = self._store.find(storage.plain(name))
         if at < 0:
             raise UnknownName(self._unknown(storage.plain(name)))
@@ -161,7 +160,7 @@ class Names:
         return Names._wrap(self._store.take(np.asarray(rows, dtype=np.int64)))
 
     def append(self, more: Iterable[Hashable]) -> Names:
-        """Return these names followed by others, which must be new.
+        """Return these names followed by new ones.
 
         >>> Names("ab").append(["c"]).to_list()
         ['a', 'b', 'c']

@@ -1,4 +1,4 @@
-"""Labels of named items (classes, groups, values), brought into the order of the items."""
+"""Labels of named items (classes, groups, values), put in the order of the items."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from softvec.names import Names
 
 
 def align_labels(labels: Any, n: int, names: Names | None = None, *, from_file: bool = False) -> Any:
-    """Return one label, or one row of a label matrix, for each of n items, in their order.
+    """Return one label, or one row of a label matrix, for each of n items, in order.
 
     Parameters
     ----------
     labels : mapping, pandas Series or DataFrame, array_like or sparse matrix
         A mapping is matched by name, a Series or DataFrame by its index; an array or a list is in the order
-        of the items. An index 0, 1, ... that pandas made is no name: such a Series is an array.
+        of the items, as is a Series with a default index (``RangeIndex``).
     n : int
         Number of items.
     names : Names, optional
-        Their names; None for bare vectors.
+        Names of the items; None for plain vectors.
     from_file : bool
-        The array knows nothing of the order of the items: entry i is that of item i where the items are
-        called 0..n-1, and the order of the rows otherwise, with a warning.
+        Whether the array comes from a file, which cannot know the order of the items: entry i is then the
+        label of item i if the items are named 0..n-1, else of row i, with a warning.
 
     Returns
     -------
@@ -48,12 +48,12 @@ def align_labels(labels: Any, n: int, names: Names | None = None, *, from_file: 
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a value says that there is no label: None, NaN, an empty text or a negative number."""
+    """Whether a value stands for a missing label: None, NaN, an empty string or a negative number."""
     if label is None or isinstance(label, str):
         return not label
     if isinstance(label, int | float | np.number):
         return not label >= 0
-    return type(label).__name__ in ("NAType", "NaTType")  # pandas, which need not be there
+    return type(label).__name__ in ("NAType", "NaTType")  # pandas, which is optional
 
 
 def label_codes(labels: Any) -> tuple[NDArray[np.int64], list[Any]]:
@@ -77,7 +77,7 @@ def label_codes(labels: Any) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
-    """Return the names that come with labels, if any do, and their values."""
+    """Return the names that the labels carry, or None, and the values."""
     if sparse.issparse(labels):
         return None, sparse.csr_array(labels)
     if isinstance(labels, Mapping):
@@ -95,7 +95,7 @@ def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
     if values.ndim == 0 or values.ndim > 2:
         raise InputError(f"labels have shape {values.shape}; expected one for each item")
     if values.dtype.kind in "US" and not isinstance(labels, np.ndarray):
-        values = np.array(list(labels), dtype=object)  # None and numbers stay what they are
+        values = np.array(list(labels), dtype=object)  # keeps None and numbers as they are
     return None, values
 
 
@@ -103,7 +103,7 @@ def _by_name(keys: Sequence[Hashable], names: Names) -> NDArray[np.int64]:
     table: dict[Any, int] = {key: at for at, key in enumerate(keys)}
     if len(table) < len(keys):
         twice = next(key for at, key in enumerate(keys) if table[key] != at)
-        raise InputError(f"labels have the name {twice!r} more than once; expected one label for each")
+        raise InputError(f"labels have the name {twice!r} more than once; expected one label per name")
     rows = np.array([table.get(name, -1) for name in names], dtype=np.int64)
     if len(names) and (rows < 0).all():  # 12 and "12" are one name where nothing else matches
         table = {str(key): at for at, key in enumerate(keys)}
@@ -111,18 +111,18 @@ def _by_name(keys: Sequence[Hashable], names: Names) -> NDArray[np.int64]:
     if len(names) and (rows < 0).all():
         shown = repr(keys[0]) if len(keys) else "none"
         raise InputError(
-            f"labels are given by name, but none of their names (first: {shown}) is that of an item "
-            f"(first: {names[0]!r})"
+            f"labels are given by name, but no item has any of their names (first label: {shown}, first "
+            f"item: {names[0]!r})"
         )
     return rows
 
 
-def _by_row(given: int, n: int, names: Names | None, from_file: bool) -> NDArray[np.int64]:
+def _by_row(n_labels: int, n: int, names: Names | None, from_file: bool) -> NDArray[np.int64]:
     numbers = None if names is None or names == Names.range(n) else _numbers(names)
-    if given != n:
-        if numbers is not None and n and numbers.min() >= 0 and numbers.max() < given:
+    if n_labels != n:
+        if numbers is not None and n and numbers.min() >= 0 and numbers.max() < n_labels:
             return numbers  # labels of more items than were embedded, by number
-        raise InputError(f"{given:,} labels for {n:,} vectors; expected one for each, or labels by name")
+        raise InputError(f"{n_labels:,} labels for {n:,} vectors; expected one for each, or labels by name")
     rows = np.arange(n, dtype=np.int64)
     if names is None or names == Names.range(n):
         return rows
@@ -150,7 +150,7 @@ def _by_row(given: int, n: int, names: Names | None, from_file: bool) -> NDArray
 
 
 def _numbers(names: Names) -> NDArray[np.int64] | None:
-    """Return names that are integers, or integers in text, as numbers."""
+    """Return names as integers if all are integers or strings of digits, else None."""
     values = names.to_numpy()
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
@@ -162,14 +162,14 @@ def _numbers(names: Names) -> NDArray[np.int64] | None:
 
 
 def _take(values: Any, rows: NDArray[np.int64]) -> Any:
-    """Return the values of rows; those of row -1 are missing."""
+    """Return the values of the given rows; row -1 stands for a missing value."""
     missing = rows < 0
     if not missing.any():
         return values[rows]
     if values.ndim == 2:
         taken = values[np.maximum(rows, 0)]
-        known = (~missing)[:, None].astype(taken.dtype)
-        return sparse.csr_array(taken * known) if sparse.issparse(taken) else taken * known
+        present = (~missing)[:, None].astype(taken.dtype)
+        return sparse.csr_array(taken * present) if sparse.issparse(taken) else taken * present
     taken = np.empty(len(rows), dtype=object)
     taken[:] = values[np.maximum(rows, 0)].tolist()
     taken[missing] = None

@@ -1,10 +1,10 @@
-"""Names to numbers, block after block: integers in ascending order, others in order of first appearance.
+"""Encode names as row numbers, block by block: integers ascending, others in order of first appearance.
 
-Integers ascend so that, where the ids are 0..n-1, row i is item i and arrays of labels fit.
+Integers ascend so that, if the ids are 0..n-1, row i is item i and arrays of labels line up.
 
-Three encoders for three kinds of blocks: integers (an array; a lookup table where they are dense, a
-hash table where not), tokens (UTF-8 bytes in a buffer, interned without making Python strings), and any
-Python objects (a dict). A block has one or two columns; a row's names are met from left to right.
+There is one encoder for each kind of block: integers (a lookup table if they are dense, else a hash table),
+tokens (UTF-8 bytes in a buffer, interned without creating Python strings), and any Python objects (a dict).
+A block has one or two columns; the names in a row are numbered from left to right.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.scratch import empty, on_disk
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.threads import ALONE, Workers, row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
 
-_ROWS = 1 << 16  # looked up by one thread at a time
+_ROWS = 1 << 16  # per task of a thread
 Codes = NDArray[np.int32]
 
 
@@ -46,8 +46,8 @@ class Tokens:
 
     @classmethod
     def of_integers(cls, ids: NDArray[np.integer]) -> Tokens:
-        """Return integers as the text that names them."""
-        width = 20  # of the longest, -2**63
+        """Return integers as tokens of their decimal digits."""
+        width = 20  # of -2**63, the longest
         text = ids.reshape(-1).astype(f"S{width}")
         starts = (np.arange(ids.size) * width).reshape(ids.shape)
         lengths = np.char.str_len(text).reshape(ids.shape)
@@ -55,20 +55,20 @@ class Tokens:
 
 
 class Segments:
-    """Rows collected in large pieces of equal length, so that freed blocks leave no holes between them.
+    """Rows collected in large pieces of equal length, which avoids memory fragmentation.
 
-    Segments to which equally many rows were added are cut at the same rows.
+    Segments with equally many rows are cut at the same rows.
     """
 
-    ROWS = 1 << 22  # with 8 bytes a row, 32 MB: the allocator gives such pieces back to the system
-    ROWS_ON_DISK = 1 << 24  # a piece is an open file, of which a process may have a thousand
+    ROWS = 1 << 22  # 32 MB at 8 bytes per row: the allocator returns pieces of this size to the system
+    ROWS_ON_DISK = 1 << 24  # each piece is an open file, and a process may only open about a thousand
 
     def __init__(self) -> None:
         self.parts: list[NDArray[Any]] = []
         self._used = self._rows = 0
 
     def add(self, block: NDArray[Any]) -> None:
-        """Append rows; a wider type than before widens the piece at hand."""
+        """Append rows; a wider dtype widens the current piece."""
         done = 0
         while done < len(block):
             if self._used == self._rows:
@@ -86,7 +86,7 @@ class Segments:
             done += size
 
     def finish(self) -> list[NDArray[Any]]:
-        """Return the pieces; this object is spent."""
+        """Return the pieces and reset this object."""
         parts, self.parts = self.parts, []
         if parts:
             parts[-1] = parts[-1][: self._used]
@@ -95,7 +95,7 @@ class Segments:
 
 
 class IntegerNames:
-    """Integers; numbered at the end, when their range is known."""
+    """Encodes integers; they are numbered at the end, when their range is known."""
 
     def __init__(self) -> None:
         self._blocks = Segments()
@@ -113,7 +113,7 @@ class IntegerNames:
         self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
 
     def as_text(self, pool: Workers | None = None) -> TokenNames:
-        """Return the names as text, numbered anew in order of appearance; this object is spent."""
+        """Return an encoder of the names as text, in order of appearance; this object is consumed."""
         names = TokenNames(pool)
         for block in self._blocks.finish():
             for lo, hi in row_blocks(len(block), _ROWS):
@@ -150,7 +150,7 @@ class IntegerNames:
 
 
 class IntegerTable:
-    """Any integers, numbered in order of first appearance as they come."""
+    """Numbers integers as they arrive, in order of first appearance."""
 
     def __init__(self) -> None:
         self._table = np.zeros(2**16, dtype=np.int32)
@@ -158,7 +158,7 @@ class IntegerTable:
         self.count = 0
 
     def encode(self, ids: NDArray[np.integer], out: Codes | None = None) -> Codes:
-        """Return the numbers of a block of shape (rows, columns), in ``out``, which may be the block."""
+        """Return the numbers of a block of shape (rows, columns), written to ``out`` (may be ``ids``)."""
         from softvec.kernels import names
 
         codes = empty(ids.shape, np.int32) if out is None else out
@@ -171,9 +171,9 @@ class IntegerTable:
                 names.rehash_integers(self._first, self.count, self._table)
         return codes
 
-    def values(self, start: int = 0) -> NDArray[np.int64]:
-        """Return the integers met, from number ``start`` on."""
-        return self._first[start : self.count]
+    def values(self) -> NDArray[np.int64]:
+        """Return the integers seen so far."""
+        return self._first[: self.count]
 
 
 def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names]:
@@ -188,7 +188,7 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names
 
 
 def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
-    """Renumber integer names by their value, the codes in place; names of other kinds stay as they are."""
+    """Renumber integer names in ascending order, their codes in place; other names are left alone."""
     if not isinstance(names[0] if len(names) else None, int):
         return blocks, names
     values = names.to_numpy()
@@ -203,14 +203,14 @@ def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
 
 
 class TokenNames:
-    """Tokens of UTF-8 text; each block is numbered as it comes.
+    """Encodes tokens of UTF-8 text; each block is numbered as it arrives.
 
-    Threads look up the names that are known, most of them after a few blocks; one alone adds the others, so
+    Threads look up known names, which are most of them after a few blocks; a single thread adds new names, so
     that numbers follow the order of appearance.
     """
 
     def __init__(self, pool: Workers | None = None) -> None:
-        self._pool = pool or Workers(1, None)
+        self._pool = pool or ALONE
         self._codes = Segments()
         self._table = np.zeros((2**14, 1), dtype=np.uint64)
         self._names = np.empty(2**17, dtype=np.uint8)
@@ -218,12 +218,12 @@ class TokenNames:
         self.count = 0
 
     def add(self, names: Tokens | NDArray[np.integer]) -> None:
-        """Add a block of tokens, or of integers that are named by their digits."""
+        """Add a block of tokens, or of integers, whose digits become the names."""
         tokens = names if isinstance(names, Tokens) else Tokens.of_integers(names)
         self._codes.add(self.encode(tokens))
 
     def find(self, tokens: Tokens) -> Codes:
-        """Return the numbers of a block's names, -1 for those not met yet."""
+        """Return the numbers of a block's names, -1 for unknown ones."""
         from softvec.kernels import names
 
         codes = np.empty(tokens.hashes.shape, dtype=np.int32)
@@ -238,7 +238,7 @@ class TokenNames:
         return codes
 
     def encode(self, tokens: Tokens) -> Codes:
-        """Return the numbers of a block's names, growing the tables as needed."""
+        """Return the numbers of a block's names, adding new ones."""
         from softvec.kernels import names
 
         codes = self.find(tokens)
@@ -260,13 +260,13 @@ class TokenNames:
             self._names = np.concatenate([self._names, np.empty(len(self._names) + needed, np.uint8)])
         if self.count > len(self._table) // 2 - 4:
             if self.count > 2**30:
-                raise InputError(f"more than {self.count:,} names; softvec numbers rows with 32 bits")
+                raise InputError(f"more than {self.count:,} names; softvec uses 32-bit row numbers")
             self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets), np.int64)])
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
     def names(self) -> Names:
-        """Return the names met so far."""
+        """Return the names seen so far."""
         offsets = self._offsets[: self.count + 1]
         return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
 
@@ -275,7 +275,7 @@ class TokenNames:
 
 
 class ObjectNames:
-    """Any hashable Python objects."""
+    """Encodes any hashable Python objects."""
 
     def __init__(self) -> None:
         self._codes = Segments()

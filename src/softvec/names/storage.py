@@ -1,4 +1,4 @@
-"""Storages of names behind :class:`softvec.names.Names`."""
+"""Storage classes behind :class:`softvec.names.Names`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from softvec.names import Names
 
 _DICT_LIMIT = 250_000  # above this, a sorted array of hashes (12 bytes a name) instead of a dict (~150)
-_SUGGESTION_SAMPLE = 5_000  # difflib costs ~20 us a candidate: never more than 0.1 s for an error message
+_SUGGESTION_SAMPLE = 5_000  # difflib takes ~20 us per candidate: at most 0.1 s for an error message
 
 
 class DuplicateName(InputError):
@@ -24,7 +24,7 @@ class DuplicateName(InputError):
 
 
 class Store(ABC):
-    """What a storage of names can do; lookups return -1 for an unknown name."""
+    """Interface of a storage; ``find`` returns -1 for an unknown name."""
 
     __slots__ = ()
 
@@ -183,7 +183,7 @@ class Strings(Store):
         return out
 
     def similar(self, name: str) -> list[Hashable]:
-        """Return a bounded sample of names of about the same length, those with most equal bytes first."""
+        """Return a bounded sample of names of similar length, those with the most matching bytes first."""
         wanted = name.encode("utf-8", "surrogatepass")
         rows = np.flatnonzero(np.abs(np.diff(self.offsets) - len(wanted)) <= 1 + len(wanted) // 4)
         if len(rows) > _SUGGESTION_SAMPLE:
@@ -276,7 +276,7 @@ class Objects(Store):
 
 
 def plain(name: Any) -> Hashable:
-    """Turn NumPy scalars into Python's own, so that a name is found whatever its wrapping."""
+    """Convert a NumPy scalar to a Python one, so that both find the same name."""
     return name.item() if isinstance(name, np.generic) else name
 
 
@@ -294,7 +294,7 @@ def pack(names: list[str]) -> Strings:
 
 
 def joined(first: Store, second: Store) -> Store:
-    """Return the names of one storage followed by those of another."""
+    """Concatenate two stores."""
     if isinstance(first, Strings) and isinstance(second, Strings):
         offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
         return Strings(np.concatenate([first.data, second.data]), offsets)
@@ -332,7 +332,7 @@ def store_of(names: Any) -> Store:
 
 
 def _surely_unique(store: Store) -> bool:
-    """Whether names are told apart without comparing them all: two that agree or collide are not."""
+    """Whether a cheap check proves the names unique; False if a name repeats or two hashes collide."""
     if isinstance(store, Range):
         return True
     if isinstance(store, Pairs):
@@ -350,7 +350,7 @@ def _no_repeats(ordered: np.ndarray) -> bool:
 
 
 def refuse_duplicates(store: Store) -> None:
-    """Raise an error that names the first name that occurs twice."""
+    """Raise an error for the first name that occurs twice."""
     if _surely_unique(store):
         return
     seen: dict[Hashable, int] = {}
@@ -361,7 +361,7 @@ def refuse_duplicates(store: Store) -> None:
 
 
 def _tag(name: Hashable) -> Any:
-    """Write a name as JSON that keeps its type: tuples become {"t": [...]}; scalars are themselves."""
+    """Return a name as JSON that preserves its type: tuples become {"t": [...]}, scalars stay as they are."""
     if isinstance(name, tuple):
         return {"t": [_tag(item) for item in name]}
     if name is None or isinstance(name, str | int | float | bool):

@@ -1,4 +1,4 @@
-"""What every normaliser has in common: checks of the input, the public methods, and blocks of rows."""
+"""Base class of the normalisers: input checks and public methods."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softvec.core.checks import number
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks, workers
 
@@ -16,7 +17,7 @@ Array = NDArray[Any]
 
 
 class Cost(NamedTuple):
-    """Multiply-adds: ``fit`` once, ``query`` for each row of X."""
+    """Multiply-adds of the fit, and of each row of X."""
 
     fit: int
     query: int
@@ -29,8 +30,8 @@ class Cost(NamedTuple):
 class Estimate(NamedTuple):
     """Z = ``value * exp(log_scale)`` for each query.
 
-    ``value`` is what an unbiased method is unbiased for, and may be negative where a method allows it.
-    ``std_error`` is in the units of ``value``, or None where the method has none.
+    ``value`` is unbiased if the method is, and may be negative for some methods. ``std_error`` is in the
+    units of ``value``, or None if the method has none.
     """
 
     log_scale: Array
@@ -38,28 +39,8 @@ class Estimate(NamedTuple):
     std_error: Array | None = None
 
 
-def check_positive(name: str, value: float) -> float:
-    """Return ``value`` as a float if it is a finite number above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(f"{name} is {value!r}; pass a finite number above 0")
-    return number
-
-
-def check_count(name: str, value: int, most: int | None = None, of: str = "items") -> int:
-    """Return ``value`` if it is a whole number from 1 to ``most``."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}; pass a whole number, 1 or more")
-    if most is not None and value > most:
-        raise InputError(f"{name} is {value}, but there are only {most} {of}; pass {most} or less")
-    return int(value)
-
-
 def check_vectors(name: str, vectors: ArrayLike, dimension: int | None = None) -> Array:
-    """Return a C-contiguous float32 or float64 matrix, or say what is wrong with it."""
+    """Return a C-contiguous float32 or float64 matrix, or raise an error."""
     try:
         X = np.asarray(vectors)
     except ValueError as error:
@@ -72,8 +53,7 @@ def check_vectors(name: str, vectors: ArrayLike, dimension: int | None = None) -
         raise InputError(f"{name} holds {X.dtype}; pass real numbers")
     if dimension is not None and X.shape[1] != dimension:
         raise InputError(
-            f"{name} has vectors of dimension {X.shape[1]}, the items that were fitted have {dimension}; "
-            "pass both in the same space"
+            f"{name} has vectors of dimension {X.shape[1]}, but the fitted items have dimension {dimension}"
         )
     dtype = np.float64 if X.dtype == np.float64 or X.dtype.itemsize > 8 else np.float32
     X = np.ascontiguousarray(X, dtype=dtype)
@@ -100,8 +80,8 @@ def check_weights(weights: ArrayLike | None, m: int) -> Array | None:
 class Normalizer(ABC):
     """Estimate log Z_i = log sum_a exp(beta x_i.y_a) for queries X, given items Y.
 
-    ``fit`` keeps what it needs of the items; the other methods take queries. Nothing overflows, whatever
-    ``beta``. Queries are cast to the type of the items (float32 or float64).
+    ``fit`` takes the items; the other methods take queries. Nothing overflows, whatever the ``beta``.
+    Queries are cast to the dtype of the items (float32 or float64).
     """
 
     beta: float = 1.0
@@ -109,14 +89,14 @@ class Normalizer(ABC):
     n_jobs: int | None = None
 
     def fit(self, Y: ArrayLike) -> Self:
-        """Learn what is needed of the items ``Y`` (m, d); return ``self``."""
+        """Fit the items ``Y`` (m, d); return ``self``."""
         items = self._begin(Y)
         with workers(self.n_jobs) as pool:
             self._fit(items, np.random.default_rng(self.random_state), pool)
         return self
 
     def estimate(self, X: ArrayLike) -> Estimate:
-        """Return the estimate of Z itself, before any logarithm, with its standard error if there is one."""
+        """Return the estimate of Z itself, before the logarithm, with its standard error if there is one."""
         queries = self._check_queries(X)
         with workers(self.n_jobs) as pool:
             return self._estimate(queries, pool)
@@ -124,17 +104,17 @@ class Normalizer(ABC):
     def log_partition(self, X: ArrayLike) -> Array:
         """Return log Z of each row of ``X`` (n, d), float64.
 
-        Where an estimate of Z is not positive, Jensen's bound log m + beta x.mean(Y) takes its place.
+        An estimate of Z that is not positive is replaced by Jensen's bound, log m + beta x.mean(Y).
         """
         return self._log(self._check_queries(X), self.estimate(X))
 
     def std_error(self, X: ArrayLike) -> Array:
-        """Return the standard error of ``log_partition`` for each row (the relative one of Z)."""
+        """Return the standard error of ``log_partition`` for each row (the relative error of Z)."""
         queries = self._check_queries(X)
         estimate = self.estimate(queries)
         if estimate.std_error is None:
             raise InputError(
-                f"{type(self).__name__} has no standard error; use ControlVariate, or compare with Exact"
+                f"{type(self).__name__} has no standard error; use ControlVariate, or compare it with Exact"
             )
         log_z = self._log(queries, estimate)
         with np.errstate(over="ignore"):
@@ -149,7 +129,7 @@ class Normalizer(ABC):
         m = self.n_items_
         if len(ij) and (ij.min() < 0 or ij[:, 0].max() >= len(queries) or ij[:, 1].max() >= m):
             raise InputError(
-                f"pairs names a row outside X (0..{len(queries) - 1}) or outside the items (0..{m - 1})"
+                f"pairs holds a row outside X (0..{len(queries) - 1}) or outside the items (0..{m - 1})"
             )
         rows, place = np.unique(ij[:, 0], return_inverse=True)
         if len(rows) == 0:
@@ -166,16 +146,15 @@ class Normalizer(ABC):
     def cost(self) -> Cost:
         """Multiply-adds of fitting and of one query."""
 
-    @abstractmethod
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        """Learn from checked items."""
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:  # noqa: B027
+        """Fit checked items; nothing to do by default."""
 
     @abstractmethod
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
         """Estimate Z for checked queries."""
 
     def _begin(self, Y: ArrayLike) -> Array:
-        check_positive("beta", self.beta)
+        number("beta", self.beta, above=0)
         items = check_vectors("Y", Y)
         self._items = items
         self.n_items_, self.n_features_ = items.shape

@@ -1,4 +1,4 @@
-"""Methods of estimating log Z side by side, each measured against the exact sum."""
+"""Compare estimators of log Z with the exact sum."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec.core.checks import number
 from softvec.core.errors import InputError, Option
-from softvec.normalizers.base import Array, Normalizer, check_positive, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_vectors
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
@@ -35,7 +36,7 @@ METHODS: dict[str, type[Normalizer]] = {
     "nystrom": Nystrom,
     "top-k": TopK,
 }
-_WARM = 1000  # items: enough to compile and load all that a method uses
+_WARM = 1000  # items for a first call, which compiles and loads the code of a method
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class ErrorQuantiles:
 
     @classmethod
     def of(cls, errors: Array) -> ErrorQuantiles:
-        """Return the quantiles of errors of any sign."""
+        """Return the quantiles of signed errors."""
         size = np.abs(errors)
         return cls(float(np.median(size)), float(np.quantile(size, 0.95)), float(size.max()))
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One method: errors of log Z and seconds for the fit and the queries; or why it was left out."""
+    """Result of one method: errors of log Z, and seconds for fit and queries; or why it was left out."""
 
     method: str
     seconds: float = 0.0
@@ -90,7 +91,7 @@ def compare(
     n_samples : int, optional
         Samples, features or landmarks of the methods that use them; by default that of each method.
     n_clusters : int
-        Classes of the mixture, which is measured with one class too.
+        Classes of the mixture, which is also measured with one class.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def compare(
     >>> [row.method for row in mixtures], mixtures[1].error.median < 0.01
     (['GaussianMixture(n_clusters=1)', 'GaussianMixture(n_clusters=5)'], True)
     """
-    check_positive("beta", beta)
+    number("beta", beta, above=0)
     items = check_vectors("Y", Y)
     queries = check_vectors("X", X, items.shape[1])
     common = {"beta": beta, "random_state": random_state, "n_jobs": n_jobs}
@@ -129,7 +130,7 @@ def compare(
 
 
 def _classes(names: Sequence[str] | None) -> list[type[Normalizer]]:
-    """Return the methods of these names; all but the exact sum by default."""
+    """Return the methods with these names; by default all but the exact sum."""
     import difflib
 
     known = {kind.__name__.lower(): kind for kind in METHODS.values() if kind is not Exact}
@@ -145,12 +146,12 @@ def _classes(names: Sequence[str] | None) -> list[type[Normalizer]]:
 def _candidates(
     method: type[Normalizer], common: dict[str, Any], n_samples: int | None, n_clusters: int, m: int
 ) -> list[tuple[str, Normalizer]]:
-    """Return a title and an unfitted normaliser; of the mixture two."""
+    """Return titles and unfitted normalisers of a method: two for the mixture, else one."""
     names = {field.name for field in fields(method)}  # type: ignore[arg-type]
     options = dict(common)
     if "n_features" in names and n_samples is not None:
         options["n_features"] = n_samples
-    for key in names & {"n_samples", "n_landmarks"}:  # of few vectors all
+    for key in names & {"n_samples", "n_landmarks"}:  # at most the number of items
         options[key] = min(n_samples or getattr(method, key), m)
     if "n_clusters" not in names:
         return [(method.__name__, method(**options))]
@@ -161,8 +162,8 @@ def _candidates(
 
 
 def _timed(normalizer: Normalizer, Y: Array, X: Array) -> tuple[Array, float]:
-    """Return log Z of X, and the seconds, without those of compiling and loading."""
-    with suppress(InputError):  # too few items for some: said below
+    """Return log Z of X and the seconds it took, without compiling and loading."""
+    with suppress(InputError):  # too few items for some methods
         copy.copy(normalizer).fit(Y[:_WARM]).log_partition(X[:2])
     started = time.perf_counter()
     log_z = normalizer.fit(Y).log_partition(X)

@@ -1,23 +1,23 @@
-"""softvec's own estimator: query-adaptive sampling on top of a per-cell Gaussian prediction.
+"""softvec's own estimator: query-adaptive sampling on top of a Gaussian prediction for each cell.
 
-Items are cut into small cells (nearest of K random items). For a query x and an item y of a cell with mean
-c, let t = beta x.(y - c). The control variate is
+Items are partitioned into small cells. For a query x and an item y in a cell with mean c, let
+t = beta x.(y - c). The control variate is
 
     level_c (1 + t) + bend (t^2 - w_c)
 
-with ``level_c`` the Gaussian mean of exp(beta x.y) over the cell and ``bend`` one number per query. Its sum
-over all items is known exactly whatever the coefficients: t sums to zero over each cell, and t^2 sums to
-beta^2 m x' omega x, omega being the covariance inside cells. Only the small remainder
+where ``level_c`` is the Gaussian mean of exp(beta x.y) over the cell and ``bend`` one number per query. Its
+sum over all items is known exactly for any coefficients: t sums to zero over each cell, and t^2 sums to
+beta^2 m x' omega x, where omega is the covariance inside cells. Only the small remainder
 exp(beta x.y) - control is sampled:
 
-- the cells of highest predicted score are read whole, so near neighbours leave no error;
-- every other cell is sampled at a rate proportional to the deviation the Gaussian model predicts there
-  (Neyman), and inside it items far from the mean are favoured;
+- the cells with the highest predicted scores are read completely, so near neighbours cause no error;
+- every other cell is sampled at a rate proportional to the deviation that the Gaussian model predicts for it
+  (Neyman allocation), and inside it items far from the mean are favoured;
 - samples are prefixes of cells sorted by permanent random numbers: all queries share one draw, no random
-  number is made at query time, and each item's probability is known, so the estimate of Z is unbiased.
+  numbers are drawn at query time, and each item's probability is known, so the estimate of Z is unbiased.
 
-The standard error blends the sample's own variance with the model's, calibrated at fit time. Intervals are
-widened by what the exact sums of 256 queries show.
+The standard error combines the variance of the sample with that of the model, calibrated at fit time.
+Intervals are widened as far as the exact sums of 256 queries require.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks, workers
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_vectors
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_vectors
 from softvec.normalizers.partition import cut_into_cells
 
 _ROWS = 128  # queries per block
-_WHOLE = 0.4  # share of the samples spent on whole cells, nearest first; flat from 0.3 to 0.5
-_EVEN = 0.1  # share of the rest spread evenly over all items
+_WHOLE = 0.4  # share of the samples spent on whole cells, nearest first; no difference from 0.3 to 0.5
+_EVEN = 0.1  # share of the remaining samples spread evenly over all items
 _BEND = 1.0  # 0 leaves out the parabola
 _PRIOR = 4.0  # the calibrated model counts as this many degrees of freedom
 _CALIBRATION = 96  # queries that calibrate the model
-_TAIL = 256  # queries whose exact sums tell how long the tails of the errors are
-_PAIRS = 4096  # items each of them looks at, at most
+_TAIL = 256  # queries whose exact sums calibrate the tails of the errors
+_PAIRS = 4096  # most items that a calibration query reads
 
 
 @dataclass(eq=False)
@@ -69,9 +70,9 @@ class ControlVariate(Normalizer):
     n_cells: int | None = None
 
     def fit(self, Y: ArrayLike, queries: ArrayLike | None = None) -> Self:
-        """Cut the items into cells and calibrate the standard error.
+        """Partition the items into cells and calibrate the standard error.
 
-        ``queries`` are rows like those that will be asked, for the calibration; the items by default.
+        ``queries`` are typical queries, for the calibration; the items by default.
         """
         items = self._begin(Y)
         asked = items if queries is None else check_vectors("queries", queries, items.shape[1])
@@ -91,13 +92,14 @@ class ControlVariate(Normalizer):
         return Cost(fit, query)
 
     def confidence_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the lower and upper ends of an interval for log Z of each row: Student's t on Z, times a
-        factor of at least 1 that was learnt for the tails.
+        """Return the lower and upper ends of a confidence interval for log Z of each row.
+
+        The interval is Student's t on Z, widened by a factor of at least 1 calibrated for the tails.
         """
         from scipy.stats import t as student
 
         if not 0 < level < 1:
-            raise InputError(f"level is {level!r}; pass a number between 0 and 1, e.g. 0.95")
+            raise InputError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95")
         queries = self._check_queries(X)
         with workers(self.n_jobs) as pool:
             acc = self._accumulate(queries, pool)
@@ -106,7 +108,7 @@ class ControlVariate(Normalizer):
         half = self._tail * student.ppf(0.5 + level / 2, freedom) * deviation + rounding
         ref, value, seen = acc[:, 0], acc[:, 1], acc[:, 4] - rounding
         seen = np.where(seen > 0, seen, acc[:, 4])
-        # the items that were read are a part of Z
+        # Z is at least the sum over the items read
         return ref + np.log(np.maximum(value - half, seen)), ref + np.log(np.maximum(value + half, seen))
 
     def n_read(self, X: ArrayLike) -> Array:
@@ -116,9 +118,9 @@ class ControlVariate(Normalizer):
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
         m = len(Y)
-        check_count("n_samples", self.n_samples)
+        integer("n_samples", self.n_samples)
         k = int(np.clip(round(4 * np.sqrt(m)), 1, min(m, 1024))) if self.n_cells is None else self.n_cells
-        cells = cut_into_cells(Y, check_count("n_cells", k, m), rng, pool)
+        cells = cut_into_cells(Y, integer("n_cells", k, most=m, of="the number of items"), rng, pool)
         typical = max(float(cells.radius @ cells.counts) / m, 1e-300)
         first_keys = cells.draws[0, np.cumsum(cells.counts) - cells.counts]
         self._cells = cells
@@ -153,9 +155,10 @@ class ControlVariate(Normalizer):
         return out
 
     def _calibrate(self, X: Array, rng: np.random.Generator, pool: Workers) -> None:
-        """Learn by how much the Gaussian model understates the variance, on a sample of queries.
+        """Calibrate the variance of the Gaussian model on a sample of queries.
 
-        The logarithm of the ratio is a line in log |x|, plus noise: the mean ratio is that of a log-normal.
+        The logarithm of true over predicted variance is linear in log |x|, plus noise, so the mean ratio is
+        that of a log-normal distribution.
         """
         from softvec.kernels.cells import learn_variance
 
@@ -172,15 +175,15 @@ class ControlVariate(Normalizer):
             )  # fmt: skip
 
         pool.map(learn_block, row_blocks(size, 8))
-        known = np.isfinite(ratios)
-        if known.any():
-            self._calibration = _fit_line(_log_norm(asked[known]), ratios[known])
+        finite = np.isfinite(ratios)
+        if finite.any():
+            self._calibration = _fit_line(_log_norm(asked[finite]), ratios[finite])
 
     def _learn_tail(self, Y: Array, X: Array, rng: np.random.Generator, pool: Workers) -> None:
-        """Learn by how much 95% intervals of Student's t are too narrow, from exact sums of some queries.
+        """Learn how much to widen 95% intervals of Student's t, from the exact sums of some queries.
 
-        Few items carry most of Z where vectors are heavy-tailed or beta is large, and errors have longer
-        tails than Student's. Intervals are never made narrower.
+        If vectors are heavy-tailed or beta is large, few items carry most of Z, and errors have longer tails
+        than Student's t. Intervals are never made narrower.
         """
         from scipy.stats import t as student
 
@@ -197,7 +200,7 @@ class ControlVariate(Normalizer):
             self._tail = float(max(1.0, np.quantile(reach, 0.95)))
 
     def _rounding(self, acc: Array) -> Array:
-        """Return what rounding alone may change in the sums, which is all there is where one item rules."""
+        """Return the rounding error of the sums, the only error if one item dominates Z."""
         return 4 * np.finfo(self._items.dtype).eps * (1 + np.abs(acc[:, 0])) * acc[:, 1]
 
     def _sums(self, X: Array, Y: Array, ref: Array) -> Array:
@@ -231,7 +234,7 @@ def _log_norm(X: Array) -> Array:
 def _fit_line(z: Array, r: Array) -> tuple[float, float]:
     """Return offset and slope of log E[e^r] as a line in z, for normal noise about the line."""
     centered = z - z.mean()
-    slope = float(centered @ (r - r.mean()) / (centered @ centered + 1.0))  # + 1: no slope out of thin air
+    slope = float(centered @ (r - r.mean()) / (centered @ centered + 1.0))  # + 1: ridge, for little spread
     noise = r - r.mean() - slope * centered
     lift = min(0.5 * float(noise @ noise) / len(r), 2.0)
     return float(r.mean() - slope * z.mean()) + lift, slope

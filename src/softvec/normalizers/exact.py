@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softvec import kernels
-from softvec.core.threads import Buffers, Workers, row_blocks, workers
+from softvec.core.threads import Buffers, Workers, row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 
-# 256 x 1024 float32 scores are 1 MB, about one core's share of cache; flat from 128 x 512 to 512 x 2048
+# 256 x 1024 float32 scores are 1 MB, about one core's share of cache; 128 x 512 to 512 x 2048 are as fast
 _ROWS, _COLUMNS, _SPAN = 256, 1024, 65536
-_SCORES = 2_000_000  # of a block of rows: 8 MB in float32
-_PARTS = 8  # blocks whose gradients of the columns are held at a time
+_SCORES = 2_000_000  # per block of rows: 8 MB in float32
+_PARTS = 8  # column gradients held at a time, one per block of rows
 
 
 def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: Workers) -> Estimate:
@@ -51,7 +51,7 @@ def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: 
 def exact_log_z(X: Array, Y: Array, weights: Array | None, beta: float, pool: Workers) -> Array:
     """Return the exact log Z of each row of X, float64; ``weights`` (m,) are a base measure.
 
-    Where processes share the rows of Y, each has the same X.
+    On a cluster, processes share the rows of Y, and all pass the same X.
     """
     own = []
     if len(Y):
@@ -77,12 +77,11 @@ def exact_gradient(
     """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
 
     With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
-    left out (empty) without ``columns``. Scores and exponentials are of the precision of X, sums of them of
-    double precision.
+    empty without ``columns``. Scores and exponentials have the precision of X, their sums double precision.
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
-    buffers = Buffers()  # arrays of many MB that came and went would leave gaps in memory
+    buffers = Buffers()  # reused: allocating large arrays again and again would fragment the memory
     parts = np.empty((_PARTS if columns else 0, *Y.shape), X.dtype)  # each is as large as Y
 
     def block_gradient(part: int, lo: int, hi: int) -> None:
@@ -112,7 +111,7 @@ def exact_gradient(
 
 @dataclass(eq=False, kw_only=True)
 class Exact(Normalizer):
-    """Sum over all items exactly: O(m d) per query, with the memory of one block.
+    """Sum over all items exactly: O(m d) per query, in blocks.
 
     Examples
     --------
@@ -127,17 +126,12 @@ class Exact(Normalizer):
         items = self._begin(Y)
         v = check_weights(weights, len(items))
         self._log_weight = None if v is None else np.log(v)
-        with workers(self.n_jobs) as pool:
-            self._fit(items, np.random.default_rng(self.random_state), pool)
         return self
 
     @property
     def cost(self) -> Cost:
-        """Multiply-adds: one scalar product per item and query."""
+        """Multiply-adds: one dot product per item and query."""
         return Cost(0, self.n_items_ * self.n_features_)
-
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        pass
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
         return exact_sums(X, self._items, float(self.beta), self._log_weight, pool)

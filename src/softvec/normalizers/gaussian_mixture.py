@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softvec import kernels
+from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks, workers
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_weights
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.normalizers.moments import Moments, class_moments
 
 
 def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Workers) -> Array:
-    """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the classes of items."""
+    """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the item classes."""
     mu, omega = moments.mu.astype(X.dtype), moments.omega.astype(X.dtype)
     k, d = mu.shape
     out = np.empty(len(X))
@@ -34,7 +35,7 @@ def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Workers) -> Arr
 
 
 def _middle(Y: Array) -> Array:
-    """Return the mean of up to 4,096 of the rows."""
+    """Return the mean of about 4,096 evenly spaced rows."""
     return Y[:: max(1, len(Y) // 4096)].mean(axis=0, dtype=np.float64).astype(Y.dtype)
 
 
@@ -71,18 +72,20 @@ class GaussianMixture(Normalizer):
         items = self._begin(Y)
         m = len(items)
         v = check_weights(weights, m)
-        given = None if labels is None else np.asarray(labels)
-        if given is None:
-            check_count("n_clusters", self.n_clusters, m)
-        elif given.shape != (m,) or given.dtype.kind not in "iu" or given.min() < 0:
+        classes = None if labels is None else np.asarray(labels)
+        if classes is None:
+            integer("n_clusters", self.n_clusters, most=m, of="the number of items")
+        elif classes.shape != (m,) or classes.dtype.kind not in "iu" or classes.min() < 0:
             raise InputError(
-                f"labels must be {m} whole numbers from 0, one per item; got {given.dtype} {given.shape}"
+                f"labels have shape {classes.shape} and type {classes.dtype}; expected {m} integers from 0"
             )
         with workers(self.n_jobs) as pool:
-            rng = np.random.default_rng(self.random_state)
-            classes = self._classes(items, rng, pool) if given is None else given
-            self._keep(class_moments(items, compact(classes), v, pool, center=_middle(items)))
-        self.labels_ = classes
+            if classes is None:
+                rng, sample = np.random.default_rng(self.random_state), max(16384, 256 * self.n_clusters)
+                classes = kmeans(items, self.n_clusters, rng, pool, sample=sample)
+            moments = class_moments(items, compact(classes), v, pool, center=_middle(items))
+        self._moments, self.labels_ = moments, classes
+        self.weight_, self.mean_, self.covariance_ = moments.weight, moments.mu, moments.omega
         return self
 
     @property
@@ -90,16 +93,6 @@ class GaussianMixture(Normalizer):
         """Multiply-adds; k-means is counted as ten passes over its sample."""
         k, d, m = len(self.weight_), self.n_features_, self.n_items_
         return Cost(m * d * d + (k > 1) * k * d * (m + 10 * min(m, 16384)), k * d * d)
-
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        self._keep(class_moments(Y, compact(self._classes(Y, rng, pool)), None, pool, center=_middle(Y)))
-
-    def _classes(self, Y: Array, rng: np.random.Generator, pool: Workers) -> Array:
-        return kmeans(Y, self.n_clusters, rng, pool, sample=max(16384, 256 * self.n_clusters))
-
-    def _keep(self, moments: Moments) -> None:
-        self._moments = moments
-        self.weight_, self.mean_, self.covariance_ = moments.weight, moments.mu, moments.omega
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
         return Estimate(mixture_log_z(X, self._moments, float(self.beta), pool), np.ones(len(X)))

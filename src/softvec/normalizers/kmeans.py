@@ -12,7 +12,7 @@ from softvec.core.threads import Workers, one_blas_thread, row_blocks
 from softvec.normalizers.base import Array
 
 _BLOCK = 4096
-_WARNINGS = Lock()  # filters of warnings are global: two threads would restore each other's
+_WARNINGS = Lock()  # warning filters are global: two threads would restore each other's
 
 
 def nearest_center(Y: Array, centers: Array, pool: Workers, block: int | None = None) -> Array:
@@ -39,9 +39,9 @@ def kmeans(
     """Return k-means classes: scikit-learn's on a sample of rows, then the nearest centre for every row.
 
     On 400,000 rows, k = 5, a sample of 16,384 gives the same normaliser error as all rows, in a tenth of the
-    time; ``MiniBatchKMeans`` took up to twenty times longer. scikit-learn sums over threads in an order of
-    their own, so it runs on one thread: the same bits for any ``n_jobs``. Where processes share the rows,
-    each runs it on the same sample; ``block`` is the number of rows at which their ranges are cut.
+    time; ``MiniBatchKMeans`` took up to twenty times longer. scikit-learn's sums depend on the number of
+    threads, so it runs on one: the same bits for any ``n_jobs``. On a cluster, every process runs it on the
+    same sample; ``block`` is the number of rows at which their ranges are cut.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -52,13 +52,13 @@ def kmeans(
     rows = pool.take(Y, np.arange(n) if n <= sample else np.sort(rng.choice(n, sample, replace=False)))
     model = KMeans(min(k, len(rows)), n_init=1, max_iter=max_iter, random_state=int(rng.integers(2**31)))
     with _WARNINGS, one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than k: classes stay empty
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than k: some classes empty
         model.fit(rows)
     return nearest_center(Y, model.cluster_centers_, pool, block)
 
 
 def compact(classes: Array, pool: Workers | None = None) -> Array:
-    """Renumber classes to 0..k-1 without gaps, those of all processes together."""
+    """Renumber classes to 0..k-1 without gaps, across all processes."""
     present = np.unique(classes)
     if pool is not None:
         present = np.unique(np.concatenate(pool.gather(present)))

@@ -26,10 +26,10 @@ class Sums:
 
 @dataclass(frozen=True)
 class Moments:
-    """What Eq. main needs of each class.
+    """Moments of each class, as Eq. main needs them.
 
-    ``weight`` is the sum of item weights (the class size without a base measure), ``divisor`` what the
-    scatter is divided by (size - 1), ``mu`` the means (k, d), ``omega`` the covariances (k, d, d).
+    ``weight`` is the sum of item weights (the class size without a base measure), ``divisor`` the divisor of
+    the scatter (size - 1), ``mu`` the means (k, d), ``omega`` the covariances (k, d, d).
     """
 
     weight: Array
@@ -44,7 +44,7 @@ class Moments:
 
 
 def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None = None) -> Sums:
-    """Return the sums of one block; float32 products over a block, as float64."""
+    """Return the sums of one block as float64; products within the block have the precision of X."""
     d = X.shape[1]
     if k == 1 or classes is None:
         Xw = X if weights is None else X * weights[:, None]
@@ -71,14 +71,14 @@ def _arrays(sums: Sums) -> tuple[Array, ...]:
 
 
 def add_sums(total: Sums, part: Sums) -> Sums:
-    """Add a part to a total, in place: totals are made by one block and used by one sum."""
-    for into, what in zip(_arrays(total), _arrays(part)):
-        into += what
+    """Add a part to a total, in place; a total belongs to a single fold."""
+    for target, addend in zip(_arrays(total), _arrays(part)):
+        target += addend
     return total
 
 
 def moments(sums: Sums) -> Moments:
-    """Turn sums into means and covariances; a class of one has no covariance, none may be empty."""
+    """Turn sums into means and covariances (0 for a class of one item); no class may be empty."""
     mu = sums.first / sums.weight[:, None]
     scatter = sums.second - sums.weight[:, None, None] * mu[:, :, None] * mu[:, None, :]
     divisor = sums.weight * (sums.count - 1) / sums.count  # the class size less one without weights
@@ -96,10 +96,10 @@ def class_moments(
     *,
     center: Array | None = None,
 ) -> Moments:
-    """Return the moments of the classes 0..k-1 of the rows, in one pass; none of the classes is empty.
+    """Return the moments of the classes 0..k-1 of the rows, in one pass; no class may be empty.
 
-    Second moments are taken about ``center``, (d,): vectors that lie far from the origin and close together
-    would otherwise lose their covariance in the rounding.
+    Second moments are taken about ``center``, (d,): otherwise vectors close together and far from the
+    origin would lose their covariance to rounding.
     """
     k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
 

@@ -1,4 +1,4 @@
-"""Cut items into many small cells in O(m d sqrt(k)): a coarse cut, then each part cut again."""
+"""Partition items into many small cells in O(m d sqrt(k)): coarse parts first, then each part again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec.core.threads import Workers
+from softvec.core.threads import ALONE, Workers
 from softvec.normalizers.base import Array
 from softvec.normalizers.kmeans import nearest_center
 
 _STEPS = 3  # Lloyd steps on a sample; random centres (0 steps) leave about 5% more variance inside cells
-_PER_CENTER = 16  # rows of that sample, per centre
-_BLOCK = 4096  # rows that are gathered, assigned and multiplied while they are in cache
+_PER_CENTER = 16  # sampled rows per centre
+_BLOCK = 4096  # rows copied, assigned and multiplied while they are in cache
 
 
 def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
@@ -32,7 +32,7 @@ def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows listed cell after cell, each cell sorted by a permanent random key (see softvec.kernels.cells).
+    """Rows listed cell by cell, each cell sorted by a permanent random key (see softvec.kernels.cells).
 
     ``counts`` (cells,), ``centers`` (cells, d), ``radius`` the mean squared distance to the centre (cells,),
     ``order`` (m,), ``draws`` keys and boosts (2, m), ``within`` the covariance inside cells (d, d).
@@ -47,7 +47,7 @@ class Cells:
 
 
 def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Cells:
-    """Return about ``k`` cells, none empty: a coarse cut, then one task for each of its parts."""
+    """Return about ``k`` non-empty cells: a coarse partition, then one task for each of its parts."""
     m = len(Y)
     middles = _centers(Y, max(1, round(np.sqrt(k))), rng, pool)
     coarse = nearest_center(Y, middles, pool)
@@ -71,15 +71,15 @@ def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) ->
 def _cut_part(
     Y: Array, rows: Array, middle: Array, k: int, order: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[Array, Array, Array, Array]:
-    """Cut the chosen rows into k cells in one pass; return sizes, means, mean squared radii and scatter.
+    """Partition the chosen rows into k cells in one pass; return sizes, means, mean squared radii, scatter.
 
-    Rows are taken about the middle of the part, so that differences of squares lose no digits.
+    Rows are centred at the middle of the part, so that differences of squares lose no digits.
     """
     from softvec.kernels.cells import arrange, assign_rows, copy_rows
 
     d, m = Y.shape[1], len(rows)
     chosen = rows[np.sort(rng.choice(m, min(m, _PER_CENTER * k), replace=False))]
-    guesses = _centers(Y[chosen] - middle, k, rng, Workers(1, None))
+    guesses = _centers(Y[chosen] - middle, k, rng, ALONE)
     half = (0.5 * np.einsum("ij,ij->i", guesses, guesses, dtype=np.float64)).astype(Y.dtype)
     cell_of, radii, sums = np.empty(m, np.int32), np.empty(m, np.float32), np.zeros((k, d))
     scatter, buffer = np.zeros((d, d)), np.empty((min(m, _BLOCK), d), Y.dtype)
@@ -94,7 +94,7 @@ def _cut_part(
     filled = sizes > 0
     cell_of, sizes = (np.cumsum(filled) - 1)[cell_of], sizes[filled]
     means = sums[filled] / sizes[:, None]
-    # about the means: the sum of y y' less that of c c', the mean square less the offset's
+    # shift from the guesses to the means: subtract the sum of c c', and the squared offset
     scatter -= (means.T * sizes) @ means
     offset = means - guesses[filled].astype(np.float64)
     radius = np.maximum(square[filled] / sizes - np.einsum("ij,ij->i", offset, offset), 0.0)

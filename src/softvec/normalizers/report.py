@@ -1,4 +1,4 @@
-"""Z of a set of vectors, and how well one method estimates it."""
+"""Statistics of Z for a set of vectors, and the error of an estimate."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
-from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_vectors
 from softvec.normalizers.comparison import METHODS, ErrorQuantiles
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.selection import describe, select
 
 
 def rescale(vectors: ArrayLike, norms: str = "raw") -> Array:
-    """Return vectors as they are, divided by their mean norm, or each divided by its own.
+    """Return vectors unchanged, divided by their mean norm, or each divided by its own norm.
 
     Parameters
     ----------
@@ -37,9 +38,9 @@ def rescale(vectors: ArrayLike, norms: str = "raw") -> Array:
     length = np.linalg.norm(X.astype(np.float64), axis=1)
     if norms == "unit" and (length == 0).any():
         row = int(np.flatnonzero(length == 0)[0])
-        raise InputError(f"row {row} of vectors is zero and has no direction; drop it or pass norms='mean'")
+        raise InputError(f"row {row} of vectors is zero and has no direction; drop it, or pass norms='mean'")
     if length.max() == 0:
-        raise InputError("all vectors are zero; there is no mean norm to divide by")
+        raise InputError("all vectors are zero, so they cannot be divided by their mean norm")
     divisor = length[:, None] if norms == "unit" else length.mean()
     return (X / divisor).astype(X.dtype)
 
@@ -56,10 +57,10 @@ def report(
     n_jobs: int | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Return statistics of Z of the vectors against themselves, the measured error and the time.
+    """Return statistics of Z with the vectors as queries and items, the measured error, and the time.
 
     ``method`` is "auto" (see :func:`select`; ``error`` is its target) or one of :data:`METHODS`, whose
-    parameters are passed in ``options``. Errors are against the exact sum, on ``rows`` random vectors.
+    parameters are passed in ``options``. Errors are relative to the exact sum, on ``rows`` random vectors.
 
     Examples
     --------
@@ -68,9 +69,9 @@ def report(
     >>> result["method"], result["items"], result["error"]["relative_median"] < 0.01
     ('GaussianMixture(5)', 500, True)
     """
-    check_positive("beta", beta)
+    number("beta", beta, above=0)
     Y = rescale(vectors, norms)
-    count = min(check_count("rows", rows), len(Y))
+    count = min(integer("rows", rows), len(Y))
     X = Y[np.sort(np.random.default_rng(seed).choice(len(Y), count, replace=False))]
     tried: list[dict[str, Any]] = []
     if method == "auto" and not options:
@@ -107,7 +108,7 @@ def report(
 def _make(method: str, common: dict[str, Any], options: dict[str, Any]) -> Normalizer:
     """Return the named method, unfitted."""
     if method == "auto":
-        raise InputError(f"method 'auto' takes no {', '.join(options)}; name a method to set its parameters")
+        raise InputError(f"method 'auto' does not take {', '.join(options)}; choose a method to set them")
     if method not in METHODS:
         raise InputError(f"method is {method!r}; pass 'auto' or one of {', '.join(METHODS)}")
     try:
@@ -129,7 +130,7 @@ def _quantiles(values: Array) -> dict[str, float]:
 
 
 def _errors(log_z: Array, exact: Array, m: int) -> dict[str, float]:
-    """Errors of log Z, of Z relative to Z, and of Z / m (the paper's)."""
+    """Return errors of log Z, relative errors of Z, and errors of Z / m (as in the paper)."""
     with np.errstate(over="ignore"):
         relative = np.abs(np.expm1(log_z - exact))
         scaled = np.exp(exact - np.log(m)) * relative
@@ -140,7 +141,7 @@ def _errors(log_z: Array, exact: Array, m: int) -> dict[str, float]:
 
 
 def _std_error(normalizer: Normalizer, X: Array) -> dict[str, float] | None:
-    """Standard error of log Z that the method itself reports, or None."""
+    """Return the standard error of log Z that the method itself reports, or None."""
     try:
         own = normalizer.std_error(X)
     except InputError:

@@ -1,4 +1,4 @@
-"""Choose a normaliser by measuring: candidates from cheap to dear, on a sample of queries."""
+"""Choose a normaliser by measuring candidates, cheapest first, on a sample of queries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
-from softvec.normalizers.base import Array, Normalizer, check_count, check_positive, check_vectors
+from softvec.normalizers.base import Array, Normalizer, check_vectors
 from softvec.normalizers.comparison import ErrorQuantiles
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
@@ -33,7 +34,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen normaliser, fitted, what was measured of it, and all candidates in the order tried."""
+    """The chosen normaliser, fitted, its measurement, and those of all candidates in the order tried."""
 
     normalizer: Normalizer
     chosen: Measurement
@@ -43,7 +44,7 @@ class Selection:
 
 
 def describe(normalizer: Normalizer) -> str:
-    """Return a short name with the parameter that matters: ``GaussianMixture(5)``."""
+    """Return a short name with the main parameter: ``GaussianMixture(5)``."""
     size = next(
         (
             getattr(normalizer, name)
@@ -77,9 +78,9 @@ def select(
 ) -> Selection:
     """Measure candidates on a sample of queries and return the one that fits the budget.
 
-    The least time among those whose 95th percentile of ``|log Z - estimate|`` is at most ``error`` and whose
-    predicted time is at most ``seconds``. If none is: the least error within the time, or, if none is in
-    time either, the fastest.
+    That is the fastest one whose 95th percentile of ``|log Z - estimate|`` is at most ``error`` and whose
+    predicted time is at most ``seconds``. If there is none, it is the most accurate one within the time or,
+    if all are too slow, the fastest.
 
     Parameters
     ----------
@@ -105,19 +106,19 @@ def select(
     >>> selection.meets_error
     True
     """
-    check_positive("beta", beta)
+    number("beta", beta, above=0)
     for name, budget in (("error", error), ("seconds", seconds)):
         if budget is not None:
-            check_positive(name, budget)
+            number(name, budget, above=0)
     items = check_vectors("Y", Y)
     queries = items if X is None else check_vectors("X", X, items.shape[1])
-    count = min(check_count("rows", rows), len(queries))
+    count = min(integer("rows", rows), len(queries))
     rng = np.random.default_rng(random_state)
     sample = queries[np.sort(rng.choice(len(queries), count, replace=False))]
     options = candidates or default_candidates(len(items), beta, random_state, n_jobs)
     different = [c.beta for c in options if c.beta != beta]
     if different:
-        raise InputError(f"a candidate has beta {different[0]}, but select was given beta {beta}; use one")
+        raise InputError(f"a candidate has beta {different[0]}, but select has beta {beta}; make them equal")
     truth = Exact(beta=beta, n_jobs=n_jobs).fit(items).log_partition(sample)
     tried = [_measure(candidate, items, sample, truth, len(queries)) for candidate in options]
     best = _best(tried, error, seconds)

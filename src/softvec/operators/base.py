@@ -1,4 +1,4 @@
-"""What every operator can do, and what a product runs on."""
+"""The operator interface, and the runtime of its products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import sparse
 from softvec import kernels
 from softvec.core.errors import InputError
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import ALONE, Workers, row_blocks, workers
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
@@ -24,7 +24,7 @@ Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out =
 
 @dataclass
 class Runtime:
-    """What a product runs on: kernels, threads, block size, and scratch matrices that live across epochs."""
+    """Resources of a product: kernels, threads, block size, and scratch matrices reused across epochs."""
 
     kernels: ModuleType
     workers: Workers
@@ -32,14 +32,14 @@ class Runtime:
     _scratch: dict[tuple, Array] = field(default_factory=dict)
 
     def scratch(self, key: tuple, shape: tuple[int, int], dtype: np.dtype) -> Array:
-        """Return a matrix to overwrite; the same key gets the same memory again."""
+        """Return an uninitialised matrix; the same key returns the same memory."""
         array = self._scratch.get((*key, shape, dtype))
         if array is None:
             array = self._scratch[(*key, shape, dtype)] = empty(shape, dtype, random=True)
         return array
 
     def copied(self, X: Array, half: bool = True) -> Array:
-        """Return a copy of X for products to read: of float32, in half precision (kept as uint16)."""
+        """Return a copy of X for products to read; float32 is stored in half precision (as uint16)."""
         out = empty(X.shape, np.uint16 if half and X.dtype == np.float32 else X.dtype, random=True)
         self.workers.map(
             lambda lo, hi: self.kernels.to_half(X[lo:hi], out[lo:hi]), row_blocks(len(X), self.block)
@@ -57,14 +57,14 @@ class Runtime:
 
 
 class Operator(ABC):
-    """A real matrix, known only by its products; immutable."""
+    """A real matrix, accessed only through its products; immutable."""
 
     shape: tuple[int, int]
 
     @property
     @abstractmethod
     def T(self) -> Operator:
-        """The exact transpose, sharing memory where it can."""
+        """The exact transpose, sharing memory if possible."""
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class Operator(ABC):
 
     @abstractmethod
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        """Do all of ``self @ X`` but its last gather; return the function that computes rows of it."""
+        """Compute ``self @ X`` up to the last gather; return a function that computes blocks of its rows."""
 
     @abstractmethod
     def scale_rows(self, scale: float | Array) -> Operator:
@@ -86,15 +86,15 @@ class Operator(ABC):
 
     @abstractmethod
     def contents(self) -> Iterator[Array | str]:
-        """Yield all that the products depend on, for a hash: arrays, and words for what joins them."""
+        """Yield everything the products depend on, for hashing: arrays, and strings for the structure."""
 
     @property
     def leaf(self) -> Operator:
-        """The operator whose rows are the rows of this one: itself, or the first that it is made of."""
+        """The operator that determines the rows of this one: itself, or its first part's leaf."""
         return self
 
     def every(self, holds: Any) -> bool:
-        """Whether something holds for the rows here and, where processes share them, for all others."""
+        """Whether a condition holds for the rows of this process and, on a cluster, of all others."""
         return bool(holds) if self.leaf is self else self.leaf.every(holds)
 
     def diagonal(self, values: Array) -> Operator:
@@ -106,11 +106,11 @@ class Operator(ABC):
         return Sparse(sparse.diags_array(values, format="csr"), symmetric=True)
 
     def balanced(self) -> Operator:
-        """Return a multiple of each row that float32 can hold; self where there is none to be made."""
+        """Return the operator with rows rescaled to the range of float32; self if that is not needed."""
         return self
 
     def row_sums(self) -> NDArray[np.float64]:
-        """Return ``self @ 1`` as float64; computed once, not to be written to."""
+        """Return ``self @ 1`` as float64; cached and read-only."""
         if "_sums" not in self.__dict__:
             self.__dict__["_sums"] = self._row_sums()
             self.__dict__["_sums"].flags.writeable = False
@@ -129,7 +129,7 @@ class Operator(ABC):
         )
         out = empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
-        with workers() if kernels.worth_compiling(work) else nullcontext(Workers(1, None)) as pool:
+        with workers() if kernels.worth_compiling(work) else nullcontext(ALONE) as pool:
             runtime = Runtime(kernels.select(work), pool)
             runtime.fill(self.plan(columns, runtime), out, columns[:0])
         return out.reshape(-1) if X.ndim == 1 else out

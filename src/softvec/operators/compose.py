@@ -1,4 +1,4 @@
-"""Products, sums, powers and foreign operators, and the way in for any matrix."""
+"""Products, sums, powers, SciPy operators, and :func:`as_operator` for any matrix."""
 
 from __future__ import annotations
 
@@ -14,52 +14,58 @@ from softvec.operators.base import Array, Operator, Rows, Runtime
 from softvec.operators.sparse import Sparse
 
 
-class Product(Operator):
-    """The product of a list of operators, applied right to left."""
+class Composite(Operator):
+    """An operator made of parts."""
 
-    def __init__(self, factors: Sequence[Any]):
-        self._factors = tuple(as_operator(factor) for factor in factors)
-        if not self._factors:
-            raise InputError("a product needs at least one factor")
-        for left, right in zip(self._factors, self._factors[1:]):
-            if left.shape[1] != right.shape[0]:
-                raise InputError(f"factors of shapes {left.shape} and {right.shape} cannot be multiplied")
-        self.shape = (self._factors[0].shape[0], self._factors[-1].shape[1])
+    parts: tuple[Operator, ...]
 
     @property
     def leaf(self) -> Operator:
-        return self._factors[0].leaf
-
-    @property
-    def T(self) -> Product:
-        return Product([factor.T for factor in reversed(self._factors)])
+        return self.parts[0].leaf
 
     @property
     def nnz(self) -> int:
-        return sum(factor.nnz for factor in self._factors)
+        return sum(part.nnz for part in self.parts)
 
     @property
     def nbytes(self) -> int:
-        return sum(factor.nbytes for factor in self._factors)
+        return sum(part.nbytes for part in self.parts)
 
     def contents(self) -> Iterator[Array | str]:
-        yield f"product of {len(self._factors)}"
-        for factor in self._factors:
-            yield from factor.contents()
+        yield f"{type(self).__name__.lower()} of {len(self.parts)}"
+        for part in self.parts:
+            yield from part.contents()
+
+
+class Product(Composite):
+    """The product of a list of operators, applied right to left."""
+
+    def __init__(self, factors: Sequence[Any]):
+        self.parts = tuple(as_operator(factor) for factor in factors)
+        if not self.parts:
+            raise InputError("a product needs at least one factor")
+        for left, right in zip(self.parts, self.parts[1:]):
+            if left.shape[1] != right.shape[0]:
+                raise InputError(f"factors of shapes {left.shape} and {right.shape} cannot be multiplied")
+        self.shape = (self.parts[0].shape[0], self.parts[-1].shape[1])
+
+    @property
+    def T(self) -> Product:
+        return Product([factor.T for factor in reversed(self.parts)])
 
     def scale_rows(self, scale: float | Array) -> Product:
-        return Product([self._factors[0].scale_rows(scale), *self._factors[1:]])
+        return Product([self.parts[0].scale_rows(scale), *self.parts[1:]])
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        for i, factor in enumerate(reversed(self._factors[1:])):
+        for i, factor in enumerate(reversed(self.parts[1:])):
             key = (*slot, "product", i % 2)  # two scratch matrices in turn
             Y = runtime.scratch(key, (factor.shape[0], X.shape[1]), X.dtype)
             runtime.fill(factor.plan(X, runtime, (*slot, i)), Y, X[:0])
             X = Y
-        return self._factors[0].plan(X, runtime, (*slot, "first"))
+        return self.parts[0].plan(X, runtime, (*slot, "first"))
 
 
-class Sum(Operator):
+class Sum(Composite):
     """A weighted sum of operators of one shape."""
 
     def __init__(self, operators: Sequence[Any], weights: Sequence[float] | None = None):
@@ -72,35 +78,18 @@ class Sum(Operator):
             if len(weights) != len(parts):
                 raise InputError(f"{len(weights)} weights for {len(parts)} operators")
             parts = [part.scale_rows(float(weight)) for part, weight in zip(parts, weights)]
-        self._parts = tuple(parts)
+        self.parts = tuple(parts)
         self.shape = parts[0].shape
 
     @property
-    def leaf(self) -> Operator:
-        return self._parts[0].leaf
-
-    @property
     def T(self) -> Sum:
-        return Sum([part.T for part in self._parts])
-
-    @property
-    def nnz(self) -> int:
-        return sum(part.nnz for part in self._parts)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._parts)
-
-    def contents(self) -> Iterator[Array | str]:
-        yield f"sum of {len(self._parts)}"
-        for part in self._parts:
-            yield from part.contents()
+        return Sum([part.T for part in self.parts])
 
     def scale_rows(self, scale: float | Array) -> Sum:
-        return Sum([part.scale_rows(scale) for part in self._parts])
+        return Sum([part.scale_rows(scale) for part in self.parts])
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self._parts)]
+        plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self.parts)]
 
         def rows(lo: int, hi: int, out: Array, add: Array) -> None:
             for plan in plans:
@@ -118,7 +107,7 @@ class Powers(Operator):
         if self._base.shape[0] != self._base.shape[1]:
             raise InputError(f"powers need a square operator, not one of shape {self._base.shape}")
         if length < 1:
-            raise InputError(f"length is {length}; the mean of powers needs at least 1")
+            raise InputError(f"length is {length}; expected at least 1")
         self._length = int(length)
         self._last = self._base.scale_rows(1.0 / length)
         self.shape = self._base.shape
@@ -149,13 +138,13 @@ class Powers(Operator):
     def _row_sums(self) -> NDArray[np.float64]:
         first = self._base.row_sums()
         second = first if self._length == 1 else self._base @ first
-        # a walk that keeps its probability in the second step keeps it in all
+        # if the second step preserves the sums, so do all later ones
         kept = self.every(np.allclose(first, second, rtol=1e-12, atol=0))
         return first if kept else super()._row_sums()
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        # (1/w) A (X + A (X + A X)): inner sums go to two scratch matrices in turn, the last to its own,
-        # the one before it to one that all powers share
+        # (1/w) A (X + A (X + A X)): inner sums alternate between two scratch matrices, the last one in a
+        # matrix of its own, the one before it in a matrix shared by all powers
         inner = X
         for i in range(self._length - 1):
             own = (self._length - i) % 2 == 0
@@ -178,14 +167,14 @@ class LinearOperatorAdapter(Operator):
 
     @property
     def nnz(self) -> int:
-        return self.shape[0] + self.shape[1]  # unknown; enough to rank it above an empty matrix
+        return self.shape[0] + self.shape[1]  # unknown; more than an empty matrix has
 
     @property
     def nbytes(self) -> int:
         return 0
 
     def contents(self) -> Iterator[Array | str]:
-        # known by its products alone: a random one tells two operators apart
+        # only products are available: a random one distinguishes two operators
         yield f"foreign {self.shape}"
         probe = np.random.default_rng(0).standard_normal((self.shape[1], 2))
         yield np.asarray(self._operator.matmat(probe))

@@ -1,4 +1,4 @@
-"""Checks of entries, and rows that sum to one."""
+"""Checks of the entries, and row normalisation."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from scipy import sparse
 
 from softvec.core.errors import InputError, Option
 from softvec.operators.base import Array, Operator
-from softvec.operators.compose import Powers, Product, Sum, as_operator
+from softvec.operators.compose import Composite, Powers, Sum, as_operator
 from softvec.operators.sparse import SAFE, Sparse
 
 DANGLING = ("zero", "self", "error")
 
 
 def check_nonnegative(P: Operator, name: str = "P") -> None:
-    """Raise :class:`InputError` where a stored entry of ``P`` is negative, NaN or infinite."""
+    """Raise :class:`InputError` if a stored entry of ``P`` is negative, NaN or infinite."""
     parts: list[Operator] = [P]
     while parts:
         part = parts.pop()
         if isinstance(part, Sparse):
             for values in (part._values, part._row_scale, part._col_scale):
                 _check_values(values, part, name)
-        elif isinstance(part, Product):
-            parts += part._factors
-        elif isinstance(part, Sum):
-            parts += part._parts
+        elif isinstance(part, Composite):
+            parts += part.parts
         elif isinstance(part, Powers):
             parts.append(part._base)
 
@@ -51,14 +49,14 @@ def _check_values(values: Array, part: Sparse, name: str) -> None:
 
 
 def check_range(P: Operator, name: str = "P") -> None:
-    """Raise :class:`InputError` where a row of ``P`` has a sum that float32 cannot hold."""
+    """Raise :class:`InputError` if a row of ``P`` has a sum outside the range of float32."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         sums = P.row_sums()
     far = ~((sums >= SAFE[0]) & (sums <= SAFE[1]) | (sums == 0))
     if far.any():
         row = int(np.argmax(far))
         raise InputError(
-            f"{name} has {far.sum():,} rows whose sums are beyond the range of single precision (first: "
+            f"{name} has {far.sum():,} rows whose sums are outside the range of single precision (first: "
             f"row {row} with {sums[row]:.3g}); rescale them to between {SAFE[0]:g} and {SAFE[1]:g}"
         )
 
@@ -96,14 +94,12 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
             ", or drop them",
         )
     if operator.every(np.all(empty | (np.abs(sums - 1) < 1e-9))):
-        normal = (
-            operator  # a product or mean of stochastic matrices: a scaling would cost a pass and a matrix
-        )
+        normal = operator  # already stochastic, as products and means of walks are: scaling costs a pass
     else:
         normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))
     if dangling == "self" and empty.any():
         if operator.shape[0] != operator.shape[1]:
-            raise InputError('dangling="self" needs a square P; use "zero" for a two-sided one')
+            raise InputError('dangling="self" needs a square P; pass "zero" for a rectangular one')
         loops = sparse.diags_array(empty.astype(np.float64), format="csr")
         loops.eliminate_zeros()
         return Sum([normal, Sparse(loops, symmetric=True)])

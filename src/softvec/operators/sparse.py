@@ -1,4 +1,4 @@
-"""A scaled sparse matrix that shares the memory of the one it was made of."""
+"""A sparse matrix with scaled rows and columns, sharing the memory of the original."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
-# Products run in float32, which ends at 1e-38 and 3e38: rows whose largest entry lies within these bounds
-# keep their precision there, with room for sums over many entries.
+# Products run in float32, whose range is 1e-38 to 3e38: rows whose largest entry is within these bounds keep
+# their precision, with room for sums over many entries.
 SAFE = (1e-25, 1e25)
 
 
 def checked_csr(A: Any, name: str = "the matrix") -> Any:
-    """Return a SciPy matrix of any format (or a dense one) as CSR, every index known to lie inside its shape.
+    """Return a dense matrix, or a SciPy one of any format, as CSR, with all indices checked.
 
-    The one door to compiled code, SciPy's and softvec's, which trusts indices and reads wherever they point:
-    SciPy checks none when a matrix is built or loaded, or when a user changes its arrays. The check is one
-    pass over the indices, a small part of what reading them from a file takes.
+    Compiled code, SciPy's and softvec's, trusts indices and reads wherever they point, and SciPy does not
+    check them when a matrix is built, loaded or modified. So every matrix comes through here. The check is
+    one pass over the indices, cheap compared with reading them from a file.
     """
     if not sparse.issparse(A):
         return sparse.csr_array(np.asarray(A))
@@ -82,7 +82,7 @@ def _check_indices(indices: Array, size: int, what: str, name: str) -> None:
         raise InputError(
             f"{name} is damaged: its {what} indices are {indices.dtype} of shape {indices.shape}"
         )
-    # as unsigned numbers, negative ones are larger than any size: one pass instead of two
+    # as unsigned numbers, negative indices exceed any size: one pass instead of two
     if len(indices) and indices.view(f"u{indices.dtype.itemsize}").max() >= size:
         bad = indices[(indices < 0) | (indices >= size)][0]
         raise InputError(f"{name} has an entry in {what} {bad}, outside its {size:,} {what}s")
@@ -98,7 +98,7 @@ class Sparse(Operator):
     row_scale, col_scale : array_like, optional
         Diagonal scalings, applied on the fly.
     symmetric : bool, optional
-        Whether ``A`` equals its transpose, if known; otherwise found out when the transpose is asked for.
+        Whether ``A`` equals its transpose; by default checked when the transpose is first needed.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Sparse(Operator):
         row_scale: Array | None,
         col_scale: Array | None,
     ) -> Sparse:
-        """Return an operator on trusted arrays: starts of rows, columns, and values (None: all 1)."""
+        """Return an operator on trusted CSR arrays: indptr, indices, and values (None: all 1)."""
         indptr, indices, values = arrays
         new = object.__new__(cls)
         new.shape, new._symmetric = shape, False
@@ -170,9 +170,9 @@ class Sparse(Operator):
         return self._with(self._row_scale, old * scale)
 
     def balanced(self) -> Sparse:
-        """Return a multiple of each row, by a power of 2, that float32 can hold; self where all rows do.
+        """Return the matrix with rows rescaled by powers of 2 to the range of float32; self if not needed.
 
-        A matrix that is copied is as exact as before: only exponents change.
+        Only exponents change, so no precision is lost.
         """
         if not len(self._values) and not len(self._col_scale):
             return self
@@ -182,7 +182,7 @@ class Sparse(Operator):
             return self
         values = self.unscaled().data.astype(np.float64)
         per_row = np.diff(self._indptr)
-        # twice, for the way from 1e-308 to 1 is beyond the largest power of 2
+        # in two steps: the factor from 1e-308 to 1 exceeds the largest power of 2
         shift = np.where(far, -np.frexp(top)[1], 0)
         for part in (shift // 2, shift - shift // 2):
             values = np.ldexp(values, np.repeat(part, per_row))
@@ -196,7 +196,7 @@ class Sparse(Operator):
         with np.errstate(over="ignore", under="ignore"):
             least, most = values.min() * scale.min(), values.max() * scale.max()
         if least >= SAFE[0] and most <= SAFE[1]:
-            return np.ones(self.shape[0])  # the common case, without a look at each row
+            return np.ones(self.shape[0])  # the common case, without a pass over the rows
         if len(self._col_scale):
             values = values * self._col_scale[self._indices]
         top = np.zeros(self.shape[0])

@@ -1,1 +1,1 @@
-"""From files, tables and objects of other libraries to edges, matrices, text and labels."""
+"""Read files, tables and objects of other libraries into edges, matrices, text and labels."""

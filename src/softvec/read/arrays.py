@@ -1,6 +1,6 @@
-"""NumPy's .npy arrays and .npz archives from files that nobody vouches for.
+"""NumPy's .npy arrays and .npz archives from untrusted files.
 
-Every size is checked against the bytes that are there before anything is allocated; there is no pickle.
+Every size is checked against the size of the file before anything is allocated; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_HEADER = 10_000
 
 
 def length_of(stream: IO[bytes]) -> int:
-    """Return how many bytes a seekable stream holds."""
+    """Return the size of a seekable stream in bytes."""
     at = stream.tell()
     end = stream.seek(0, os.SEEK_END)
     stream.seek(at)
@@ -36,7 +36,7 @@ def length_of(stream: IO[bytes]) -> int:
 
 
 def read_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of a .npy array of ``size`` bytes; an array that does not fit in them is an error."""
+    """Read the header of a .npy file of ``size`` bytes; raise an error if the array does not fit in it."""
     with reading(name, ".npy file"):
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
@@ -50,7 +50,7 @@ def read_header(stream: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...
         raise InputError(f"{name} holds entries of type {dtype}; expected numbers or text")
     if min(shape, default=0) < 0:
         raise InputError(f"{name} is damaged: its header declares the shape {shape}")
-    shape = tuple(int(side) for side in shape)  # True is an integer to NumPy's reader of headers
+    shape = tuple(int(side) for side in shape)  # NumPy accepts True as a size
     nbytes = math.prod(shape) * max(1, dtype.itemsize)
     left = size - stream.tell()
     if nbytes > left:
@@ -69,10 +69,10 @@ def read_array(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
         view: memoryview = flat.view(np.uint8).data
         done = 0
         while done < len(view):
-            got = stream.readinto(view[done : done + _BLOCK])  # type: ignore[attr-defined]
-            if not got:
+            count = stream.readinto(view[done : done + _BLOCK])  # type: ignore[attr-defined]
+            if not count:
                 raise InputError(f"{name} is truncated: its array ends after {done:,} of {len(view):,} bytes")
-            done += got
+            done += count
     if dtype.kind == "U" and flat.size and dtype.itemsize:
         codes = flat.view(np.uint32 if dtype.isnative else np.dtype(np.uint32).newbyteorder())
         if codes.max() > 0x10FFFF:
@@ -83,7 +83,7 @@ def read_array(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
 
 
 def map_array(path: Path, name: str) -> NDArray[Any]:
-    """Map the array of a .npy file into memory, unread."""
+    """Memory-map the array of a .npy file."""
     with open(path, "rb") as stream:
         shape, fortran, dtype = read_header(stream, length_of(stream), name)
         at = stream.tell()
@@ -93,7 +93,7 @@ def map_array(path: Path, name: str) -> NDArray[Any]:
 
 
 def read_archive(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
-    """Read all arrays of a .npz archive; one that expands too far is an error before it is unpacked."""
+    """Read all arrays of a .npz archive; raise an error before unpacking one that expands too far."""
     stored = length_of(stream)
     arrays: dict[str, NDArray[Any]] = {}
     with reading(name, ".npz file"), zipfile.ZipFile(stream) as archive:
@@ -109,7 +109,7 @@ def read_archive(stream: IO[bytes], name: str) -> dict[str, NDArray[Any]]:
 
 
 def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sparse.csr_array:
-    """Return the matrix that ``scipy.sparse.save_npz`` wrote, its indices checked."""
+    """Return a matrix written by ``scipy.sparse.save_npz``, with its indices checked."""
     with reading(name, "sparse matrix"):
         kind = arrays["format"].item()
         kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
@@ -128,7 +128,7 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
 
 
 def _plain_numbers(data: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return values of a type and byte order that SciPy's compiled code takes."""
+    """Return values in a type and byte order that SciPy's compiled code accepts."""
     if data.dtype.kind not in "biufc":
         raise InputError(f"{name} holds a sparse matrix of {data.dtype}; expected numbers")
     if data.dtype.itemsize > 16 or data.dtype == np.float16:
@@ -137,15 +137,15 @@ def _plain_numbers(data: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def check_shape(shape: tuple[int, ...], stored: int, name: str) -> None:
-    """Raise an error where a file declares more rows and columns than it can mean."""
+    """Raise an error if a file declares implausibly many rows and columns for its size."""
     if len(shape) != 2 or min(shape) < 0:
         raise InputError(f"{name} declares a matrix of shape {shape}; expected rows and columns")
-    # pointers, sums, scales and their copies: about 64 bytes a row or column, however few entries there are
+    # pointers, sums, scales and their copies: about 64 bytes per row or column, however few the entries
     check_expanded(64 * sum(shape), stored, name, f"its matrix of {shape[0]:,} x {shape[1]:,}")
 
 
 def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
-    """Return the names that ``Names.to_arrays`` stored, every offset and code checked."""
+    """Return names stored by ``Names.to_arrays``, with every offset and code checked."""
     try:
         for key, array in arrays.items():
             if key.endswith(("integers", "codes", "range")) and array.dtype.kind not in "iu":
@@ -162,7 +162,7 @@ def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
         raise
     except (KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} is damaged: its names cannot be read ({one_line(error)})") from error
-    names._refuse_duplicates()  # other programs write such files, too
+    names._refuse_duplicates()  # another program may have written the file
     return names
 
 

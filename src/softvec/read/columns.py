@@ -1,4 +1,4 @@
-"""Tables (Arrow, pandas, polars, dicts of arrays) to edges: which columns, and their values as blocks."""
+"""Edges from tables (Arrow, pandas, polars, dicts of arrays): column roles, and values in blocks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from softvec.read.edges import EdgeBuilder
 from softvec.read.opened import TextOptions
 from softvec.read.roles import Column, Layout, is_stamp
 
-_SAMPLE = 2000  # rows from which it is found what a column holds
+_SAMPLE = 2000  # rows used to detect the content of a column
 
 
 def describe(name: Any, column: Any) -> Column:
-    """Say what a column of any table holds, from its first rows."""
+    """Describe the content of a column of any table, from its first rows."""
     import pyarrow as pa
 
     array = to_arrow(column)
@@ -32,7 +32,7 @@ def describe(name: Any, column: Any) -> Column:
         return Column(name, values=array[:_SAMPLE])
     array = array[:_SAMPLE]
     kind = array.type
-    if pa.types.is_nested(kind):  # lists and records name nothing, and count nothing
+    if pa.types.is_nested(kind):  # lists and records are neither names nor numbers
         return Column(name)
     values = array.to_pylist()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -48,9 +48,9 @@ def describe(name: Any, column: Any) -> Column:
 
 
 def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterable[Message]) -> Layout:
-    """Return a layout with the roles that edges use, and say what was guessed about them.
+    """Return a layout with the roles that edges use, and warn about guesses.
 
-    Times that nobody names come first: the order is t i j, then a weight.
+    Unnamed columns of temporal edges are in the order t i j and weight.
     """
     columns, roles, weighted = layout.columns, dict(layout.roles), options.weighted
     if options.timed and "time" not in roles:
@@ -58,7 +58,7 @@ def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterab
             named = layout.header or range(len(columns))
             raise InputError(
                 f"{where} has no time column among {', '.join(map(str, named))}; temporal edges need three, "
-                "t i j; name them with ", Option("columns", ...),
+                "t i j; name them with ", Option("columns", ...)
             )  # fmt: skip
         roles = {"time": 0, "source": 1, "target": 2}
         roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
@@ -71,7 +71,10 @@ def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterab
 
 
 def to_arrow(column: Any) -> Any:
-    """Return a column of any table as one Arrow array (string views as plain strings, categories kept)."""
+    """Return a column of any table as one Arrow array; a list if it mixes types.
+
+    String views become plain strings; categories are kept.
+    """
     import pyarrow as pa
 
     if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
@@ -101,9 +104,9 @@ def add_table(
     place: Callable[[int], str] | None = None,
     first_row: int = 0,
 ) -> None:
-    """Add the columns ``source``, ``target`` and, where present, ``weight`` and ``time`` to a builder.
+    """Add the columns ``source``, ``target`` and, if present, ``weight`` and ``time`` to a builder.
 
-    Messages call the table ``where``, and row ``k`` of it ``place(k)``.
+    In messages the table is called ``where``, and its row ``k`` is ``place(k)``.
     """
     place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
@@ -131,7 +134,7 @@ def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
 
 
 def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
-    """Return an Arrow column as numbers; times that are dates as datetime64[us], in UTC if zoned."""
+    """Return an Arrow column as numbers; dates become datetime64[us], in UTC if they have a time zone."""
     import pyarrow as pa
 
     if isinstance(column, list):
@@ -141,13 +144,13 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
         if role != "time":
             raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
         if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
-            guess(f"{where}: the times have the zone {kind.tz}; they are used in UTC")
+            guess(f"{where}: the times have the time zone {kind.tz}; they are used in UTC")
         return column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False).astype("datetime64[us]")
     if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         stamps = parse_dates(column)
         if stamps is not None:
             if stamps.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
-                guess(f"{where}: the times have zones; they are used in UTC")
+                guess(f"{where}: the times have time zones; they are used in UTC")
             return numbers(stamps, role, where)
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
@@ -159,7 +162,7 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             raise InputError(f"{where}: the {role} column {shown}; expected numbers{dates}") from None
     if pa.types.is_time(kind):
         raise InputError(
-            f"{where}: the {role} column holds times of day; write dates, such as 2024-03-01T09:30"
+            f"{where}: the {role} column holds times of day; expected dates such as 2024-03-01T09:30"
         )
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
@@ -168,7 +171,7 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
 
 
 def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
-    """Raise an error at the first weight that is NaN, infinite or (unless dealt with) negative."""
+    """Raise an error for the first weight that is NaN, infinite or (if not allowed) negative."""
     if not len(weights) or (weights.min() >= 0 and weights.max() < np.inf):
         return
     bad = ~np.isfinite(weights)
@@ -178,16 +181,16 @@ def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
         row = int(np.argmax(bad))
         value = weights[row]
         what = "negative" if value < 0 and np.isfinite(value) else "not finite"
-        text = f"{where(row)}: the weight {value} is {what}; weights are finite and >= 0"
+        text = f"{where(row)}: the weight {value} is {what}; weights must be finite and >= 0"
         if what == "not finite":
             raise InputError(text)
         raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))
 
 
 def _block(columns: Sequence[Any], like: type | None = None) -> Any:
-    """Turn one or two Arrow arrays into a block of names: integers, tokens or Python objects.
+    """Convert one or two Arrow arrays to a block of names: integers, tokens or Python objects.
 
-    ``like`` is the kind of the blocks before: all of a table's blocks are of one kind.
+    ``like`` is the type of the previous blocks: all blocks of a table have the same type.
     """
     import pyarrow as pa
 
@@ -217,7 +220,7 @@ def tokens_of(columns: Sequence[Any]) -> Tokens:
     for column in columns:
         wide = pa.types.is_large_string(column.type)
         _, offsets_buffer, values = column.buffers()
-        last = column.offset + len(column) + 1  # a damaged buffer may have a part of a number behind it
+        last = column.offset + len(column) + 1  # a damaged buffer may end in part of a number
         offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32, count=last)
         offsets = offsets[column.offset :].astype(np.int64)
         raw = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)

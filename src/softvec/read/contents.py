@@ -1,4 +1,4 @@
-"""A source to its contents: edges, a matrix or text, whatever the format."""
+"""Read a source of any format into its contents: edges, a matrix or text."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from softvec.read.streams import Source, open_source, text_blocks
 
 @dataclass(frozen=True)
 class Contents:
-    """What a source holds, read for the builder of its kind of data.
+    """The contents of a source, ready for the builder of its kind of data.
 
     Attributes
     ----------
     name : str
         For messages.
     kind : str or None
-        A kind of data, such as ``"graph"``; None where the builder finds it.
+        A kind of data, such as ``"graph"``; None if the builder detects it.
     format : str
         One of ``softvec.read.formats.FORMATS``.
     data : Edges, Graph, AnnData or iterator of bytes
-        Text comes in blocks, read one by one while its words are counted.
+        Text is an iterator of blocks, read while its words are counted.
     names : dict
-        ``names`` and ``column_names`` of the user's options, where these are files.
+        ``names`` and ``column_names`` from the user's options, if these are files.
     guessed : bool
-        Whether it is text because it is nothing else.
+        Whether it is read as text only because it looks like nothing else.
     """
 
     name: str
@@ -53,23 +53,23 @@ class Contents:
 def read_source(
     where: Any, options: Mapping[str, Any], *, kind: str | None = None, likely: str | None = None
 ) -> Contents:
-    """Open a source, detect what it is, and read it: the one step from files to builders.
+    """Open a source, detect its format and kind of data, and read it.
 
     Parameters
     ----------
     where : path, "-" or binary file
     options : mapping
-        Of the user, for reader and builder.
+        The user's options, for reader and builder.
     kind : str, optional
-        What the user says about the data.
+        Kind of data given by the user.
     likely : str, optional
-        The kind that the options tell; several files are text whatever these say.
+        Kind implied by the options; ignored for several files, which are always text.
     """
     files = text_files(where, options.get("pattern", "*"), kind)
     if files is not None and kind not in (None, "corpus"):
         raise InputError(
             f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
-            f"corpus; give a file for {kind} data"
+            f"corpus; pass a file for {kind} data"
         )
     kind = "corpus" if files is not None else kind or likely
     if kind == "corpus":
@@ -86,7 +86,7 @@ def read_source(
 
 
 def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
-    """Open text, of which each line is a document; in a folder or a pattern, each file is one."""
+    """Open text, one document per line; in a folder or a pattern, one document per file."""
     files, encoding = text_files(where, options.get("pattern", "*"), "corpus"), options.get("encoding")
     name = str(getattr(where, "name", where))
     if files is None:
@@ -100,13 +100,13 @@ def _blocks(source: Source, encoding: str | None) -> Iterator[bytes]:
 
 
 def _document(source: Source, encoding: str | None) -> Iterator[bytes]:
-    """Yield a file as one document: its line ends become blanks, and one ends it."""
+    """Yield a file as one document: line ends become blanks, except for a final one."""
     yield from (block.replace(b"\n", b" ") for block in _blocks(source, encoding))
     yield b"\n"
 
 
 def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
-    """Read names, one per line; only line feeds (and a carriage return before one) end a line.
+    """Read names, one per line; lines end in LF or CRLF.
 
     Examples
     --------
@@ -127,10 +127,10 @@ def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
 
 
 def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
-    """Read what the builder of the kind takes; ``variable`` names that of a MATLAB file."""
+    """Read the edges or the matrix of a source; ``variable`` selects one of a MATLAB file."""
     if opened.kind == "temporal" and opened.format not in ("text", *ARROW):
         raise InputError(
-            f"{opened.name} is {opened.format}, which has no times; temporal edges come as a table"
+            f"{opened.name} is {opened.format}, which has no times; temporal edges must be a table"
         )
     if opened.kind == "temporal" and opened.format == "text":
         return read_edges(opened)
@@ -140,9 +140,7 @@ def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
         return Graph(*tables.numeric_columns(opened.source, opened.format))
     data = _edges_or_matrix(opened, variable)
     if opened.kind == "features" and isinstance(data, Edges):
-        raise InputError(
-            f"{opened.name} holds edges, not feature vectors; read it with ", Option("kind", "graph")
-        )
+        raise InputError(f"{opened.name} holds edges, not feature vectors; pass ", Option("kind", "graph"))
     if opened.kind == "dense" and isinstance(data, Edges):
         raise InputError(f"{opened.name} holds edges, not a dense matrix")
     return data
@@ -168,7 +166,7 @@ def _edges_or_matrix(opened: Opened, variable: str | None) -> Edges | Graph:
 
 
 def is_matrix(opened: Opened) -> bool:
-    """Whether a text is a matrix rather than edges: a square one, or a wide one of two kinds of items."""
+    """Whether a text is a matrix, not edges: a square one, or a wide one of two kinds of items."""
     assert opened.text is not None
     if opened.kind == "dense":
         return True
@@ -177,7 +175,7 @@ def is_matrix(opened: Opened) -> bool:
     square = opened.text.square
     if square is False and opened.kind == "graph":
         guess(
-            f"{opened.name} is read as a square matrix; if its lines are edges, name two with ",
+            f"{opened.name} is read as a square matrix; if its lines are edges, name the two ends with ",
             Option("columns", ...),
         )
     return square is not None or (
@@ -186,9 +184,9 @@ def is_matrix(opened: Opened) -> bool:
 
 
 def read_anndata(opened: Opened) -> Any:
-    """Read an .h5ad file by the library anndata."""
+    """Read an .h5ad file with the anndata package."""
     if opened.source.path is None or opened.source.compression is not None:
-        raise InputError(f"{opened.name} is AnnData, which is read from an uncompressed file only")
+        raise InputError(f"{opened.name} is AnnData, which can only be read from an uncompressed file")
     needs = f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
     anndata = optional_package("anndata", needs)
     with reading(opened.name, "AnnData file"):

@@ -1,4 +1,4 @@
-"""What a file is, found once: its format, the layout of its table and the kind of its data."""
+"""Detect the format of a file, the layout of its table and its kind of data."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from softvec.read.roles import find_roles, timed_columns
 from softvec.read.streams import HEAD, Source, open_source, text_blocks
 
 ARROW = ("parquet", "arrow")
-_EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # ids of some programs look like this
-_KONECT = re.compile(rb"%\s*bip\s+\w*(weighted|signed|positive|dynamic)")  # a first line of KONECT's files
-_MATRIX_KINDS = ("features", "dense")  # columns are numbers, none has a role
+_EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # some programs write ids like this
+_KONECT = re.compile(rb"%\s*bip\s+\w*(weighted|signed|positive|dynamic)")  # first line of a KONECT file
+_MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles
 
 
 def detect(
     where: Any, options: TextOptions | None = None, *, kind: str | None = None, format: str | None = None
 ) -> Opened:
-    """Open a file and say what it is.
+    """Open a file and detect what it is.
 
     Parameters
     ----------
     where : path, "-" or binary file
     options : TextOptions, optional
-        What the user says about a table.
+        The user's options about a table.
     kind, format : str, optional
-        What the user says about the data; else both are detected.
+        Kind of data and format (default: detected).
 
     Examples
     --------
@@ -55,7 +55,7 @@ def detect(
 
 
 def _for_kind(options: TextOptions, kind: str) -> TextOptions:
-    """Return the options with what follows from the kind of data."""
+    """Return the options, completed for the kind of data."""
     columns, weight = options.columns, options.weight
     if kind in _MATRIX_KINDS:
         columns = weight = None
@@ -78,7 +78,7 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
     except InputError:
         prose = _sample_words(source, options) if kind is None else []
         if not prose or lines.modal_fields(prose, 0)[0] <= 3:
-            raise  # too few words a line for a text: what is wrong with the table is the better message
+            raise  # too few words per line for text: the error about the table is more helpful
         return Opened(source, "text", text_kind(prose, None, source.suffix, source.name), options)
     square = square_names(table, sample, source.name)
     if kind is None:
@@ -86,14 +86,14 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         chosen = _for_kind(options, kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
             table = _find_table(source, sample, comment, chosen)
-        _say_exponents(table, sample, source.name, chosen)
+        _warn_exponents(table, sample, source.name, chosen)
     elif kind not in _MATRIX_KINDS:
-        _say_exponents(table, sample, source.name, chosen)
+        _warn_exponents(table, sample, source.name, chosen)
     return Opened(source, "text", kind, chosen, TextTable(table, sample, square))
 
 
-def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> None:
-    """Say that ids such as ``1E5``, which are numbers too, are read as numbers."""
+def _warn_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> None:
+    """Warn that values such as ``1E5``, which may be ids, are read as numbers."""
     if table.header is not None or options.columns is not None:
         return
     rows = [lines.split(line, table.delimiter) for line in sample]
@@ -112,13 +112,13 @@ def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOp
 
 
 def _sample_words(source: Source, options: TextOptions) -> list[bytes]:
-    """Return the first lines of a text; the last may be cut."""
+    """Return the first lines of a text; the last one may be incomplete."""
     blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, block=HEAD, detecting=True)
     return lines.sample_lines(next(blocks, (b"", 1))[0], options.comments)
 
 
 def _sample_lines(source: Source, options: TextOptions) -> tuple[list[bytes], bytes | None]:
-    """Return the first data lines of a text, and a comment among them that looks like data."""
+    """Return the first data lines of a text, and a comment between them that looks like data."""
     sample: list[bytes] = []
     comment = None
     blocks = text_blocks(source, encoding=options.encoding, block=HEAD, longest=4 << 20, detecting=True)
@@ -165,7 +165,7 @@ def _detect_arrow(source: Source, format: str, options: TextOptions, kind: str |
 
 
 def _is_square_npy(source: Source) -> bool:
-    """Whether an array is square, by its header alone."""
+    """Whether an array is square, according to its header."""
     size = source.size if source.compression is None else 1 << 62  # checked when it is read
     shape, _, dtype = read_header(io.BytesIO(source.start), size, source.name)
     if len(shape) != 2 or dtype.kind not in "fiub":

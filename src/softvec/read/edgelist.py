@@ -1,7 +1,6 @@
 """Edge lists in text: streamed in blocks of lines, parsed by compiled kernels on several threads.
 
-Names that are all integers stay integers; one that is not makes all of them strings. Quoted fields are left
-to Arrow's CSV reader.
+Names are integers if all of them are, else strings. Quoted fields are left to Arrow's CSV reader.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
 
 
 class Quoted(Exception):
-    """A quoted field was met: read again, by Arrow."""
+    """The text has a quoted field and must be read by Arrow."""
 
 
 @dataclass
 class Parsed:
-    """A block of lines: the names of both ends of each edge, weights, times, and where a row stands."""
+    """A parsed block of lines: the names of both ends of each edge, weights, times, and line numbers."""
 
     ids: Any  # an integer array or Tokens of two columns
     weights: NDArray[Any] | None = None
@@ -43,7 +42,7 @@ class Parsed:
 
 
 def edge_table(opened: Opened) -> Table:
-    """Return the layout of a text of edges, its columns of ids and weights found; say what is guessed."""
+    """Return the layout of an edge list, with the roles of its columns; warn about guesses."""
     assert opened.text is not None
     source, options, table = opened.source, opened.options, opened.text.table
     layout = edge_roles(table.layout, source.name, options, table.guesses)
@@ -71,25 +70,24 @@ def read_edges(opened: Opened) -> Edges:
 
 
 def warn_missing(where: str, word: str) -> None:
-    """Warn that a word for a missing value names an item."""
+    """Warn that a word that may stand for a missing value is read as a name."""
     guess(f"{where}: {word} is read as a name; remove these lines if it means missing")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:
-    """Refuse ids written 1 in one column and 1.0 in the other: they would be two items."""
+    """Raise an error if one column has ids such as 1 and the other 1.0, which would be different items."""
     ends = [table.layout.columns[table.roles[role]] for role in ("source", "target")]
     if all(end.numeric for end in ends) and ends[0].whole != ends[1].whole:
         float_side = ends[1] if ends[0].whole else ends[0]
         if all(value == value // 1 for value in float_side.values):
             raise InputError(
-                f"{name}: one column has ids such as 1, the other such as 1.0; write both as integers, or "
-                "pass ",
+                f"{name}: ids are written as 1 in one column and 1.0 in the other; write integers, or pass ",
                 Option("ids", "string"),
             )
 
 
 def needs_arrow(table: Table) -> bool:
-    """Whether fields are quoted, dates, or numbers with decimal commas: Arrow reads such a text."""
+    """Whether a text must be read by Arrow: it has quoted fields, dates, or decimal commas."""
     stamped = "time" in table.roles and not table.numeric[table.roles["time"]]
     marked = "weight" in table.roles and not table.plain
     return table.quoted or stamped or marked
@@ -132,7 +130,7 @@ def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
 
 
 def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
-    """Return a text without its first line of data, which is the header, and the number of its first line."""
+    """Return a text without its header, the first line that is not a comment, and its first line number."""
     at = 0
     while at < len(block):
         end = block.find(b"\n", at) + 1 or len(block)
@@ -144,7 +142,7 @@ def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:
 
 
 def add_parsed(builder: EdgeBuilder, parsed: Parsed, options: TextOptions) -> None:
-    """Add a parsed block to a builder, its weights checked."""
+    """Check the weights of a parsed block and add it to a builder."""
     if parsed.weights is not None:
         check_weights(parsed.weights, options.negative, parsed.line_of)
     ids = parsed.ids
@@ -199,7 +197,7 @@ def _not_integer(field: bytes, name: str, number: int) -> InputError:
 
 
 def parse_block(text: bytes, line: int, table: Table, name: str, integers: bool, ids: str) -> Parsed:
-    """Parse whole lines, the first with the number ``line``; ids as integers while they are asked for."""
+    """Parse whole lines, starting with number ``line``; with ``integers``, try to parse ids as integers."""
     from softvec.kernels import text as kernels
 
     buf = np.frombuffer(text, np.uint8)
@@ -236,7 +234,7 @@ def parse_block(text: bytes, line: int, table: Table, name: str, integers: bool,
 
 
 def _parse_pairs(buf: Any, opens: Any, room: int, table: Table) -> NDArray[np.integer] | None:
-    """Parse two columns of integers in one pass; None where that is not all there is."""
+    """Parse two columns of integers in one pass; None if there is anything else."""
     from softvec.kernels import text as kernels
 
     pairs = np.empty((room, 2), dtype=np.int64)
@@ -250,7 +248,7 @@ def _parse_pairs(buf: Any, opens: Any, room: int, table: Table) -> NDArray[np.in
 
 @dataclass(frozen=True)
 class _Block:
-    """Lines of text cut into fields; the first two columns of ``starts`` and ``ends`` are the ids."""
+    """Lines of text split into fields; the first two columns of ``starts`` and ``ends`` are the ids."""
 
     text: bytes
     buf: NDArray[np.uint8]
@@ -273,7 +271,7 @@ class _Block:
             raise lines.field_error(role, b"", self.name, self.line_of(row))
 
     def integers(self, ids: str) -> NDArray[np.int64] | None:
-        """Return the ids as integers, or None where one is not."""
+        """Return the ids as integers, or None if one is not an integer."""
         from softvec.kernels import text as kernels
 
         pairs = np.empty((len(self.starts), 2), dtype=np.int64)
@@ -301,7 +299,7 @@ class _Block:
                 out[row] = float(token)
             except ValueError:
                 raise lines.field_error(role, token, self.name, self.line_of(row)) from None
-            if b"_" in token:  # Python takes 1_000 for a number
+            if b"_" in token:  # Python accepts 1_000 as a number
                 raise lines.field_error(role, token, self.name, self.line_of(row))
         return out
 

@@ -22,7 +22,7 @@ Block = Any  # Tokens, an integer array of shape (rows, columns), or a list of r
 
 @dataclass(frozen=True)
 class Edges:
-    """Pairs of row and column numbers in blocks, with their names; weights and times where given."""
+    """Pairs of row and column numbers in blocks, with their names and optional weights and times."""
 
     codes: list[Codes]  # each (edges, 2)
     rows: Names
@@ -36,7 +36,7 @@ class Edges:
 
     @property
     def two_sided(self) -> bool:
-        """Whether rows and columns have names of their own."""
+        """Whether rows and columns are different items."""
         return self.rows is not self.columns
 
     def pairs(self) -> Codes:
@@ -46,7 +46,7 @@ class Edges:
 
 @dataclass
 class EdgeBuilder:
-    """Collects blocks of edges; the kind of the first block decides how names are numbered."""
+    """Collects blocks of edges; the type of the first block decides how names are encoded."""
 
     two_sided: bool = False
     negative: str = "error"
@@ -54,13 +54,13 @@ class EdgeBuilder:
     _names: list[Any] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
-    dropped: int = 0  # rows left out because of their weight
+    dropped: int = 0  # rows with negative weights that were dropped
 
     def __post_init__(self) -> None:
         choice("negative", self.negative, NEGATIVE)
 
     def blocks_of(self, side: int) -> type | None:
-        """Return the kind of the blocks added so far: Tokens, ndarray, list, or None."""
+        """Return the type of the blocks added so far: Tokens, ndarray, list, or None."""
         if not self._names:
             return None
         kinds = {TokenNames: Tokens, IntegerNames: np.ndarray, ObjectNames: list}
@@ -74,7 +74,7 @@ class EdgeBuilder:
     ) -> None:
         """Add a block: one side of two columns, or two sides of one column each.
 
-        Tokens after integers make all names of that side text.
+        Tokens after integers turn all names of that side into text.
         """
         if not self._names:
             self._names = [_encoder(side, self.pool) for side in sides]
@@ -87,7 +87,7 @@ class EdgeBuilder:
         if times is not None:
             before = self._times.parts[-1].dtype.kind if self._times.parts else times.dtype.kind
             if (before == "M") != (times.dtype.kind == "M"):
-                raise InputError("the times are dates in some rows and numbers in others; write all as dates")
+                raise InputError("some times are dates and others numbers; write all of them as dates")
             self._times.add(times)
         for names, side in zip(self._names, sides):
             names.add(side)
@@ -95,7 +95,7 @@ class EdgeBuilder:
     def kept(
         self, sides: Sequence[Block], weights: NDArray[Any] | None, times: NDArray[Any] | None
     ) -> tuple[Sequence[Block], NDArray[Any] | None, NDArray[Any] | None]:
-        """Return a block as ``negative`` wants it: weights without their sign, or rows left out."""
+        """Apply ``negative`` to a block: take absolute weights, or drop rows with negative ones."""
         if weights is None or not len(weights) or weights.min() >= 0 or self.negative == "error":
             return sides, weights, times
         if self.negative == "abs":
@@ -106,7 +106,7 @@ class EdgeBuilder:
         return [_select(side, keep) for side in sides], weights[keep], times
 
     def finish(self) -> Edges:
-        """Return the edges; the builder is spent."""
+        """Return the edges; the builder cannot be used again."""
         done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
         if self.two_sided:
             (left, rows), (right, columns) = done
@@ -119,7 +119,7 @@ class EdgeBuilder:
 
 
 def edges_of(builder: EdgeBuilder, source: str) -> Edges:
-    """Return the edges of a file; none at all are an error."""
+    """Return the edges of a file; raise an error if there are none."""
     edges = builder.finish()
     if not len(edges):
         raise InputError(f"{source} is empty: it has no edges")
@@ -127,7 +127,7 @@ def edges_of(builder: EdgeBuilder, source: str) -> Edges:
 
 
 def dropped_note(dropped: int) -> tuple[str, ...]:
-    """Say how many rows were left out because of their weight."""
+    """Return a note on the number of rows dropped for their negative weights."""
     return (f"{counted(dropped, 'negative weight')} dropped",) if dropped else ()
 
 

@@ -1,4 +1,4 @@
-"""Several files that are one corpus: a folder, or a pattern such as ``texts/*.txt``."""
+"""A corpus of several files: a folder, or a pattern such as ``texts/*.txt``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DATA = frozenset(
 
 
 def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[Path] | None:
-    """Return the files of a folder, or those that a pattern matches, hidden ones left out, in order.
+    """Return the visible files of a folder, or those matching a pattern, sorted.
 
-    None where ``where`` is neither. Files of tables or matrices, met by a pattern,
-    are refused unless ``kind`` says that they are text.
+    Returns None if ``where`` is neither. It is an error if a pattern matches files of tables or matrices,
+    unless ``kind`` is given.
     """
     if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
         return None
@@ -40,22 +40,22 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     tables = [file for file in files if is_table(file)]
     if tables and kind is None:
         raise InputError(
-            f"{text!r} matches {tables[0].name}, which is not text; matching files are read as a corpus, so "
-            "give one file, or ",
+            f"{text!r} matches {tables[0].name}, which is not text, but a pattern is read as a corpus; pass "
+            "one file, or ",
             Option("kind", "corpus"),
-            "; workers share files of edges with ",
+            ", or, for edges in several files, ",
             Option("cluster", "local:2"),
         )
     return files
 
 
 def is_table(path: Path) -> bool:
-    """Whether the name of a file says that it holds a table or a matrix, not text."""
+    """Whether the extension of a file is that of a table or a matrix."""
     return _suffix(path) in _DATA
 
 
 def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Return the files among the paths that are not hidden, nor in a hidden folder below ``folder``."""
+    """Return the paths that are files, not hidden, and not in a hidden folder below ``folder``."""
     below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
     shown = (path for path, part in below if not any(name.startswith(".") for name in part.parts))
     return sorted(path for path in shown if path.is_file())

@@ -1,4 +1,4 @@
-"""Formats that are not read, recognised so that they are refused with what to do: JSON, Pajek, Excel, ..."""
+"""Helpful errors for unsupported formats: JSON, Pajek, Excel, ..."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}')
 
 
 def refuse_foreign(source: Source) -> None:
-    """Refuse a file in a format that is known not to be read; say what to do."""
+    """Raise an error with a remedy if a file has a known unsupported format."""
     head = source.start[:4096]
     for magic, (what, remedy) in _MAGIC.items():
         if head.startswith(magic):
@@ -55,7 +55,7 @@ def refuse_foreign(source: Source) -> None:
 
 
 def _is_metis(text: bytes) -> bool:
-    """Whether a line of n and m stands above n lines of 2 m neighbours, as chance would hardly have it."""
+    """Whether the text is a METIS graph: a line with n and m, then n lines with 2 m neighbours in total."""
     rows = [line.split() for line in text.rstrip(b"\n").split(b"\n") if not line.startswith(b"%")]
     if len(rows) < 4 or len(rows[0]) != 2 or not all(word.isdigit() for row in rows for word in row):
         return False
@@ -73,14 +73,14 @@ def _not_read(name: str, what: str, remedy: str) -> InputError:
 
 
 def _refuse_archive(name: str, head: bytes) -> None:
-    """Refuse a zip file whose first member is no array; NumPy's .npz holds arrays."""
+    """Raise an error for a zip file that is not a NumPy .npz archive, by its first member."""
     length = int.from_bytes(head[26:28], "little")
     member = head[30 : 30 + length].decode("utf-8", "replace")
     if member.endswith(".npy"):
         return
     if member.startswith(("[Content_Types]", "xl/", "_rels/", "docProps/", "mimetype")):
         raise InputError(f"{name} is an office document; save the sheet as CSV, or the text as plain text")
-    raise InputError(f"{name} is a zip archive that holds {member!r}; unpack it and give the file inside")
+    raise InputError(f"{name} is a zip archive that holds {member!r}; unpack it and pass the file inside")
 
 
 def _refuse_json(name: str, text: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Which format a file has, and what a text file holds: by content first, then by extension."""
+"""Detect the format of a file and the kind of data in a text: by content first, then by extension."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol"
 
 
 def find_format(source: Source, format: str | None = None) -> str:
-    """Return the format of a file, from its first bytes or, where these are text, its extension."""
+    """Return the format of a file, from its first bytes or, if these are text, its extension."""
     if format is not None:
         known = {"csv": "text", "tsv": "text", "txt": "text", "feather": "arrow"}.get(format, format)
         return str(choice("format", known, FORMATS))
@@ -47,11 +47,11 @@ def find_format(source: Source, format: str | None = None) -> str:
         if source.suffix == ".h5ad":
             return "h5ad"
         raise InputError(
-            f"{source.name} is an HDF5 file; of these softvec reads only .h5ad (AnnData); load it and pass "
+            f"{source.name} is an HDF5 file, of which softvec reads only .h5ad (AnnData); load it and pass "
             "the matrix or the graph"
         )
     if source.suffix == ".mat":
-        return "mat"  # version 4 has no mark
+        return "mat"  # version 4 has no magic bytes
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if b"<graphml" in head or (source.suffix == ".graphml" and text.startswith(b"<")):
         return "graphml"
@@ -59,7 +59,7 @@ def find_format(source: Source, format: str | None = None) -> str:
         return "gml"
     named = {".npz": "npz", ".npy": "npy", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
     if source.suffix in named:
-        raise InputError(f"{source.name} is named {source.suffix}, but is not such a file; it may be damaged")
+        raise InputError(f"{source.name} is not a {source.suffix} file, despite its name; it may be damaged")
     if source.suffix == ".mtx":
         raise InputError(f"{source.name}: a Matrix Market file starts with %%MatrixMarket; this one does not")
     return "text"
@@ -68,7 +68,7 @@ def find_format(source: Source, format: str | None = None) -> str:
 def text_kind(
     sample: Sequence[bytes], table: Table | None, suffix: str, name: str, square: bool | None = None
 ) -> str:
-    """Say what a text holds: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
+    """Return the kind of a text: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
 
     A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
 
@@ -77,20 +77,20 @@ def text_kind(
     sample : sequence of bytes
         Data lines from the start of the file.
     table : Table or None
-        Their layout as a table; None if they have none.
+        Their layout as a table; None if they are not a table.
     suffix : str
         The extension: ``.csv``, ``.tsv``, ``.edges`` and the like are always tables.
     name : str
         For messages.
     square : bool or None
-        What :func:`square_names` says of the table.
+        Result of :func:`square_names` for the table.
     """
     if table is None:
         _refuse_adjacency(sample, name)
         return "corpus"
     layout = table.layout
     if names_two_kinds(table.header):
-        return _said_kind(layout, name)
+        return _kind_with_warnings(layout, name)
     timed = table.header is not None and "time" in table.roles
     is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
     if not is_table and wide_kind(layout) is None:
@@ -110,10 +110,10 @@ def text_kind(
                 Option("kind", "graph"),
             )
         return wide
-    return _said_kind(layout, name)
+    return _kind_with_warnings(layout, name)
 
 
-def _said_kind(layout: Layout, name: str) -> str:
+def _kind_with_warnings(layout: Layout, name: str) -> str:
     kind, remarks = guess_kind(layout, name)
     for text in remarks:
         guess(text)
@@ -121,9 +121,9 @@ def _said_kind(layout: Layout, name: str) -> str:
 
 
 def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | None:
-    """Whether a table is a square matrix of numbers: True with names around it, False without; else None.
+    """Whether a table is a square matrix of numbers: True with names, False without; else None.
 
-    Without names, only a table that is all in the sample can be told to be square.
+    Without names, a table is only recognised as square if it is completely in the sample.
     """
     numeric = table.numeric
     rows = [lines.split(line, table.delimiter) for line in sample]
@@ -144,7 +144,7 @@ def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | Non
 
 
 def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
-    """Refuse to take for text what may be an adjacency list, or edges written with arrows."""
+    """Raise an error if a text may be an adjacency list, or edges written with arrows."""
     rows = [words for words in (lines.split(line, 0) for line in sample[:2000]) if words]
     middles = {row[1] if len(row) == 3 else b"" for row in rows}
     if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
@@ -159,7 +159,7 @@ def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
     numbers = len(rows) > 2 and all(lines.INTEGER.fullmatch(word) for row in rows for word in row)
     if alike or numbers:
         raise InputError(
-            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; say which: ",
+            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; pass ",
             Option("format", "adjlist"),
             " or ",
             Option("kind", "corpus"),

@@ -1,4 +1,4 @@
-"""Frames and tables of other libraries: pandas, polars, Arrow, DuckDB, or a mapping of columns."""
+"""Data frames and tables of other libraries: pandas, polars, Arrow, DuckDB, or a mapping of columns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from softvec.read.objects import Graph
 from softvec.read.opened import TextOptions
 from softvec.read.roles import Layout, find_roles, timed_columns
 
-_WIDE = 64  # columns of a wide frame that tell what it is
+_WIDE = 64  # columns of a wide frame that are inspected
 
 
 def in_memory(data: Any) -> Any:
-    """Return a table that is lazy or streamed (polars' LazyFrame, DuckDB's relation, an Arrow stream) whole.
+    """Load a lazy or streamed table (a polars LazyFrame, a DuckDB relation, an Arrow stream) into memory.
 
-    Anything else is returned as it is.
+    Anything else is returned unchanged.
     """
     if type(data).__name__ == "LazyFrame" and hasattr(data, "collect"):
         return data.collect()
@@ -42,7 +42,7 @@ def in_memory(data: Any) -> Any:
 
 def is_frame(data: Any) -> bool:
     """Whether data is a pandas or polars frame, an Arrow table, or a mapping of columns."""
-    if isinstance(data, Graph) or sparse.issparse(data):  # a matrix of keys is a mapping too
+    if isinstance(data, Graph) or sparse.issparse(data):  # dok_array is a mapping, too
         return False
     if isinstance(data, Mapping):
         columns = data.values()
@@ -60,7 +60,7 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
             shown = ", ".join(f"{name!r}: {length:,}" for name, length in list(lengths.items())[:3])
             raise InputError(
                 f"a mapping is read as a table, but its columns differ in length ({shown}); "
-                "a mapping of nodes to neighbours: networkx.Graph(mapping)"
+                "for a mapping of nodes to neighbours pass networkx.Graph(mapping)"
             )
         return dict(frame)
     if hasattr(frame, "column_names"):  # Arrow
@@ -78,13 +78,13 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
 
 
 def frame_layout(frame: Any, columns: Any = None, weight: Any = None) -> Layout:
-    """Say what the columns of a frame are."""
+    """Return the layout of a frame."""
     described = [describe(name, column) for name, column in frame_columns(frame).items()]
     return find_roles(described, columns, weight, "the frame")
 
 
 def wide_frame(frame: Any) -> str | None:
-    """Say whether a frame is a matrix, its rows items: "features", or "bipartite" for counts; else None."""
+    """Return the kind of a frame that is a matrix: "features", or "bipartite" for counts; else None."""
     frame = _bools_as_numbers(frame)
     if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
         frame = frame.iloc[:, :_WIDE]
@@ -97,10 +97,8 @@ def wide_frame(frame: Any) -> str | None:
         layout = Layout(described, {})
     kind = wide_kind(layout)
     own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
-    titled = hasattr(frame, "iloc") and None not in (
-        frame.index.name,
-        frame.columns.name,
-    )  # by pivot, crosstab
+    # index and columns are named by pivot and crosstab
+    titled = hasattr(frame, "iloc") and None not in (frame.index.name, frame.columns.name)
     if kind is None and (titled or _text_index(frame)) and len(own) > 1 and _all_numbers(frame):
         whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
         kind = None if ends_are_named(layout) and not titled else "bipartite" if whole else "features"
@@ -108,13 +106,10 @@ def wide_frame(frame: Any) -> str | None:
 
 
 def _bools_as_numbers(frame: Any) -> Any:
-    """Return a pandas frame that holds nothing but true and false as 1 and 0; anything else as it is."""
-    plain = hasattr(frame, "iloc") and len(frame.columns) > 1 and _text_index(frame)
-    return (
-        frame.astype(int)
-        if plain and all(getattr(dtype, "kind", "") == "b" for dtype in frame.dtypes)
-        else frame
-    )
+    """Convert a pandas frame of booleans with a text index to 1 and 0; return anything else unchanged."""
+    indexed = hasattr(frame, "iloc") and len(frame.columns) > 1 and _text_index(frame)
+    boolean = indexed and all(getattr(dtype, "kind", "") == "b" for dtype in frame.dtypes)
+    return frame.astype(int) if boolean else frame
 
 
 def _all_numbers(frame: Any) -> bool:
@@ -132,7 +127,7 @@ def _text_index(frame: Any) -> bool:
 
 
 def matrix_of_frame(frame: Any) -> Graph:
-    """Return the numbers of a wide frame; its rows are named by its index, or by a first column of text."""
+    """Return the numbers of a wide frame, its rows named by the index or by a first column of text."""
     frame = _bools_as_numbers(frame)
     if hasattr(frame, "iloc") and all(hasattr(dtype, "sparse") or hasattr(dtype, "fill_value")
                                       for dtype in frame.dtypes):  # fmt: skip
@@ -155,7 +150,7 @@ def matrix_of_frame(frame: Any) -> Graph:
         raise InputError("the frame has no columns of numbers")
     if text:
         shown = ", ".join(str(described[at].name) for at in text[:4])
-        guess(f"columns that hold no numbers are not used: {shown}")
+        guess(f"columns without numbers are not used: {shown}")
     kept = [at for at in body if at not in text]
     values = list(table.values())
     matrix = np.stack([np.asarray(values[at], dtype=float) for at in kept], axis=1)
@@ -165,7 +160,7 @@ def matrix_of_frame(frame: Any) -> Graph:
 
 
 def as_list(column: Any) -> list[Any]:
-    """Return a column of any frame as a list: of Arrow, pandas and polars, NumPy, or a sequence."""
+    """Return a column as a list: Arrow, pandas, polars, NumPy, or any sequence."""
     for convert in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, convert):
             return list(getattr(column, convert)())
@@ -173,7 +168,7 @@ def as_list(column: Any) -> list[Any]:
 
 
 def _index_names(frame: Any) -> list[Any] | None:
-    """Return the index of a pandas frame, unless pandas made it."""
+    """Return the index of a pandas frame, unless it is the default one."""
     if not hasattr(frame, "iloc") or type(frame.index).__name__ == "RangeIndex":
         return None
     return list(frame.index)
@@ -201,20 +196,19 @@ def square_frame(frame: Any) -> Graph | None:
 
 
 def square_kind(frame: Any) -> bool:
-    """Whether a frame is a square table of numbers; says nothing about it."""
+    """Whether a frame is a square table of numbers, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GuessWarning)
         return square_frame(frame) is not None
 
 
 def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
-    """Return a square matrix whose rows have no names of their own, if it is symmetric."""
+    """Return a square matrix without row names as a graph if it is symmetric, else None."""
     if len(names) < 4 or not np.array_equal(matrix, matrix.T):
         return None
     guess(
-        "the frame is square and symmetric, and is read as a graph named by its columns; ",
+        "the frame is square and symmetric, and is read as a graph named by its columns; to override, pass ",
         Option("kind", ...),
-        " to override",
     )
     return Graph(matrix, names)
 
@@ -223,7 +217,7 @@ def edges_of_frame(
     frame: Any, *, columns: Any = None, weight: Any = None, two_sided: bool = False, negative: str = "error",
     timed: bool = False, told: bool = False,
 ) -> Edges:  # fmt: skip
-    """Return the edges in a frame, its columns found by name or position."""
+    """Return the edges in a frame; ``told``: whether the user set ``weighted``."""
     table = frame_columns(frame)
     columns = timed_columns(columns) if timed else columns
     layout = frame_layout(frame, columns, weight)

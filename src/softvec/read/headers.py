@@ -1,4 +1,4 @@
-"""Whether the first line of a text table is a header, and how its numbers are written."""
+"""Detect the header of a text table, and its number format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softvec.read.roles import is_stamp, known_names, paired, word_of
 
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
-DIGITS = re.compile(rb"[+-]?[0-9]+")  # 007 names an item as well as 7 does
+DIGITS = re.compile(rb"[+-]?[0-9]+")  # includes ids such as 007
 GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
 _COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
 _POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
@@ -23,7 +23,7 @@ _EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 def find_decimal(
     rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[Message]
 ) -> tuple[bytes, bool]:
-    """Return the decimal mark of a table, and whether thousands are set apart in it."""
+    """Return the decimal mark of a table, and whether it has thousands separators."""
     if decimal not in (None, ".", ","):
         raise InputError.of("decimal", decimal, "'.' or ','")
     for c in range(len(rows[0]) if rows else 0):
@@ -43,15 +43,10 @@ def find_decimal(
         comma = all(_COMMA.fullmatch(f) for f in fields)
         if decimal == "," or (decimal is None and comma and not point):
             return b",", any(b"." in f for f in fields)
-        if (
-            decimal is None
-            and point
-            and comma
-            and delimiter != 44
-            and all(map(_EITHER.fullmatch, with_comma))
-        ):
+        ambiguous = decimal is None and point and comma and delimiter != 44
+        if ambiguous and all(map(_EITHER.fullmatch, with_comma)):
             raise InputError(
-                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; say which with ",
+                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; pass ",
                 Option("decimal", ","),
                 " or ",
                 Option("decimal", "."),
@@ -62,7 +57,7 @@ def find_decimal(
 
 
 def plain_number(field: bytes, mark: bytes) -> bytes:
-    """Return a number with a decimal point and without marks between thousands.
+    """Return a number with a decimal point and without thousands separators.
 
     >>> plain_number(b"1.234,5", b","), plain_number(b"1,234.5", b".")
     (b'1234.5', b'1234.5')
@@ -76,11 +71,12 @@ _MISSING = frozenset((b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NU
 def find_header(
     rows: list[list[bytes]], n_fields: int, wanted: Sequence[str] = ()
 ) -> tuple[bool, list[Message]]:
-    """Say whether the first line is a header, and what is not certain about that.
+    """Return whether the first line is a header, and messages about what is uncertain.
 
-    It is where the user names columns; where words stand above numbers or dates; where names such as source
-    and target, of one stem (gene_a, gene_b) or unlike all those below occur nowhere else. Words that never
-    occur again are a header too where the words of other lines mostly do, and that is said.
+    It is a header if the user names columns; if it has words above numbers or dates; or if it has names that
+    do not occur below and are known words (source, target), share a stem (gene_a, gene_b), or look unlike the
+    names below. If its words never occur again but those of other lines mostly do, it is read as a header,
+    with a message.
     """
     first = rows[0]
     words = [f.decode("utf-8", "replace") for f in first]
@@ -88,7 +84,7 @@ def find_header(
         return True, []
     below = [row for row in rows[1:] if len(row) == n_fields]
     if len(first) == n_fields and first[0] == b"" and below and all(row[0] for row in below):
-        return len(set(first)) == len(first), []  # a corner left empty above the names of rows
+        return len(set(first)) == len(first), []  # an empty corner above the row names
     if len(first) == n_fields > 2 and len(below) > 2 and repeats_header(first, below):
         return True, []
     if any(NUMBER.fullmatch(f) or is_stamp(f.decode("utf-8", "replace")) for f in first):
@@ -106,9 +102,9 @@ def find_header(
 
 
 def repeats_header(first: Sequence[Any], below: Sequence[Sequence[Any]]) -> bool:
-    """Whether the first fields of the lines repeat a first line, as the names around a square matrix do.
+    """Whether the first fields of the lines repeat the first line, as the names around a square matrix do.
 
-    Where there are fewer lines than names, as in a sample, they come in the same order.
+    If there are fewer lines than names, as in a sample, they must be in the same order.
     """
     rows, titles = [row[0] for row in below], list(first[1:])
     if len(rows) < len(titles):
@@ -117,7 +113,7 @@ def repeats_header(first: Sequence[Any], below: Sequence[Sequence[Any]]) -> bool
 
 
 def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) -> bool:
-    """Whether a word of the first line stands above a column of numbers or dates."""
+    """Whether the first line has a word above a column of numbers or dates."""
     shift = n_fields - len(first)
     for c, word in enumerate(first):
         fields = [row[c + shift] for row in below if row[c + shift]]
@@ -132,7 +128,7 @@ def _above_numbers(first: list[bytes], below: list[list[bytes]], n_fields: int) 
 def _unlike_the_rest(
     first: list[bytes], words: list[str], below: list[list[bytes]]
 ) -> tuple[bool, list[Message]]:
-    """Judge a first line of words that never occur again."""
+    """Decide whether a first line of words that never occur again is a header."""
     counts = Counter(f for row in below for f in row)
     alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
     plain = [bool(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word)) for word in words]

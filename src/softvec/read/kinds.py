@@ -1,4 +1,4 @@
-"""What kind of data a table holds: edges, contacts, two kinds of items, or a matrix whose rows are items."""
+"""Detect the kind of data in a table: edges, contacts, two kinds of items, or a matrix with items as rows."""
 
 from __future__ import annotations
 
@@ -10,27 +10,16 @@ from softvec.read.roles import Column, Layout, by_name, names_two_kinds, paired,
 
 _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
 _LABELS = frozenset(
-    (
-        "label",
-        "labels",
-        "class",
-        "target",
-        "y",
-        "species",
-        "category",
-        "cluster",
-        "group",
-        "diagnosis",
-        "outcome",
-    )
-)
+    ("label", "labels", "class", "target", "y", "species", "category", "cluster", "group", "diagnosis",
+     "outcome")
+)  # fmt: skip
 
 
 def wide_kind(layout: Layout) -> str | None:
-    """Say whether a table is a matrix, its rows items: ``features`` or, of counts, ``bipartite``; else None.
+    """Return the kind of a table that is a matrix: ``features``, or ``bipartite`` for counts; else None.
 
-    It is where fewer than two columns can name the ends of edges, or where there are only numbers, four or
-    more, under names that are no words for ends of edges. Its first column may name the rows.
+    It is a matrix if fewer than two columns can name the ends of edges, or if it has four or more columns,
+    all of numbers, whose names do not suggest the ends of edges. The first column may name the rows.
     """
     columns = [column for column in layout.columns if not column.empty]
     if len(columns) < 2:
@@ -56,7 +45,7 @@ def wide_kind(layout: Layout) -> str | None:
 
 
 def labels_among(columns: Sequence[Column]) -> list[str]:
-    """Return the names of columns of numbers that are words for a label, their values few."""
+    """Return the names of integer columns that look like labels: by name, and with few distinct values."""
     return [
         str(column.name)
         for column in columns
@@ -71,14 +60,14 @@ def _ends_hold_names(layout: Layout) -> bool:
 
 
 def _ends_hold_whole_decimals(layout: Layout) -> bool:
-    """Whether the ends of edges are written 1.0 or 1e5, as programs write ids that they took for numbers."""
+    """Whether the ends of edges are written as 1.0 or 1e5, as by programs that read ids as floats."""
     ends = [layout.columns[layout.roles[role]] for role in ("source", "target")]
     plain = all(len(word_of(end.name)) > 1 for end in ends) and paired(layout.header or ()) is None
     return plain and all(end.numeric and all(value % 1 == 0 for value in end.values) for end in ends)
 
 
 def _are_weighted_edges(columns: Sequence[Column]) -> bool:
-    """Whether three columns are two of ids, one counting 0, 1, 2, ... by chance, and one of weights."""
+    """Whether three columns are ids, ids that happen to count 0, 1, 2, ..., and weights."""
     ids = [column for column in columns if column.whole]
     if len(columns) != 3 or len(ids) != 2 or not any(column.running for column in ids):
         return False
@@ -87,7 +76,7 @@ def _are_weighted_edges(columns: Sequence[Column]) -> bool:
 
 
 def _are_labels(first: Column, body: Sequence[Column]) -> bool:
-    """Whether the columns of text beside numbers are labels of rows that a first column names."""
+    """Whether the text columns are labels of the rows, which the first column names."""
     texts = [column for column in body if not column.numeric and column.holds_names]
     few = all(2 * len(set(column.values)) <= len(column.values) for column in texts)
     return (
@@ -100,44 +89,44 @@ def _unique(column: Column) -> bool:
 
 
 def _least_columns(first: Column, header: bool) -> int:
-    """Return how many columns of numbers are a matrix rather than edges with their data."""
+    """Return the least number of numeric columns of a matrix; fewer may be data of edges."""
     if not header:
         return 6
     return 3 if not first.numeric and _unique(first) else 4
 
 
 def ends_are_named(layout: Layout) -> bool:
-    """Whether the names of two columns tell that they are the ends of edges."""
+    """Whether two columns have names that suggest the ends of edges."""
     named = Layout(layout.columns, {})
     by_name(named)
     return {"source", "target"} <= set(named.roles)
 
 
 def _names_rows(column: Column) -> bool:
-    """Whether a first column names rows: text, or a count of them."""
+    """Whether a first column names the rows: text, or row numbers."""
     return column.holds_names and (not column.numeric or column.running)
 
 
 def row_names(layout: Layout) -> int | None:
-    """Return the column of a wide table that names its rows, if its first does."""
+    """Return the position of the first column of a wide table if it names the rows."""
     first = next((at for at, column in enumerate(layout.columns) if not column.empty), None)
     return first if first is not None and _names_rows(layout.columns[first]) else None
 
 
 def two_kinds(layout: Layout) -> bool:
-    """Whether the ends of edges share no name in the sample, as visitors and pages do not."""
+    """Whether the two ends of edges have no name in common in the sample, such as visitors and pages."""
     left, right = (layout.columns[layout.roles[role]].values for role in ("source", "target"))
     return len(left) >= 10 and not set(left) & set(right)
 
 
 def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
-    """Return the kind of data of a table of edges, and remarks on what is not certain."""
+    """Return the kind of data in a table of edges, and remarks on what is uncertain."""
     kind, remarks = _guess_kind(layout, where)
     return kind, [*remarks, *(Message(f"{where}: ", text) for text in _unused(layout))]
 
 
 def _unused(layout: Layout) -> list[str]:
-    """Say which columns that are not used hold dates in another form, or true and false."""
+    """Return remarks on unused columns that hold booleans, or dates in an unsupported format."""
     remarks = []
     for at, column in enumerate(layout.columns):
         values = {str(value).strip().lower() for value in column.values if value not in (None, "")}
@@ -145,7 +134,7 @@ def _unused(layout: Layout) -> list[str]:
             continue
         shown = layout.show(at)
         if values <= {"true", "false"} and len(values) == 2:
-            remarks.append(f"column {shown} (true or false) is not used; drop the rows that are no edges")
+            remarks.append(f"column {shown} (true or false) is not used; drop the rows that are not edges")
         elif all(_DATE.fullmatch(value) for value in values):
             remarks.append(
                 f"column {shown} looks like dates and is not used; write them as 2024-03-01 to use it"

@@ -1,4 +1,4 @@
-"""Known labels of named items, from a file: for colours and for scores."""
+"""Ground-truth labels of named items, read from files for colours and scores."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _NO_LABEL = ("", "-1", "NA", "nan")
 
 @dataclass(frozen=True)
 class Groups:
-    """Labels of n items, each item with none, one or several.
+    """Labels of n items; each item has none, one or several.
 
     Attributes
     ----------
     classes : tuple of str
-        The different labels, in order of first appearance.
+        The distinct labels, in order of first appearance.
     members : csr_array of shape (n, len(classes))
-        1 where an item carries a label.
+        1 if an item has a label.
     unmatched : int
-        Names in the file that no item has.
+        Number of names in the file that are not items.
     """
 
     classes: tuple[str, ...]
@@ -42,12 +42,12 @@ class Groups:
 
     @property
     def multiple(self) -> bool:
-        """Whether some item carries several labels."""
+        """Whether an item has several labels."""
         return bool((np.diff(self.members.indptr) > 1).any())
 
     @property
     def codes(self) -> np.ndarray:
-        """One class number for each item, its first; -1 for none."""
+        """The first label of each item as a class number; -1 for none."""
         counts = np.diff(self.members.indptr)
         codes = np.full(len(counts), -1, np.int64)
         codes[counts > 0] = self.members.indices[self.members.indptr[:-1][counts > 0]]
@@ -65,10 +65,10 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
     Parameters
     ----------
     path : path-like
-        ``.npy`` with one integer a row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
-        matrix; or text, perhaps gzipped: lines of a name and its label or labels, separated by tabs,
-        commas or blanks, or one label a line. Without names, label i is that of item i where the items are
-        called 0..n-1, and the order is that of the vectors otherwise.
+        ``.npy`` with one integer per row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
+        matrix; or text, optionally compressed: lines of a name and its label or labels, separated by tabs,
+        commas or blanks, or one label per line. Without names, label i belongs to item i if the items are
+        named 0..n-1, else to vector i.
     names : Names
         The items, in order.
 
@@ -87,7 +87,7 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
 
 
 def read_values(path: str | os.PathLike[str], names: Names) -> list[Any] | None:
-    """Read numbers with decimals, one for each of ``names``, from an ``.npy`` file; None for other files."""
+    """Read one non-integer number for each of ``names`` from an ``.npy`` file; None for other files."""
     file = Path(path)
     if file.suffix != ".npy" or not file.is_file():
         return None
@@ -118,8 +118,8 @@ def _from_array(array: Any, names: Names, path: Any) -> Groups:
         codes, classes = label_codes(aligned)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    known = np.flatnonzero(codes >= 0)
-    return _groups(known, codes[known], [str(c) for c in classes], n)
+    labelled = np.flatnonzero(codes >= 0)
+    return _groups(labelled, codes[labelled], [str(c) for c in classes], n)
 
 
 def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: int = 0) -> Groups:
@@ -131,7 +131,7 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
 
 
 def text_lines(file: str | os.PathLike[str], holds: str = "labels") -> list[str]:
-    """Return the lines of a text file, perhaps compressed, without empty ones at its end."""
+    """Return the lines of a text file, optionally compressed, without empty ones at the end."""
     with reading(str(file), f"text of {holds}"), open_source(file).seekable() as stream:
         lines = stream.read().decode("utf-8-sig").split("\n")
     kept = [line.rstrip("\r") for line in lines]
@@ -155,20 +155,21 @@ def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
             unmatched += 1
             continue
         if not labels:
-            raise InputError(f"{path}, line {number:,}: a name without a label: {name!r}")
+            raise InputError(f"{path}, line {number:,}: the name {name!r} has no label")
         for label in labels:
             if label not in _NO_LABEL:
                 rows.append(at)
                 codes.append(table.setdefault(label, len(table)))
     if not rows:
         raise InputError(
-            f"{path}: none of its {len(fields):,} lines names a vector (first: {fields[0][0]!r})"
+            f"{path}: none of its {len(fields):,} lines starts with the name of an item (first: "
+            f"{fields[0][0]!r})"
         )
     return _groups(rows, codes, list(table), len(names), unmatched)
 
 
 def _splitter(lines: list[str]) -> Any:
-    """Tell what separates the fields: a tab if there are any, else a comma, else blanks."""
+    """Return a function that splits a line: at tabs if there are any, else at commas, else at blanks."""
     sample = lines[:1000]
     if any("\t" in line for line in sample):
         return lambda line: [part.strip() for part in line.split("\t")]
@@ -178,7 +179,7 @@ def _splitter(lines: list[str]) -> Any:
 
 
 def row_of(names: Names, text: Hashable) -> int:
-    """Return the row of a name as it is or, where it is a number in writing, as an integer; -1 for none."""
+    """Return the row of a name, as it is or as an integer; -1 if there is none."""
     if text in names:
         return names.index(text)
     try:

@@ -1,6 +1,6 @@
-"""Tables in text, line by line in plain Python: the rules of the format, and messages about bad lines.
+"""Text tables, parsed line by line in plain Python: layout detection, and messages about bad lines.
 
-Small files are read this way; large ones by :mod:`softvec.kernels.text`, which follows the same rules.
+Small files are read this way, large ones by :mod:`softvec.kernels.text`, which follows the same rules.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ _MISSING = ("na", "n/a", "nan", "null", "none", "?", "-")
 
 @dataclass(frozen=True)
 class Table:
-    """How a text table is laid out.
+    """The layout of a text table.
 
     Attributes
     ----------
     delimiter : int
         The byte between fields, or 0 for runs of blanks.
     comments : bytes
-        Bytes that open a comment line.
+        Bytes that start a comment line.
     header : tuple of str or None
-        Names of the columns, if the first line has them.
+        Column names, if the first line is a header.
     n_fields : int
-        Fields on each line.
+        Fields per line.
     roles : dict
-        Column of ``source``, ``target``, ``weight`` and ``time``.
+        Positions of ``source``, ``target``, ``weight`` and ``time``.
     quoted : bool
-        Whether fields may be quoted, which leaves the reading to Arrow.
+        Whether fields may be quoted; such tables are read by Arrow.
     layout : Layout
-        What the columns hold.
+        Contents of the columns.
     guesses : tuple of Message
-        What is not certain about it, one line each.
+        Guesses about the layout, one line each.
     decimal : bytes
-        The decimal mark of numbers: a comma where they are written so.
+        The decimal mark: a point or a comma.
     """
 
     delimiter: int
@@ -69,7 +69,7 @@ class Table:
     layout: Layout = field(default_factory=lambda: Layout((), {}))
     guesses: tuple[Message, ...] = ()
     decimal: bytes = b"."
-    separators: bool = False  # thousands are set apart by the mark that is not the decimal one
+    separators: bool = False  # the other mark separates thousands
 
     @property
     def numeric(self) -> tuple[bool, ...]:
@@ -78,7 +78,7 @@ class Table:
 
     @property
     def plain(self) -> bool:
-        """Whether numbers are written as programs write them."""
+        """Whether numbers have a decimal point and no thousands separators."""
         return self.decimal == b"." and not self.separators
 
 
@@ -102,7 +102,7 @@ def split(line: bytes, delimiter: int) -> list[bytes]:
 
 
 def neighbours(row: list[bytes]) -> list[bytes]:
-    """Return a node and its neighbours without the marks of ``node: one, two``.
+    """Return a node and its neighbours without the punctuation of ``node: one, two``.
 
     >>> neighbours([b"ann:", b"bob,", b"cyd"])
     [b'ann', b'bob', b'cyd']
@@ -112,7 +112,7 @@ def neighbours(row: list[bytes]) -> list[bytes]:
 
 
 def has_quotes(text: bytes, delimiter: int) -> bool:
-    """Whether any field of a text starts with a quote."""
+    """Whether a field of a text starts with a quote."""
     if delimiter == 0 or b'"' not in text:
         return False
     return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
@@ -125,12 +125,12 @@ def is_data(line: bytes, comments: bytes) -> bool:
 
 
 def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
-    """Return the data lines in the first lines of a text."""
+    """Return the data lines at the start of a text."""
     return [line for line in head.split(b"\n") if is_data(line, comments)]
 
 
 def marked_names(head: bytes, comments: bytes) -> bytes | None:
-    """Return the first line among the data that looks like a name, as ``#tag other``, but is a comment."""
+    """Return the first comment after a data line that looks like data, such as ``#tag other``."""
     seen = False
     for line in head.split(b"\n"):
         stripped = line.strip()
@@ -142,14 +142,14 @@ def marked_names(head: bytes, comments: bytes) -> bytes | None:
 
 
 def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
-    """Return the most frequent number of fields and the share of lines that have it."""
+    """Return the most common number of fields, and the share of lines that have it."""
     counts = Counter(len(split(line, delimiter)) for line in lines)
     number, times = counts.most_common(1)[0]
     return number, times / len(lines)
 
 
 def find_delimiter(lines: Sequence[bytes]) -> int:
-    """Return the delimiter that cuts most lines into the same number of fields, at least two.
+    """Return the delimiter that splits most lines into the same number of fields, at least two.
 
     >>> [chr(find_delimiter([line])) for line in (b"Rome, Italy\\tParis, France", b"1;2;0,5", b"a,b")]
     ['\\t', ';', ',']
@@ -168,18 +168,18 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
         if (share, number) > (best_share, best_number):
             best, best_share, best_number = delimiter, share, number
     number, share = modal_fields(lines, 0)
-    # blanks of any kind, where they cut more lines alike than a single character does
+    # blanks, if they split more lines alike than any single character does
     return 0 if number >= 2 and share > best_share else best
 
 
 def _within_numbers(lines: Sequence[bytes]) -> bool:
-    """Whether all commas are decimal marks of fields between blanks: ``ann bob 0,5``."""
+    """Whether all commas are decimal marks in fields separated by blanks: ``ann bob 0,5``."""
     decimal = re.compile(rb"([^,]*\s[0-9]+,[0-9]+)+[^,]*")
     return all(decimal.fullmatch(line) for line in lines if b"," in line)
 
 
 def _mostly_spaced(lines: Sequence[bytes], delimiter: int) -> bool:
-    """Whether fields read like prose (blanks inside most of them), as the commas of a text leave them."""
+    """Whether most fields contain blanks, as in prose with commas."""
     if any(has_quotes(line, delimiter) for line in lines[:200]):
         return False
     fields = [field for line in lines[:200] for field in split(line, delimiter)]
@@ -197,7 +197,7 @@ def find_table(
     decimal: str | None = None,
     name: str = "the table",
 ) -> Table:
-    """Work out the layout of a table from some of its data lines; what is given is not guessed."""
+    """Detect the layout of a table from some of its data lines, except for what is given."""
     if not lines:
         raise InputError(
             f"{name} is empty: it has no edges (lines that start with one of "
@@ -217,12 +217,11 @@ def find_table(
     body = rows[1:] if header else rows
     if header and len(first) != n_fields:
         if body and len(first) == n_fields - 1 and len({row[0] for row in body}) == len(body):
-            first = ["", *first]  # R leaves the name of the row names out
+            first = ["", *first]  # R writes no name for the column of row names
         else:
             raise InputError(
-                f"{name}: the header has {len(first)} columns, the lines below it {n_fields}; give ",
+                f"{name}: the header has {len(first)} columns, the lines below {n_fields}; fix it, or pass ",
                 Option("header", False),
-                " or repair it",
             )
     if header and not body:
         raise InputError(f"{name} has a header, {', '.join(first)}, and nothing below it")
@@ -238,11 +237,11 @@ def find_table(
 
 
 def _refuse_layout(lines: Sequence[bytes], byte: int, name: str) -> None:
-    """Refuse the data of networkx, columns between ``::``, and a first comment of another style."""
+    """Raise an error for edge data of networkx, the separator ``::``, or a comment of another style."""
     if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
         raise InputError(
-            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or give the graph itself"
+            f"{name} holds edge attributes as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or pass the graph itself"
         )
     doubled = sum(b"::" in line for line in lines) > 0.9 * len(lines)
     if doubled and byte != 58 and modal_fields(lines, byte)[0] < 2:
@@ -256,21 +255,21 @@ def _refuse_layout(lines: Sequence[bytes], byte: int, name: str) -> None:
 
 
 def _wanted_names(columns: Any, weight: Any) -> list[str]:
-    """Return the columns that the user names: then there is a header that has them."""
-    given = list(columns.values()) if isinstance(columns, dict) else columns
-    given = list(given) if isinstance(given, list | tuple) else []
-    return [column for column in [*given, weight] if isinstance(column, str)]
+    """Return the column names that the user gave, which must be in the header."""
+    wanted = list(columns.values()) if isinstance(columns, dict) else columns
+    wanted = list(wanted) if isinstance(wanted, list | tuple) else []
+    return [column for column in [*wanted, weight] if isinstance(column, str)]
 
 
 def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: bool) -> Column:
-    """Say what a column of text holds."""
-    present = [f for f in fields if f and f != b"{}"]  # networkx writes {} where an edge has no data
+    """Describe a column of text."""
+    present = [f for f in fields if f and f != b"{}"]  # networkx writes {} for an edge without data
     plain = mark == b"." and not separators
     shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
-    told = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]
-    # four in five will do: a weight that is no number shall be an error, not a reason to ignore all weights
-    wanted = max(1, 0.8 * len(told), 0.5 * len(fields))
-    numeric = sum(bool(NUMBER.fullmatch(f)) for f in told) >= wanted
+    known = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]
+    # 80% is enough: a weight that is not a number should be an error, not a reason to ignore all weights
+    wanted = max(1, 0.8 * len(known), 0.5 * len(fields))
+    numeric = sum(bool(NUMBER.fullmatch(f)) for f in known) >= wanted
     if numeric:
         whole = all(DIGITS.fullmatch(f) for f in shown if NUMBER.fullmatch(f))
         numbers: list[Any] = [int(f) if whole else float(f) for f in shown if NUMBER.fullmatch(f)]
@@ -281,7 +280,7 @@ def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: b
 
 
 def delimiter_byte(delimiter: str) -> int:
-    """Return the byte of a delimiter given by the user; blanks of any kind are 0."""
+    """Return the byte of the user's delimiter; 0 for runs of blanks."""
     named = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "whitespace": " ", "\\t": "\t"}
     text = named.get(delimiter, delimiter)
     if text == " ":
@@ -294,9 +293,9 @@ def delimiter_byte(delimiter: str) -> int:
 def parse(
     text: bytes, table: Table, name: str, line: int = 1, skip: bool = False
 ) -> tuple[list[list[bytes]], list[int]]:
-    """Return the fields of all data lines of a text, and their line numbers; a bad line is an error.
+    """Return the fields of all data lines of a text and their line numbers; raise an error for a bad line.
 
-    With ``skip`` the first data line, a header, is left out.
+    With ``skip``, skip the first data line, the header.
     """
     rows, numbers = [], []
     for number, raw in enumerate(text.split(b"\n"), start=line):
@@ -314,7 +313,7 @@ def parse(
 
 
 def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int) -> str:
-    """Say what is wrong with a line of too many or too few fields."""
+    """Return the message for a line with too many or too few fields."""
     shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
     between = _NAMES.get(table.delimiter, repr(chr(table.delimiter)))
     return (
@@ -333,7 +332,7 @@ def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
 
 
 def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
-    """Return a field as a float, written as the table writes numbers."""
+    """Return a field as a float, in the number format of the table."""
     if table is not None and not table.plain:
         field = plain_number(field, table.decimal)
     try:
@@ -345,13 +344,13 @@ def number_of(field: bytes, role: str, name: str, number: int, table: Table | No
 
 
 def all_integers(fields: Sequence[bytes]) -> bool:
-    """Whether all fields are canonical integers that fit into 64 bits."""
+    """Whether all fields are canonical 64-bit integers."""
     limit = 2**63
     return all(INTEGER.fullmatch(field) and (len(field) < 19 or abs(int(field)) < limit) for field in fields)
 
 
 def looks_temporal(table: Table, lines: Sequence[bytes]) -> bool:
-    """Whether a table without a header reads ``t i j``: sorted times apart from ids that fill two columns."""
+    """Whether a table without a header looks like ``t i j``: sorted times, then two columns of like ids."""
     if table.header is not None or table.n_fields < 3 or len(lines) < 10:
         return False
     rows = [split(line, table.delimiter)[:3] for line in lines]

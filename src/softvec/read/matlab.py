@@ -1,8 +1,8 @@
-"""MATLAB files of versions 5 to 7: matrices and names, no size in them trusted.
+"""MATLAB files of versions 5 to 7: matrices and names, with every size checked.
 
-SciPy's compiled reader ends the process on damaged variables (a segmentation fault in 2 of 100 files with a
-few bytes changed), so the parts that matter here are read in Python: numeric and sparse matrices, text, and
-cells of text. Structures, objects and functions are named, and skipped.
+SciPy's compiled reader crashes on damaged variables (a segmentation fault in 2 of 100 files with a few bytes
+changed), so the parts that matter are read in Python here: numeric and sparse matrices, text, and cells of
+text. Other variables are listed, but not read.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _sparse(
         values = values + 1j * _numbers(parts[3], order)
     if flags & _LOGICAL:
         values = values != 0
-    n = int(starts[-1]) if len(starts) else 0  # MATLAB may keep room for more entries
+    n = int(starts[-1]) if len(starts) else 0  # MATLAB may reserve space for more entries
     data, indices = values[: max(0, n)], rows[: max(0, n)].astype(np.int64)
     return checked_csr(sparse.csc_array((data, indices, starts.astype(np.int64)), shape=shape), name)
 
@@ -168,7 +168,7 @@ def _cell(parts: list[Any], order: str, stored: int, name: str) -> list[str] | N
     for kind, body in parts:
         inner = _elements(body, order)
         if kind != _MATRIX or len(inner) < 3 or (int(_numbers(inner[0], order)[0]) & 0xFF) == _CELL:
-            return None  # no cells in cells: depth would be the file's to choose
+            return None  # no nested cells, whose depth a file could choose
         value = _variable(body, order, stored, name)[1]
         if isinstance(value, np.ndarray) and value.size == 1:
             value = [str(value.reshape(-1)[0])]

@@ -23,7 +23,7 @@ from softvec.read.streams import Source, text_blocks
 
 
 def read_npz(source: Source) -> Graph:
-    """Read a SciPy sparse matrix (or a single array) from .npz, with the names this library adds."""
+    """Read a SciPy sparse matrix (or a single array) from .npz, with names if softvec wrote it."""
     with source.seekable() as stream:
         arrays = read_archive(stream, source.name)
     if "format" in arrays:
@@ -56,7 +56,7 @@ def read_npy(source: Source) -> np.ndarray:
 
 
 def read_mat(source: Source, variable: str | None = None) -> Graph:
-    """Read a matrix from a MATLAB file: the variable named, or the largest square (else sparse) one."""
+    """Read a matrix from a MATLAB file: the named variable, or a sparse, square, large one, in this order."""
     from softvec.read.matlab import read_variables
 
     with source.seekable() as stream:
@@ -94,7 +94,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
-    """Call SciPy's ``loadmat``; where SciPy has the choice (1.17 and later), sparse variables are arrays."""
+    """Call SciPy's ``loadmat``; from SciPy 1.17 on, sparse variables are arrays."""
     from scipy.io import loadmat
 
     if "spmatrix" in inspect.signature(loadmat).parameters:
@@ -132,21 +132,21 @@ def read_network(source: Source, format: str, weight: Any = None) -> Graph:
 
 
 def _refuse_entities(stream: Any, name: str) -> None:
-    """Raise an error where the XML declares entities: they expand without bound, or name other files."""
+    """Raise an error if the XML declares entities, which can expand without bound or read other files."""
     from xml.parsers import expat
 
     class RootReached(Exception):
         pass
 
     def refuse(*declaration: Any) -> int:
-        raise InputError(f"{name} declares XML entities, which are not read: graphs do not need them")
+        raise InputError(f"{name} declares XML entities, which are not supported for safety; remove them")
 
     def stop(*element: Any) -> None:
         raise RootReached
 
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
-    parser.StartElementHandler = stop  # declarations stand before the first element
+    parser.StartElementHandler = stop  # declarations come before the first element
     with contextlib.suppress(RootReached):
         parser.ParseFile(stream)
     stream.seek(0)
@@ -171,14 +171,14 @@ def read_text(opened: Opened) -> Graph:
     columns = table.layout.columns
     named = row_names(table.layout)
     if opened.text.square is None and named is not None and columns[named].numeric:
-        named = named if table.header is not None else None  # a count without a title may be data
+        named = named if table.header is not None else None  # row numbers without a title may be data
     body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
     text = [at for at in body if not columns[at].numeric]
     if len(text) == len(body) or (text and table.header is None):
-        raise InputError(f"{source.name}: column {text[0]} does not hold numbers; a matrix has only numbers")
+        raise InputError(f"{source.name}: column {text[0]} does not hold numbers, as a matrix must")
     if text:
         shown = ", ".join(str(columns[at].name) for at in text[:4])
-        guess(f"{source.name}: {shown} holds no numbers and is not used")
+        guess(f"{source.name}: columns without numbers are not used: {shown}")
         body = [at for at in body if at not in text]
     if opened.kind == "features":
         for label in labels_among([columns[at] for at in body]):
@@ -204,7 +204,7 @@ def read_text(opened: Opened) -> Graph:
 
 
 def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
-    """Read lines of a node and its neighbours, as networkx writes them, into pairs."""
+    """Read the pairs of an adjacency list: lines of a node and its neighbours, as networkx writes them."""
     byte = 0 if options.delimiter is None else lines.delimiter_byte(options.delimiter)
     rows = []
     for block, _ in text_blocks(source, encoding=options.encoding):

@@ -1,7 +1,7 @@
-"""Matrix Market files: a header, a line of sizes, then one entry a line.
+"""Matrix Market files: a header, a line of sizes, then one entry per line.
 
-SciPy's ``mmread`` ends the process on zero bytes and on files cut short, so the text is checked and parsed in
-blocks here, by Arrow's reader of columns.
+SciPy's ``mmread`` crashes on zero bytes and on truncated files, so the text is checked here and parsed in
+blocks by Arrow's CSV reader.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Body:
         raise InputError(f"{self.name} is truncated: it has no line of sizes")
 
     def columns(self, types: list[str]) -> list[NDArray[Any]]:
-        """Return the columns of all lines that follow."""
+        """Return the columns of all remaining lines."""
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in types]
         for block, line in self._blocks:
             for column, values in zip(parts, self._parse(block, line, types)):
@@ -113,7 +113,7 @@ class _Body:
 
 
 def _by_arrow(block: bytes, types: list[str]) -> list[NDArray[Any]] | None:
-    """Parse lines with single blanks between columns; None where they are not like that."""
+    """Parse lines with single blanks between columns; None if they are different."""
     import pyarrow as pa
     from pyarrow import csv
 

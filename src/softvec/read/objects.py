@@ -1,4 +1,4 @@
-"""Graphs and tables of other libraries, recognised by what they offer, never by import."""
+"""Graphs and edges from objects of other libraries, recognised by their attributes, without imports."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from softvec.names.storage import plain
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
 
-_BATCH = 100_000  # rows of an iterable coded at a time
+_BATCH = 100_000  # rows of an iterable encoded at a time
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A matrix with names, as another library hands it over; ``directed`` is None where it cannot say."""
+    """A matrix with names; ``directed`` is None if unknown."""
 
     matrix: Any
     names: Any = None
@@ -50,6 +50,8 @@ def is_anndata(data: Any) -> bool:
 
 def from_anndata(data: Any, key: str = "connectivities") -> Graph:
     """Return a graph of the observations of an AnnData."""
+    if not is_anndata(data):
+        raise InputError(f"key is {key!r}, but {type(data).__name__} is not an AnnData; leave it out")
     graphs = getattr(data, "obsp", None) or {}
     if key in graphs:
         return Graph(graphs[key], list(data.obs_names))
@@ -67,7 +69,7 @@ def from_anndata(data: Any, key: str = "connectivities") -> Graph:
 
 
 def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
-    """Return the matrix of a networkx graph; ``told`` whether the user has said if it is weighted."""
+    """Return the matrix of a networkx graph; ``told``: whether the user set ``weighted``."""
     import networkx as nx
 
     if len(graph) == 0:
@@ -93,7 +95,7 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
 
 
 def from_igraph(graph: Any, weight: Any = None, told: bool = False) -> Graph:
-    """Return the matrix of an igraph graph; ``told`` whether the user has said if it is weighted."""
+    """Return the matrix of an igraph graph; ``told``: whether the user set ``weighted``."""
     n = graph.vcount()
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     held = set(graph.es.attributes())
@@ -116,7 +118,7 @@ def from_igraph(graph: Any, weight: Any = None, told: bool = False) -> Graph:
 def _weight_attribute(
     weight: Any, held: set[Any], counts: Mapping[Any, int], n_edges: int, told: bool
 ) -> Any:
-    """Return the attribute of edges that holds their weights; None for none."""
+    """Return the edge attribute that holds the weights, or None."""
     if weight is not None:
         if weight not in held:
             known = ", ".join(sorted(map(str, counts))) or "none with numbers"
@@ -172,13 +174,13 @@ def _numpy(tensor: Any) -> np.ndarray:
 def edges_of_array(
     array: np.ndarray, *, two_sided: bool = False, negative: str = "error", timed: bool = False
 ) -> Edges:
-    """Return the edges in an array of two columns, or three with weights; a time stands before them."""
+    """Return the edges in an array with the columns [time,] source, target[, weight]."""
     least = 3 if timed else 2
     if array.ndim != 2 or array.shape[1] not in (least, least + 1):
         raise InputError(f"an array of edges has {least} or {least + 1} columns, not shape {array.shape}")
     ids: Any = array[:, least - 2 : least]
     if ids.dtype.kind == "f" and np.all(ids == np.round(ids)) and np.all(np.abs(ids) < 2**53):
-        ids = ids.astype(np.int64)  # a float array because of its weights
+        ids = ids.astype(np.int64)  # floats only because of the weights
     sides = [ids[:, :1], ids[:, 1:]] if two_sided else [ids]
     if ids.dtype.kind not in "iu":
         sides = [side.tolist() for side in sides]
@@ -241,7 +243,7 @@ def edges_of_rows(
 
 
 def _words_hint(row: Any) -> tuple[str | Option, ...]:
-    """Return what to do about a list of words, as other libraries take a text."""
+    """Return a hint if a row is a list of words, which other libraries accept as text."""
     words = isinstance(row, list) and all(isinstance(word, str) for word in row)
     return ("; if these are words of a text, pass ", Option("kind", "corpus")) if words else ()
 

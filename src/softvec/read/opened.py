@@ -1,4 +1,4 @@
-"""An opened source: its bytes, and what was detected about them. Readers ask it, not the file."""
+"""An opened source with its detected format, layout and kind of data, for the readers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IDS = ("auto", "integer", "string")
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What the user says about a table; None where it is to be detected."""
+    """The user's options about a table; None if to be detected."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -38,12 +38,12 @@ class TextOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TextOptions:
-        """Take from a user's options those about the table."""
-        given = {name: options[name] for name in TEXT_OPTIONS if name in options}
-        if "comment" in given:
-            comment = given.pop("comment")
-            given["comments"] = b"" if comment is None else str(comment).encode()
-        return cls(**given)
+        """Select the options about tables from all options of the user."""
+        selected = {name: options[name] for name in TEXT_OPTIONS if name in options}
+        if "comment" in selected:
+            comment = selected.pop("comment")
+            selected["comments"] = b"" if comment is None else str(comment).encode()
+        return cls(**selected)
 
 
 TEXT_OPTIONS = tuple(f.name for f in fields(TextOptions) if f.name not in ("two_sided", "timed", "comments"))
@@ -52,7 +52,7 @@ TEXT_OPTIONS += ("comment",)
 
 @dataclass(frozen=True)
 class TextTable:
-    """The layout of a text table, and the lines it was detected from."""
+    """The layout of a text table, and the sample of lines it was detected from."""
 
     table: Table
     lines: Sequence[bytes]
@@ -71,7 +71,7 @@ class ArrowTable:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source with its format, its kind of data, its layout and the user's options, each found once.
+    """A source with its format, kind of data, layout and the user's options.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Parts of one file, so that several workers share it: a text by ranges of bytes, cut at line ends."""
+"""Read parts of one text file, so that several workers can share it: byte ranges, cut at line ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softvec.read.streams import (
 
 
 def is_cuttable(source: Source, encoding: str | None) -> bool:
-    """Whether a text can be read from the middle: a file of plain UTF-8 with line feeds, not compressed."""
+    """Whether a text can be read from the middle: an uncompressed UTF-8 file with line feeds."""
     if source.path is None or source.compression is not None:
         return False
     with source.open() as stream:
@@ -30,7 +30,7 @@ def is_cuttable(source: Source, encoding: str | None) -> bool:
 def text_range(source: Source, start: int, stop: int, *, line: int = 1) -> Iterator[tuple[bytes, int]]:
     """Yield, as text_blocks does, the lines of a cuttable text that begin at bytes ``start`` to ``stop - 1``.
 
-    Ranges that follow one another hold every line once. ``line`` is the number of the first line.
+    Consecutive ranges cover every line exactly once. ``line`` is the number of the first line.
     """
     with source.open() as stream:
         at = start
@@ -60,7 +60,7 @@ def text_range(source: Source, start: int, stop: int, *, line: int = 1) -> Itera
 
 
 def _rest_of_line(stream: Any, name: str, line: int) -> bytes:
-    """Read up to the next line end, and that too."""
+    """Read up to and including the next line end."""
     rest = stream.readline(LONGEST_LINE + 1)
     check_line(rest, name, line)
     return rest

@@ -1,7 +1,7 @@
-"""Which column of a table is what: source, target, weight, time, or none of them.
+"""Assign roles to the columns of a table: source, target, weight, time, or none.
 
-Column names decide where they are known words; else what the columns hold. What is not certain comes back as
-a guess, one line each with the option that overrides it.
+Known column names decide; otherwise the contents of the columns. Uncertain choices are returned as guesses,
+one line each, with the option that overrides them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TWO_KINDS = (
     {"user", "user_id", "userid", "customer", "customer_id", "customerid", "reviewer", "reviewer_id"},
     {"item", "item_id", "itemid", "movie", "movie_id", "movieid", "film", "product", "product_id", "song"},
 )
-_BOUNDS = frozenset({"start", "end"})  # of a time, where other columns name the ends of edges
+_BOUNDS = frozenset({"start", "end"})  # times, if other columns name the ends of edges
 _INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
 _SMALL_IS_CLOSE = frozenset(
     ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
@@ -46,13 +46,13 @@ _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of a column from its first rows."""
+    """Content of a column, detected from its first rows."""
 
     name: Any = None
-    numeric: bool = False  # numbers, apart from a few that may be mistakes
-    whole: bool = False  # all of them integers
-    stamps: bool = False  # dates and times
-    values: Sequence[Any] = ()  # of the sample: numbers of a numeric column, else text
+    numeric: bool = False  # numbers, except for a few possible mistakes
+    whole: bool = False  # all integers
+    stamps: bool = False  # dates or time stamps
+    values: Sequence[Any] = ()  # the sample: numbers if numeric, else text
 
     @property
     def empty(self) -> bool:
@@ -67,7 +67,7 @@ class Column:
 
     @property
     def unix(self) -> bool:
-        """Whether it holds integers that read as seconds or milliseconds since 1970."""
+        """Whether it holds integers that look like seconds or milliseconds since 1970."""
         values = self.values
         inside = (low <= min(values) and max(values) <= high for low, high in _UNIX) if self.whole else ()
         return len(values) > 1 and any(inside)
@@ -80,7 +80,7 @@ class Column:
 
 @dataclass
 class Layout:
-    """The columns of a table, the role of some, and what was guessed about them."""
+    """The columns of a table, their roles, and guesses about them."""
 
     columns: Sequence[Column]
     roles: dict[str, int]
@@ -88,7 +88,7 @@ class Layout:
     index: int | None = None  # a column that only counts rows
 
     def guess(self, *parts: str | Option) -> None:
-        """Add to what was guessed."""
+        """Add a guess."""
         self.guesses.append(Message(*parts))
 
     @property
@@ -103,7 +103,7 @@ class Layout:
 
     @property
     def summary(self) -> str:
-        """Return "columns a -> b, weight w"; nothing where there is no choice and no name."""
+        """Return "columns a -> b, weight w"; empty for two columns without names."""
         if self.header is None and len(self.columns) == 2:
             return ""
         text = f"columns {self.show(self.roles['source'])} -> {self.show(self.roles['target'])}"
@@ -114,18 +114,18 @@ class Layout:
 
 
 def word_of(name: Any) -> str:
-    """Return a column name as a plain word: lower case, underscores for blanks."""
+    """Return a column name in lower case, with underscores for blanks and hyphens."""
     word = str(name).strip().lower().replace(" ", "_").replace("-", "_")
     return "" if word.startswith("unnamed:_") else word
 
 
 def known_names(header: Sequence[str]) -> int:
-    """Return how many of the column names are words for a source, a target, a weight or a time."""
+    """Return how many column names are known words for a source, target, weight or time."""
     return sum(any(word_of(name) in words for words in _KNOWN.values()) for name in header)
 
 
 def names_two_kinds(header: Sequence[Any] | None) -> bool:
-    """Whether column names tell of two kinds of items: users of some sort, and items of some sort.
+    """Whether column names suggest two kinds of items, such as users and products.
 
     >>> names_two_kinds(["userId", "movieId", "rating", "timestamp"])
     True
@@ -155,7 +155,7 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
 
 
 def timed_columns(columns: Any) -> Any:
-    """Return the user's columns of temporal edges, given as (time, source, target[, weight]), by role."""
+    """Return the user's columns of temporal edges, (time, source, target[, weight]), by role."""
     if columns is None or isinstance(columns, str | Mapping):
         return columns
     return dict(zip(("time", "source", "target", "weight"), columns))
@@ -164,7 +164,7 @@ def timed_columns(columns: Any) -> Any:
 def find_roles(
     columns: Sequence[Column], wanted: Any = None, weight: Any = None, where: str = "the table"
 ) -> Layout:
-    """Say which column plays which role.
+    """Assign roles to columns.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def find_roles(
         The user's choice: (source, target), (source, target, weight) or a mapping from role to column;
         names, or positions from 0.
     weight : name or position, optional
-        The user's choice of the weights alone.
+        The user's choice of the weight column only.
     where : str
         The table's name, for messages.
 
@@ -189,7 +189,7 @@ def find_roles(
     if wanted is not None:
         layout.roles = _chosen(header, len(columns), wanted, where)
         if chosen and "weight" in layout.roles:
-            raise InputError(f"columns names a weight, and weight is {weight!r}; give one of them")
+            raise InputError(f"columns includes a weight, and weight is {weight!r}; pass only one of them")
         layout.roles |= chosen
         return layout
     layout.roles = chosen
@@ -215,7 +215,7 @@ def _free(layout: Layout) -> list[int]:
 
 
 def by_name(layout: Layout) -> None:
-    """Give roles to the columns whose names are known words, or name a pair."""
+    """Assign roles to columns whose names are known words or form a pair."""
     header = layout.header
     if header is None:
         return
@@ -235,7 +235,7 @@ def by_name(layout: Layout) -> None:
 
 
 def _by_stamps(layout: Layout) -> None:
-    """Find a column of dates or, from the third on, of Unix times."""
+    """Assign the role of time to a column of dates or, from the third on, of Unix times."""
     if "time" in layout.roles or len(layout.columns) < 3:
         return
     for at in _free(layout):
@@ -246,7 +246,7 @@ def _by_stamps(layout: Layout) -> None:
 
 
 def _set_index_apart(layout: Layout) -> None:
-    """Leave out a column that counts the rows, where two others can name the ends of edges."""
+    """Ignore a column of row numbers if two other columns can name the ends of edges."""
     named = {layout.roles.get("source"), layout.roles.get("target")}
     for at in _free(layout):
         column = layout.columns[at]
@@ -258,20 +258,20 @@ def _set_index_apart(layout: Layout) -> None:
         known = column.name is not None and word_of(column.name) in _INDEX
         ids = {value for b in others for value in layout.columns[b].values}
         if not known and len(texts) < 2 and None not in named:
-            continue  # the ends are known: any other column is no matter
+            continue  # the ends are known, so it does not matter
         if not known and len(texts) < 2 and not _alike(layout, others):
-            return  # edges from 0, 1, 2, ...: the others are no pair of ends
+            return  # edges from 0, 1, 2, ...: the other columns are not a pair of ends
         if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
             layout.guess(
-                f"column {layout.show(at)} counts 0, 1, 2, ...; it is read as names, as its numbers "
-                "occur in others; if it only numbers the rows, name the ends of edges with ",
+                f"column {layout.show(at)} counts 0, 1, 2, ... and is read as names, as its numbers occur in "
+                "other columns; if it only numbers the rows, name the ends of edges with ",
                 Option("columns", ...),
             )
             return
         layout.index = at
         if not known and len(texts) < 2:
-            text = f"column {layout.show(at)} counts 0, 1, 2, ... and is left out; "
-            layout.guess(text, "if it names items, say so with ", Option("columns", ...))
+            text = f"column {layout.show(at)} counts 0, 1, 2, ... and is not used; "
+            layout.guess(text, "if it names items, pass ", Option("columns", ...))
         return
 
 
@@ -282,7 +282,7 @@ def _alike(layout: Layout, ends: list[int]) -> bool:
 
 
 def _most_alike(layout: Layout, texts: list[int]) -> tuple[int, int]:
-    """Return the two of several columns of names that share the most of them, or the first two."""
+    """Return the two columns of names with the most names in common, or the first two."""
     values = {at: set(layout.columns[at].values) for at in texts}
     return max(
         ((a, b) for k, a in enumerate(texts) for b in texts[k + 1 :]),
@@ -309,15 +309,15 @@ def _ends(layout: Layout, where: str) -> None:
     if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(layout, texts))):
         free = [*_most_alike(layout, texts), *free]
     layout.roles |= dict(zip(missing, free))
-    rest = [at for at in texts if at not in layout.roles.values()]
-    if rest:
+    unused = [at for at in texts if at not in layout.roles.values()]
+    if unused:
         ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-        text = f"columns {ends} are read as the ends of edges, {layout.show(rest[0])} is not; "
+        text = f"columns {ends} are read as the ends of edges, {layout.show(unused[0])} is not; "
         layout.guess(text, "name them with ", Option("columns", ...))
 
 
 def _weight(layout: Layout) -> None:
-    """Take the only column of numbers that is left for the weights; from more than one, none."""
+    """Use the only remaining column of numbers as the weight; none if there are several."""
     columns, header = layout.columns, layout.header
     free = _free(layout)
     numbers = [at for at in free if columns[at].numeric and not columns[at].running]
@@ -350,13 +350,13 @@ def _judge_weight(layout: Layout, at: int) -> None:
 
 
 def _check_named_weight(layout: Layout, where: str) -> None:
-    """A column called weight that holds no numbers: refused where it looks like numbers, else not used."""
+    """Check that a column called weight holds numbers: else raise an error, or ignore it if it is text."""
     column = layout.columns[layout.roles["weight"]]
     if column.numeric:
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
     if all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
-        return  # numbers that came as text
+        return  # numbers stored as text
     digits = [text for text in texts if re.match(r"[^A-Za-z]{0,3}\d", text)]
     if len(digits) > 0.5 * len(texts):
         text = f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r})"
@@ -396,5 +396,5 @@ def position(header: Sequence[Any] | None, n_columns: int, column: Any, where: s
 
 
 def is_stamp(text: str) -> bool:
-    """Whether a text is a date or a time stamp in ISO's form."""
+    """Whether a text is a date or a time stamp in ISO 8601 format."""
     return _STAMP.fullmatch(text) is not None

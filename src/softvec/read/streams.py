@@ -1,4 +1,4 @@
-"""Where bytes come from: files, standard input, open files; compressed or not; in blocks of whole lines."""
+"""Sources of bytes: files, standard input and open files, compressed or not, in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BO
 
 @dataclass(frozen=True)
 class Source:
-    """A named source of bytes that can be read again, decompressed on the way.
+    """A named source of bytes that can be read repeatedly and is decompressed on the fly.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Source:
         The extension in lower case, without that of the compression.
     compression : str or None
     start : bytes
-        The first ``HEAD`` decompressed bytes, or all there are: read once, when the source is opened.
+        The first ``HEAD`` decompressed bytes, or fewer if there are no more.
     """
 
     name: str
@@ -51,19 +51,19 @@ class Source:
 
     @property
     def whole(self) -> bool:
-        """Whether ``start`` is all there is."""
+        """Whether ``start`` holds all the bytes."""
         return len(self.start) < HEAD
 
     @property
     def size(self) -> int:
-        """Bytes as they are stored, compressed or not."""
+        """Stored bytes, before decompression."""
         if self.path is not None:
             return self.path.stat().st_size
         return os.fstat(self.spooled.fileno()).st_size
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the decompressed bytes from the start; damage on the way is an InputError."""
+        """Open the decompressed bytes; damaged data raises an InputError."""
         file = self.path or os.dup(self.spooled.fileno())  # Arrow closes what it reads
         with _clear_errors(self.name, self.compression), open(file, "rb") as raw:
             raw.seek(0)
@@ -71,13 +71,13 @@ class Source:
 
     @contextlib.contextmanager
     def open_start(self) -> Iterator[Any]:
-        """Open the decompressed bytes for detection: the file itself is opened only beyond ``start``."""
+        """Open the decompressed bytes for detection; the file itself is only opened beyond ``start``."""
         with contextlib.ExitStack() as stack:
             yield _Start(self, stack)
 
     @contextlib.contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
-        """Open the decompressed bytes as a file that can seek, for formats that need to."""
+        """Open the decompressed bytes as a seekable file, for formats that need one."""
         if self.compression is None:
             with self.open() as stream:
                 yield stream
@@ -92,7 +92,7 @@ class Source:
 
 
 class _Start:
-    """The start of a source as a stream, continued in the file where more is asked for."""
+    """The start of a source as a stream, which continues in the file if necessary."""
 
     def __init__(self, source: Source, stack: contextlib.ExitStack):
         self._source, self._stack = source, stack
@@ -111,7 +111,7 @@ class _Start:
 
 @contextlib.contextmanager
 def _clear_errors(name: str, compression: str | None) -> Iterator[None]:
-    """Turn what goes wrong with reading into an InputError."""
+    """Turn read errors into an InputError."""
     try:
         yield
     except (OSError, EOFError) as error:
@@ -136,7 +136,7 @@ def _decompressed(raw: IO[bytes], compression: str | None) -> Any:
 
 
 class Bounded(io.RawIOBase):
-    """A decompressed stream that ends in an error where it expands too far."""
+    """A decompressed stream that raises an error if it expands too far."""
 
     def __init__(self, stream: Any, stored: int, name: str):
         self._stream, self._stored, self._name = stream, stored, name
@@ -149,7 +149,7 @@ class Bounded(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence == os.SEEK_END:  # decompresses all of it, so never beyond the limit
+        if whence == os.SEEK_END:  # reads everything, to enforce the limit
             while self.read(BLOCK):
                 pass
         return self._stream.seek(offset, whence)
@@ -158,10 +158,10 @@ class Bounded(io.RawIOBase):
         return self._stream.tell()
 
     def readinto(self, buffer: Any) -> int:
-        got = self._stream.readinto(buffer)
+        count = self._stream.readinto(buffer)
         if self._stream.tell() > self._most:
             check_expanded(self._stream.tell(), self._stored, self._name, "its gzip data")
-        return got
+        return count
 
     def close(self) -> None:
         self._stream.close()
@@ -169,7 +169,7 @@ class Bounded(io.RawIOBase):
 
 
 class _Translated:
-    """A reader whose own class of errors becomes OSError."""
+    """A reader whose own errors become OSError."""
 
     def __init__(self, stream: Any, error: type[Exception]):
         self._stream, self._error = stream, error
@@ -191,7 +191,7 @@ def read_upto(stream: Any, size: int) -> bytes:
 
 
 def open_source(where: Any) -> Source:
-    """Return the source behind a path, ``"-"`` (standard input) or a binary file object."""
+    """Return the source of a path, ``"-"`` (standard input) or a binary file object."""
     if isinstance(where, Source):
         return where
     if hasattr(where, "read"):
@@ -203,7 +203,7 @@ def open_source(where: Any) -> Source:
     if os.fspath(where) == "-":
         return _spool(sys.stdin.buffer, "standard input")
     if path.is_dir():
-        raise InputError(f"{path} is a directory; give a file (a folder of texts: read_corpus)")
+        raise InputError(f"{path} is a directory; pass a file (for a folder of texts, use read_corpus)")
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
     except FileNotFoundError:
@@ -218,7 +218,7 @@ def open_source(where: Any) -> Source:
         suffix = path.suffix.lower()
         compression, start = _look(file, str(path))
     if compression is None and suffix in SUFFIXES and start:
-        raise InputError(f"{path} is named {suffix}, but does not hold {SUFFIXES[suffix]} data")
+        raise InputError(f"{path} does not hold {SUFFIXES[suffix]} data, despite its extension {suffix}")
     if suffix in SUFFIXES:
         suffix = Path(path.stem).suffix.lower()
     return Source(str(path), suffix, compression, path, start=start)
@@ -250,11 +250,11 @@ def _look(file: IO[bytes], name: str) -> tuple[str | None, bytes]:
         return compression, read_upto(_decompressed(file, compression), HEAD)
 
 
-SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # by which Excel is told the delimiter
+SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?(?=\r?\n)")  # tells Excel the delimiter
 
 
 def text_encoding(head: bytes, encoding: str | None) -> str:
-    """Return the encoding of a text: the one given, the one its byte-order mark tells, or UTF-8."""
+    """Return the encoding of a text: the given one, that of its byte-order mark, or UTF-8."""
     if encoding is not None:
         try:
             return codecs.lookup(encoding).name
@@ -275,9 +275,9 @@ def text_blocks(
     """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
 
     Blocks end at line ends, or with ``whole_lines=False`` at any blank. A byte-order mark is removed,
-    lone carriage returns become line ends, other encodings become UTF-8; what is not UTF-8 is an error
-    with its line, as is a line of more than ``longest`` bytes. With ``detecting`` the file is not opened as
-    long as the bytes that its source holds suffice.
+    lone carriage returns become line ends, and other encodings are converted to UTF-8. Invalid UTF-8, and
+    lines of more than ``longest`` bytes, raise an error with the line number. With ``detecting``, the file is
+    not opened while the start of the source suffices.
     """
     line = 1
     carry = b""
@@ -318,7 +318,7 @@ def text_blocks(
 
 
 def check_line(text: bytes, name: str, line: int, longest: int = LONGEST_LINE) -> None:
-    """Raise an error for a line that is too long to be one of a table."""
+    """Raise an error for a line that is too long for a table."""
     if len(text) > longest:
         raise InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
 
@@ -333,7 +333,7 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
 
 
 def valid_text(block: bytes, name: str, line: int) -> bytes:
-    """Return a block of lines that is UTF-8 without zero bytes; else raise an error with the line."""
+    """Return a block of lines if it is UTF-8 without zero bytes; else raise an error with the line."""
     if not block.isascii():
         try:
             block.decode("utf-8")

@@ -1,4 +1,4 @@
-"""Tables through Arrow: parquet, Arrow and Feather files, and CSV with quoted fields."""
+"""Tables read by Arrow: parquet, Arrow and Feather files, and CSV with quoted fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BATCH = 262_144  # rows held at a time
 
 
 class _Lines(io.RawIOBase):
-    """A text as a file for Arrow: UTF-8, comment lines blanked."""
+    """A text as a file object for Arrow: UTF-8, with comment lines blanked."""
 
     def __init__(self, blocks: Iterator[tuple[bytes, int]], comments: bytes):
         self._blocks = blocks
@@ -48,7 +48,7 @@ class _Lines(io.RawIOBase):
 
 
 def csv_batches(source: Source, table: Table, encoding: str | None, text: set[int]) -> Iterator[Any]:
-    """Yield the record batches of a CSV file; the columns in ``text`` stay strings."""
+    """Yield the record batches of a CSV file; the columns in ``text`` are read as strings."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -76,7 +76,7 @@ def csv_batches(source: Source, table: Table, encoding: str | None, text: set[in
 
 
 def _explain(message: str, source: Source, encoding: str | None) -> str:
-    """Say where and what: Arrow counts rows, so the line is found by its text."""
+    """Return an error of Arrow with the line number, found by its text, as Arrow counts rows."""
     ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
     if not ragged:
         return ": " + message.replace("\n", " ")
@@ -98,12 +98,13 @@ def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
 
 
 def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> Iterator[None]:
-    """Add the edges of a CSV file to a builder, a batch at each step."""
+    """Add the edges of a CSV file to a builder, one batch per step."""
     import pyarrow.compute as pc
 
     if table.delimiter == 0:
         raise InputError(
-            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks"
+            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks; use "
+            "tabs or commas"
         )
     integers = options.ids != "string"
     texts = {table.roles["source"], table.roles["target"]}
@@ -152,7 +153,7 @@ def _line_of(source: Source, table: Table, options: TextOptions, row: int) -> in
 
 
 def _integers(columns: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the ends of edges as integers; None where one is not (007 is a name)."""
+    """Return the ends of edges as integers; None if one is not an integer (007 is a name)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -168,7 +169,7 @@ def _integers(columns: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _plain_numbers(column: Any, mark: bytes) -> Any:
-    """Return texts of numbers with a decimal point and nothing between thousands."""
+    """Return numbers in text with a decimal point and without thousands separators."""
     import pyarrow.compute as pc
 
     if mark == b",":
@@ -178,10 +179,10 @@ def _plain_numbers(column: Any, mark: bytes) -> Any:
 
 
 def arrow_parts(source: Source, format: str) -> list[int] | None:
-    """Return the rows in each part by which a file can be shared; None where it is read from the start.
+    """Return the number of rows in each part of a file that can be shared; None if it cannot.
 
-    The parts are a parquet file's row groups, and an Arrow file's record batches, whose rows are only known
-    (else -1) once they are read.
+    Parts are the row groups of a parquet file, or the record batches of an Arrow file, whose sizes are
+    unknown (-1) until they are read.
     """
     import pyarrow as pa
 
@@ -199,7 +200,7 @@ def arrow_parts(source: Source, format: str) -> list[int] | None:
 
 
 def arrow_batches(source: Source, format: str, parts: range | None = None) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a parquet, Arrow or Feather file and its record batches, all or of some parts."""
+    """Return the schema of a parquet, Arrow or Feather file and the record batches of all or some parts."""
     import pyarrow as pa
 
     def parquet() -> Iterator[Any]:
@@ -232,7 +233,7 @@ def arrow_batches(source: Source, format: str, parts: range | None = None) -> tu
                 yield from reader
 
     def checked(inner: Iterator[Any]) -> Iterator[Any]:
-        """Arrow trusts offsets, codes and text until asked to look: before any value is touched."""
+        """Validate each batch before any value is used; by default Arrow trusts offsets, codes and text."""
         with reading(source.name, f"{format} file"):
             for part in inner:
                 _check_names(part) if isinstance(part, pa.Schema) else part.validate(full=True)
@@ -243,7 +244,7 @@ def arrow_batches(source: Source, format: str, parts: range | None = None) -> tu
 
 
 def check_rows(metadata: Any, stored: int, name: str) -> None:
-    """Raise an error where a parquet file claims row groups that its size cannot explain."""
+    """Raise an error if a parquet file declares row groups too large for its size."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     claimed = sum(abs(group.total_byte_size) for group in groups)
     cells = 8 * max([abs(metadata.num_rows), *(abs(g.num_rows) for g in groups)]) * metadata.num_columns
@@ -251,16 +252,16 @@ def check_rows(metadata: Any, stored: int, name: str) -> None:
 
 
 def _check_names(schema: Any) -> None:
-    """Raise an error for column names that are not text."""
+    """Raise an error for column names that are not valid Unicode."""
     for name in schema.names:
         name.encode("utf-8")
 
 
 def table_head(source: Source, format: str) -> tuple[list[str], list[Column], list[int], bool]:
-    """Look at the start of a parquet, Arrow or Feather file.
+    """Inspect the start of a parquet, Arrow or Feather file.
 
-    Returns its column names; what the columns hold; the positions of these columns, without an index that
-    pandas stored; and whether they are a square matrix of numbers.
+    Returns its column names; a description of the columns, except for an index stored by pandas; their
+    positions; and whether they are a square matrix of numbers.
     """
     schema, batches = arrow_batches(source, format)
     shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
@@ -299,7 +300,7 @@ def edges_of_arrow(opened: Opened) -> Edges | Graph:
 
 
 def edge_layout(opened: Opened) -> Layout:
-    """Return the columns of a table of edges and the roles of those that are used; say what is guessed."""
+    """Return the columns of a table of edges with their roles; warn about guesses."""
     assert opened.arrow is not None
     layout = opened.arrow.layout
     return edge_roles(layout, opened.name, opened.options, layout.guesses)
@@ -308,7 +309,7 @@ def edge_layout(opened: Opened) -> Layout:
 def add_arrow(
     builder: EdgeBuilder, opened: Opened, layout: Layout, parts: range | None = None, first_row: int = 0
 ) -> Iterator[None]:
-    """Add the edges of a file, or of some parts of it, to a builder, a batch at each step.
+    """Add the edges of a file, or of some of its parts, to a builder, one batch per step.
 
     ``first_row`` is the number of the first row of these parts, for messages.
     """
@@ -322,7 +323,7 @@ def add_arrow(
 
 
 def names_are_plain(opened: Opened, layout: Layout) -> bool:
-    """Whether the columns of names are integers or text, and of one set of names alike."""
+    """Whether the columns of names are integers or text, and both alike if they name the same items."""
     import pyarrow as pa
 
     assert opened.arrow is not None

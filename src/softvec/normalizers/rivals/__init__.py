@@ -1,4 +1,4 @@
-"""The competing normalisers that the paper is judged by."""
+"""Competing normalisers that the paper compares with."""
 
 from softvec.normalizers.rivals.adaptive_sampling import AdaptiveSampling
 from softvec.normalizers.rivals.nystrom import Nystrom

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import integer, number
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count, check_positive
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 16
 
 
 @dataclass(eq=False)
 class AdaptiveSampling(Normalizer):
-    """Draw items with probability proportional to 1 + alpha (beta x.y)^2 and weigh them by its inverse.
+    """Draw items with probability proportional to 1 + alpha (beta x.y)^2 and weight them by its inverse.
 
     A tree of second moments draws one item in O(d^2 log m). Leaves hold about d items, so that a leaf costs
     as much as a node and the tree takes about twice the memory of the items. Unbiased, with a standard error.
@@ -38,8 +39,8 @@ class AdaptiveSampling(Normalizer):
         return Cost(self.n_items_ * d * d // 2, self.n_samples * (depth * d * d // 2 + self._leaf * d))
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        check_count("n_samples", self.n_samples)
-        check_positive("alpha", self.alpha)
+        integer("n_samples", self.n_samples)
+        number("alpha", self.alpha, above=0)
         m, d = Y.shape
         leaves = max(1, -(-m // max(d, 16)))
         nodes = 2 * leaves - 1

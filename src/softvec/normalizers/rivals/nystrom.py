@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 1024
 
 
 @dataclass(eq=False)
 class Nystrom(Normalizer):
-    """Write ``Q = exp(-|x - y|^2 / 2)`` through its columns at ``n_landmarks`` items.
+    """Approximate ``Q = exp(-|x - y|^2 / 2)`` by its columns at ``n_landmarks`` items.
 
     ``Z = exp(|x|^2/2) q(x)' Q_ss^+ sum_a q(y_a) exp(|y_a|^2/2)``, norms scaled by sqrt(beta); exact at the
     landmarks themselves. An estimate can be negative.
@@ -33,12 +34,12 @@ class Nystrom(Normalizer):
 
     @property
     def cost(self) -> Cost:
-        """Multiply-adds: one scalar product per landmark."""
+        """Multiply-adds: one dot product per landmark."""
         g, d = self.n_landmarks, self.n_features_
         return Cost(self.n_items_ * g * (d + 1) + g**3, g * (d + 1))
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        g = check_count("n_landmarks", self.n_landmarks, len(Y))
+        g = integer("n_landmarks", self.n_landmarks, most=len(Y), of="the number of items")
         if self.landmarks == "uniform":
             self._landmarks = Y[np.sort(rng.choice(len(Y), g, replace=False))]
         elif self.landmarks == "kmeans":
@@ -58,7 +59,7 @@ class Nystrom(Normalizer):
             return total
 
         sums = np.sum(pool.map(sum_kernel, row_blocks(len(Y), span)), axis=0)
-        # cut-off: what is below the rounding of the data is noise, and its inverse would amplify it
+        # eigenvalues below the rounding error of the data are noise, which the inverse would amplify
         cutoff = len(self._landmarks) * float(np.finfo(Y.dtype).eps)
         self._weights = np.linalg.pinv(self._kernel(self._landmarks), rcond=cutoff, hermitian=True) @ sums
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import integer
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 from softvec.normalizers.rivals.random_features import random_directions
 
 _ROWS = 1024
@@ -40,7 +41,7 @@ class PositiveRandomFeatures(Normalizer):
         return Cost(self.n_items_ * row, row)
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        size = check_count("n_features", self.n_features)
+        size = integer("n_features", self.n_features)
         if self.symmetric:
             half_size = -(-size // 2)
             W = random_directions(half_size, Y.shape[1], self.orthogonal, rng)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import integer
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 1024
 
@@ -49,7 +50,7 @@ class RandomFeatures(Normalizer):
         return Cost(self.n_items_ * row, row)
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        size = check_count("n_features", self.n_features)
+        size = integer("n_features", self.n_features)
         W = random_directions(size, Y.shape[1], self.orthogonal, rng)
         self._directions = (np.sqrt(float(self.beta)) * W).T.astype(Y.dtype)  # (d, D)
         half = 0.5 * float(self.beta) * np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
@@ -81,5 +82,5 @@ class RandomFeatures(Normalizer):
 
         pool.map(estimate_rows, row_blocks(len(X), _ROWS))
         half = 0.5 * float(self.beta) * np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        # orthogonal projections are not independent: their spread says little about the error
+        # orthogonal projections are dependent, so their spread does not measure the error
         return Estimate(half + self._log_scale, value, None if self.orthogonal else error)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softvec.core.checks import integer
 from softvec.core.threads import Workers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 512
 
@@ -30,11 +31,11 @@ class Sampling(Normalizer):
 
     @property
     def cost(self) -> Cost:
-        """Multiply-adds: the sampled scalar products."""
+        """Multiply-adds: the sampled dot products."""
         return Cost(0, self.n_samples * self.n_features_)
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
-        size = check_count("n_samples", self.n_samples, len(Y))
+        size = integer("n_samples", self.n_samples, most=len(Y), of="the number of items")
         self._sample = Y[np.sort(rng.choice(len(Y), size, replace=False))]
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:

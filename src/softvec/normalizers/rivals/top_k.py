@@ -1,4 +1,4 @@
-"""Nearest items by maximum-inner-product search, plus a random remainder (Mussmann et al., 2017)."""
+"""Nearest items by maximum-inner-product search, plus a sample of the others (Mussmann et al., 2017)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.threads import Workers, resolve_n_jobs, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_count
+from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 256
 
@@ -44,7 +45,7 @@ class TopK(Normalizer):
 
     @property
     def cost(self) -> Cost:
-        """Multiply-adds; an index is counted as ``16 * expansion`` scalar products per walk."""
+        """Multiply-adds; an index is counted as ``16 * expansion`` dot products per search."""
         d, m = self.n_features_, self.n_items_
         walk = m * d if self.index_ is None else 16 * self.expansion * d
         build = 0 if self.index_ is None else m * walk
@@ -52,10 +53,10 @@ class TopK(Normalizer):
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
         m = len(Y)
-        k = check_count("n_neighbors", self.n_neighbors, m)
-        g = check_count("n_samples", self.n_samples, m)
+        k = integer("n_neighbors", self.n_neighbors, most=m, of="the number of items")
+        g = integer("n_samples", self.n_samples, most=m, of="the number of items")
         if k + g > m:
-            raise InputError(f"n_neighbors + n_samples is {k + g}, but there are only {m} items; pass less")
+            raise InputError(f"n_neighbors + n_samples is {k + g}; expected at most {m}, the number of items")
         self.index_ = self._build(Y)
         self._chosen = np.sort(rng.choice(m, g, replace=False))
 
