@@ -119,6 +119,12 @@ class _Rotated:
         return np.vstack([weights, W[-1] - self.center @ weights])
 
 
+def sigmoid(scores: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log odds, in double precision."""
+    p: np.ndarray = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    return p
+
+
 def decision(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the scores of shape (n, k): log odds of each label."""
     scores: np.ndarray = np.asarray(X, dtype=np.float32) @ weights[:-1].astype(np.float32) + weights[-1]

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.checks import counted, number
 from softvec.core.errors import InputError, optional_package
-from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.embedding.logistic import decision, fit_one_vs_rest, sigmoid
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 
@@ -146,7 +146,7 @@ def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
 
 def _probabilities(scores: Array, several: bool) -> Array:
     """Return sigmoids of the scores, divided by their sum unless items have several labels."""
-    P = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    P = sigmoid(scores)
     return P if several else P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
 
 
