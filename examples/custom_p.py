@@ -2,7 +2,7 @@
 Your own P
 ==========
 
-Any non-negative matrix of affinities will do, and it need not be formed: softvec only multiplies by
+Any non-negative matrix of affinities works, and it need not be formed: softvec only multiplies by
 it. Here P is the walk of up to three steps on a mixture of two graphs of the same items.
 """
 

@@ -29,8 +29,8 @@ _HOMES = {
     "embed": "softvec.api",
 }
 _MODULES = ("affinity", "datasets", "evaluate", "generators", "normalizers", "operators", "plotting")
-_MOVED = ("io", "tasks")  # work for one release
-_RENAMED = {"Labels": "Names"}  # likewise
+_MOVED = ("io", "tasks")  # deprecated
+_RENAMED = {"Labels": "Names"}  # deprecated
 
 __all__ = [
     "Affinity",

@@ -1,4 +1,4 @@
-"""Old import paths, which work for one release and say where the name lives now."""
+"""Deprecated import paths, which work for one more release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def forward(old: str, *homes: str, renamed: Mapping[str, str] = MappingProxyType({})) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__`` that looks a name up in ``homes`` and warns."""
+    """Return a module's ``__getattr__`` that looks names up in ``homes``, with a deprecation warning."""
 
     def getattr_(name: str) -> Any:
         new = renamed.get(name, name)

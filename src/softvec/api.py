@@ -1,4 +1,4 @@
-"""One call from any data to named vectors."""
+"""``softvec.embed``: from any data to named vectors."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ def _from_files(
     verbose: int,
     check_memory: bool,
 ) -> Embedding:
-    """Let the workers of a cluster read, fit and write; return what they wrote."""
+    """Let the workers of a cluster read, fit and write; return the embedding they wrote."""
     from softvec.fit.run import Progress
     from softvec.spread import embed_files
 
-    with tempfile.TemporaryDirectory(prefix="softvec-") as between, Progress(verbose, None, 0) as bar:
-        folder = between if output is None else output
+    with tempfile.TemporaryDirectory(prefix="softvec-") as temporary, Progress(verbose, None, 0) as bar:
+        folder = temporary if output is None else output
         embed_files(
             job,
             folder,
@@ -189,19 +189,19 @@ def _from_files(
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for, checked before any data is read.
+    """Arguments of :func:`embed`, checked before any data is read.
 
     Attributes
     ----------
     data : object, or path of a file
     kind : str or None
-        What the user says about the data.
+        Kind of data; None to detect it.
     walk_length : int or None
-        None for that of the kind of data.
+        None for the default of the kind.
     options : dict
-        Of the reader and of the builder.
+        Options of the reader and of the builder.
     fit : dict
-        Of the fit.
+        Options of the fit.
     """
 
     data: Any
@@ -218,7 +218,7 @@ class Plan:
                 raise InputError(f"unknown option {name!r}{hint}")
 
     def _for_reader(self) -> tuple[str | None, dict[str, Any]]:
-        """Return the kind that the user's words tell, and default options by kind."""
+        """Return the kind that the user's options imply, and default options by kind."""
         own = "subsample" in self.options or self.options.get("length", 1) != 1
         defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
         if not isinstance(self.data, str | os.PathLike):
@@ -226,7 +226,7 @@ class Plan:
         return kind_of_options(self.options) if self.kind is None else check_kind(self.kind), defaults
 
     def affinity(self) -> Affinity:
-        """Read the data and build the affinity, on which walks have the length asked for."""
+        """Read the data and build the affinity, with walks of the requested length."""
         data, options = self.data, self.options
         kind, defaults = self._for_reader()
         if isinstance(data, str | os.PathLike):
@@ -255,7 +255,7 @@ def planned(
     cluster: str | None = None,
     partition: str | None = None,
 ) -> Plan:
-    """Sort the options of :func:`embed` by who takes them, and check them, before any data is read."""
+    """Split the options of :func:`embed` between reader and fit, and check them before any data is read."""
     fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
     Settings(**{name: value for name, value in fit.items() if name in Settings.__annotations__})
     walk_of_preset = preset_walk(fit)
@@ -277,7 +277,7 @@ def planned(
 
 
 def _walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
-    """Return the walk length of the fit to go on from, where the data may have one."""
+    """Return the walk length of the earlier fit, unless this data or fit sets its own."""
     options_of_fit = recorded(init, "data").get("options")
     length = options_of_fit.get("length") if isinstance(options_of_fit, dict) else None
     own = isinstance(data, Affinity) or "length" in options or init.two_sided
@@ -288,12 +288,15 @@ def _walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int 
 def to_affinity(
     data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
 ) -> Affinity:
-    """Read a file, or take an object, as an Affinity on which walks have ``walk_length`` steps."""
+    """Convert a file or an object to an Affinity whose walks have ``walk_length`` steps."""
     return Plan(data, kind, walk_length, options).affinity()
 
 
 def _with_walk(affinity: Affinity, walk_length: int | None, *, own: bool) -> Affinity:
-    """Return the affinity with walks of this length; by default, unless they are its ``own``, its kind's."""
+    """Return the affinity with walks of this length.
+
+    By default the length is that of the kind of data, unless the affinity has its ``own``.
+    """
     before = affinity.parameters.get("length", 1)
     if walk_length is None and affinity.symmetric and not own:
         walk_length = recipe_of(affinity.kind).walk_length
@@ -317,7 +320,7 @@ def embed_affinity(
     check_memory: bool = True,
     **fit: Any,
 ) -> Embedding:
-    """Fit an affinity; arguments as of :func:`embed`, and ``source`` and ``seconds`` for the record."""
+    """Fit an affinity; arguments of :func:`embed`, and ``source`` and ``seconds`` for the provenance."""
     if affinity.operator.nnz == 0:
         raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
     repeats = integer("repeats", repeats)

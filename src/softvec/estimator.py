@@ -1,4 +1,4 @@
-"""EDRep: the scikit-learn shell over a fit."""
+"""EDRep: a fit as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._fit_: Fit = result
 
     def _operator(self, P: Any, *, reset: bool) -> Operator:
-        """Turn what the user gave into a checked operator; remember its width and column names."""
+        """Return P as a checked operator, and record its width and column names."""
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = P.operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
@@ -185,9 +185,10 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"X has {operator.shape[1]} features, but EDRep is expecting {self.n_features_in_} features "
                 "as input: new rows of P must relate to the columns of the fit"
             )
-        known = P if hasattr(P, "columns") or isinstance(P, np.ndarray) else _Shaped(operator.shape)
-        if reset or hasattr(known, "columns") or isinstance(known, np.ndarray):
-            validate_data(self, known, reset=reset, skip_check_array=True)
+        has_columns = hasattr(P, "columns") or isinstance(P, np.ndarray)
+        if reset or has_columns:
+            X = P if has_columns else _Shaped(operator.shape)
+            validate_data(self, X, reset=reset, skip_check_array=True)
         return operator
 
     def diagnose(self, n_rows: int = 1000) -> Diagnosis:
@@ -236,9 +237,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 item_weight=self._item_weight,
             )
 
-    def _dissimilarity(self, given: Any, shape: tuple[int, int]) -> Operator | None:
-        """Return the dissimilarities of new rows; a model that knows none takes none."""
-        if given is None:
+    def _dissimilarity(self, dissimilarity: Any, shape: tuple[int, int]) -> Operator | None:
+        """Return the dissimilarities of new rows, if the model was fitted with dissimilarities."""
+        if dissimilarity is None:
             if self._contrastive:
                 warnings.warn(
                     "the model was fitted with dissimilarities, and these rows have none; "
@@ -248,14 +249,14 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return None
         if not self._contrastive:
             raise InputError("dissimilarity is given, but the model was fitted without; leave it out")
-        N = prepared(given, False, "dissimilarity")
+        N = prepared(dissimilarity, False, "dissimilarity")
         if N.shape != shape:
             raise InputError(f"dissimilarities have shape {N.shape}, P has {shape}; make them equal")
         return N
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_fit_", None)  # the matrix is the user's; a saved estimator does not carry it
+        state.pop("_fit_", None)  # it holds the user's matrix, which is not pickled
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -267,7 +268,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 class _Shaped:
-    """Something with only a shape, for scikit-learn's bookkeeping of widths."""
+    """A stand-in with only a shape, from which scikit-learn takes the number of features."""
 
     def __init__(self, shape: tuple[int, int]):
         self.shape = shape

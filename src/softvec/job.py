@@ -1,4 +1,4 @@
-"""One fit, from an affinity to named vectors: defaults of its kind, views, lengths, provenance."""
+"""Fit an affinity: defaults of its kind, views, vector lengths, provenance."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from softvec.fit.run import seed_of
 from softvec.fit.share import ALL, Share
 from softvec.operators import Operator
 
-# A fit that goes on from an Embedding, where it is not done by a round (softvec.fit.refine).
+# Defaults of a fit that starts from an Embedding, unless softvec.fit.refine does it.
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
-# What several views of a graph have their own of: an option among these asks for one fit.
+# Options that fused views set for themselves: with one of them, "auto" is a single fit.
 _ONE_FIT = tuple(
     name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch", "effort")
 )
@@ -53,7 +53,7 @@ _ONE_FIT = tuple(
 
 @dataclass(frozen=True)
 class Vectors:
-    """What a fit made: row and column vectors, how, and arrays that the fit leaves behind."""
+    """Result of a fit: row vectors, column vectors, provenance and extra arrays."""
 
     X: NDArray[Any]
     Y: NDArray[Any] | None
@@ -62,7 +62,7 @@ class Vectors:
 
 
 class Job:
-    """A fit that waits for its seed."""
+    """An affinity with the settings of its fit; :meth:`run` fits it, with a seed."""
 
     def __init__(
         self,
@@ -74,12 +74,12 @@ class Job:
     ):
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
-        self.turned_to, self.runner = None, fit.pop("runner", None)
+        self.align_to, self.runner = None, fit.pop("runner", None)
         self.share: Share = fit.pop("share", ALL)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn("init has several views, which are refitted and then aligned with it", stacklevel=4)
-            self.turned_to, self.old, old = old, None, None
+            self.align_to, self.old, old = old, None, None
         if old is not None:
             n_components = _same_components(n_components, old)
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
@@ -97,30 +97,30 @@ class Job:
             self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
             self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit, self.view)
             self.item_weight = _item_weight(affinity, self.power, pool)
-            known = self.view == "fused" or self.shrinkage
-            self.mean_neighbours = mean_neighbours(affinity.counts, pool) if known else 0.0
-        if check and self.runner is None:  # a cluster looks at the memory of its workers
+            needed = self.view == "fused" or self.shrinkage
+            self.mean_neighbours = mean_neighbours(affinity.counts, pool) if needed else 0.0
+        if check and self.runner is None:  # a cluster checks the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
 
     def run(self, seed: int | None) -> Embedding:
-        """Fit from a seed, and say how in the provenance."""
-        made, affinity = self.vectors(seed), self.affinity
+        """Fit with a seed and return the embedding."""
+        result, affinity = self.vectors(seed), self.affinity
         emb = Embedding(
-            made.X,
+            result.X,
             affinity.rows,
-            context_vectors=made.Y,
-            context_names=None if made.Y is None else affinity.columns,
+            context_vectors=result.Y,
+            context_names=None if result.Y is None else affinity.columns,
             sizes=affinity.sizes,
-            provenance=made.provenance,
-            extras=made.extras if self.turned_to is None else {},
+            provenance=result.provenance,
+            extras=result.extras if self.align_to is None else {},
             copy=False,
         )
-        old = self.old if self.turned_to is None else self.turned_to
+        old = self.old if self.align_to is None else self.align_to
         return emb if old is None else emb.align(old)
 
     def vectors(self, seed: int | None) -> Vectors:
-        """Fit from a seed: the vectors of the rows here, and how they were made."""
+        """Fit with a seed; on a cluster, return the vectors of this process's rows."""
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
@@ -194,13 +194,13 @@ class Job:
         return Vectors(X, None, record, extras)
 
     def _lengths(self) -> NDArray[np.float64]:
-        """Return the lengths that the numbers of neighbours ask for."""
+        """Return the length of each vector, by its number of neighbours."""
         counts = self.affinity.counts
         assert counts is not None
         return length_of(np.diff(counts.indptr), self.shrinkage, self.mean_neighbours)
 
     def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
-        """Return the two numbers that turn vectors of a graph into probabilities of a step of its walk."""
+        """Calibrate a softmax that turns vectors of a graph into probabilities of a step of its walk."""
         affinity = self.affinity
         if self.effort == "fast":  # a fifth of the time
             return None
@@ -211,16 +211,16 @@ class Job:
         return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
     def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
-        """Fit what changed a little: a few epochs, and all rows solved for at once."""
-        begun = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
+        """Update the vectors of data that changed a little: a few epochs, then one solve for all rows."""
+        first = run(operator, replace(options, n_epochs=EPOCHS, learning_rate=LEARNING_RATE), **settings)
         with workers(options.n_jobs) as pool:
-            X = refine(operator, begun.state.X, options.beta, pool, item_weight=self.item_weight)
+            X = refine(operator, first.state.X, options.beta, pool, item_weight=self.item_weight)
         result = run(operator, replace(options, init=X, n_epochs=0), **settings)  # measures the loss
-        result.state.history.extend(begun.state.history)
+        result.state.history.extend(first.state.history)
         return result
 
     def data(self) -> dict[str, Any]:
-        """Return what the provenance says of the data."""
+        """Return the description of the data for the provenance."""
         affinity = self.affinity
         data = {
             "kind": affinity.kind,
@@ -251,25 +251,25 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 def _choose_view(
     affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any], pool: Workers = ALONE
 ) -> tuple[str, str]:
-    """Return "walk" or "links" for one fit or "fused" for several views of a graph, and why.
+    """Return the view, "walk", "links" or "fused", and the reason.
 
-    An option that only a single fit has asks for the walk; so does a sparse graph, or a directed one.
+    "auto" is "walk" for a sparse or directed graph, and with any option of a single fit.
     """
     view = choice("view", fit.get("view", "auto"), VIEWS)
-    given = [name for name in _ONE_FIT if name in fit]
+    single = [name for name in _ONE_FIT if name in fit]
     reason = ""
     fast = bool(effort_settings(fit, pool.whole(affinity.shape[0])[1]))
     if fast and (affinity.kind != "graph" or old is not None):
-        rest = "no init" if old is not None else f"graphs, and this is {affinity.kind} data"
-        raise InputError(Option("effort", "fast"), f" is for {rest}; leave it out")
+        use = "fits without init" if old is not None else f"graphs, and this is {affinity.kind} data"
+        raise InputError(Option("effort", "fast"), f" is for {use}; leave it out")
     if affinity.kind != "graph" or affinity.counts is None or not affinity.symmetric:
         reason = f"fused views are for graphs, and this is {affinity.kind} data"
     elif affinity.directed or fit.get("symmetric", True) is False:
         reason = "fused views are for undirected graphs with one set of vectors"
     elif fast:
-        reason = "less effort is one fit"
-    elif given or old is not None:
-        reason = f"fused views have settings of their own; leave out {', '.join(given) or 'init'}"
+        reason = "a fast fit has one view"
+    elif single or old is not None:
+        reason = f"fused views have settings of their own; leave out {', '.join(single) or 'init'}"
     elif n_components < 8:
         reason = "fused views need at least 8 dimensions"
     elif not _even_weights(affinity.counts, pool):
@@ -291,7 +291,7 @@ def _choose_view(
 
 
 def _even_weights(counts: Any, pool: Workers) -> bool:
-    """Whether products of two weights stay within single precision."""
+    """Whether products of two weights fit into single precision."""
     if counts.dtype == bool or not pool.whole(counts.nnz)[1]:
         return True
     ends = pool.gather((counts.data.min(initial=np.inf), counts.data.max(initial=0)))
@@ -299,7 +299,7 @@ def _even_weights(counts: Any, pool: Workers) -> bool:
 
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
-    """Return how many epochs a fit with these options takes."""
+    """Return the number of epochs of a fit with these options."""
     old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
     dimensions = N_COMPONENTS if n_components is None else n_components
     view = _choose_view(affinity, dimensions, old, fit)[0]
@@ -312,14 +312,13 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
 
 def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any], view: str) -> float:
     """Return the shrinkage to apply: the user's, or the default of this kind of data and view."""
-    known = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
-    if shrinkage is None:  # of a directed graph a row tells half of an item's neighbours
-        measured = known and not affinity.directed
+    possible = affinity.counts is not None and fit["symmetric"] and fit.get("constraint") != "ball"
+    if shrinkage is None:  # a row of a directed graph has only the outgoing neighbours
         preset = FUSED_SHRINKAGE if view == "fused" else recipe_of(affinity.kind).shrinkage
-        return preset if measured else 0.0
+        return preset if possible and not affinity.directed else 0.0
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < np.inf:
         raise InputError(f"shrinkage is {shrinkage!r}; expected a number of at least 0 (0: unit vectors)")
-    if shrinkage > 0 and not known:
+    if shrinkage > 0 and not possible:
         raise InputError(
             "shrinkage needs one set of unit vectors and the neighbours of each item; leave it out"
         )
@@ -342,7 +341,7 @@ def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.
 
 
 def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:
-    """Return the arrays that adding items needs and that the vectors and sizes do not tell."""
+    """Return the arrays, besides vectors and sizes, that adding items needs."""
     extras = {}
     if result.state.classes is not None:
         extras["classes"] = result.state.classes

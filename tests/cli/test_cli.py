@@ -304,7 +304,7 @@ def test_demo_says_first_what_it_takes_and_keeps_to_it(call, folder, monkeypatch
     text = call("demo", "--output", "out")
     first = text.split("\n\n")[0].replace("\n", " ")
     assert "under a minute, nothing to download, 2 MB in out" in first
-    assert "predicted right" in text
+    assert "predicted correctly" in text
     files = {path.name: path.stat().st_size for path in (folder / "out").iterdir()}
     assert {"karate.svec", "karate.png", "miserables.svec", "miserables.png"} <= set(files)
     assert sum(files.values()) < 2e6

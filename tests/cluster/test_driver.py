@@ -52,7 +52,7 @@ def test_what_a_cluster_cannot_do_is_refused():
     settings = Settings(n_components=8, random_state=0)
     with pytest.raises(InputError, match="normalizer='exact' needs all vectors"):
         plan(problem(normalizer="exact"), settings, False, 2)
-    with pytest.raises(InputError, match="callbacks see all vectors"):
+    with pytest.raises(InputError, match="callbacks need all vectors"):
         plan(problem(), Settings(n_components=8, callbacks=[print]), False, 2)
     foreign = Problem(as_operator(aslinearoperator(np.eye(300))))
     with pytest.raises(InputError, match="cannot be split"):
@@ -65,7 +65,7 @@ def test_too_little_memory_names_a_number_of_workers():
     need = memory.needed_memory(cut, 0)
     memory.refuse_if_too_big(cut, None)
     memory.refuse_if_too_big(cut, 2 * need)
-    with pytest.raises(InputError, match=r"each of 2 workers needs about .* such workers would do"):
+    with pytest.raises(InputError, match=r"each of 2 workers needs about .* use about .* such workers"):
         memory.refuse_if_too_big(cut, need - 1)
 
 

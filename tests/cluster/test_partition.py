@@ -90,8 +90,8 @@ def test_parts_that_share_much_lie_beside_each_other():
     shared = np.zeros((6, 6), np.int64)
     for a, b, count in ((0, 4, 9), (2, 5, 8), (1, 3, 7), (4, 2, 3), (1, 5, 1)):
         shared[a, b] = shared[b, a] = count
-    assert partition._beside(shared) == [0, 4, 2, 5, 1, 3]
-    assert partition._beside(np.zeros((1, 1), np.int64)) == [0]
+    assert partition._order_of_parts(shared) == [0, 4, 2, 5, 1, 3]
+    assert partition._order_of_parts(np.zeros((1, 1), np.int64)) == [0]
 
 
 def test_a_renumbered_operator_is_the_operator_of_the_renumbered_items():
@@ -169,7 +169,7 @@ def test_the_gain_is_what_the_workers_exchange():
     order = partition.stream_order(A.indptr, A.indices)
     moved = plan(Problem(partition.renumbered(P, order)), settings, False, 4)
     assert partition.exchanged(moved)["bytes"] == sent["stream"] < sent["none"] / 2
-    said = f"{halo(A, cut.rows) / 1024:.2f} rows of others for each own one, "
+    said = f"{halo(A, cut.rows) / 1024:.2f} rows of others per own row, "
     assert said + f"{halo(A[order][:, order], moved.rows) / 1024:.2f} in the new order" in lines[0]
 
 
@@ -179,7 +179,7 @@ def test_without_a_gain_the_old_order_stays():
     P, settings = prepared(A, True), Settings(n_components=8, n_epochs=2, random_state=1, n_jobs=1)
     lines = []
     there = fit(P, settings, diagnosed=False, runner=runner(Threads(3), partition="stream", say=lines.append))
-    assert "no gain for 8 workers, so the old order stays" in lines[0]
+    assert "no gain for 8 workers, so the order is kept" in lines[0]
     np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
 
 

@@ -155,7 +155,7 @@ def test_linqs_and_matlab_converters():
             "../../evil.content": b"never read",
         }
     )
-    with pytest.raises(InputError, match="one is expected"):
+    with pytest.raises(InputError, match="expected one"):
         convert.linqs(tiny, {"archive": tarred({"a/cora.content": b"", "b/cora.content": b""})})
     made = convert.linqs(tiny, {"archive": archive})
     A = sp.load_npz(io.BytesIO(made["graphs/cora.npz"])).toarray()

@@ -179,12 +179,12 @@ def set_part(key, value):
     (lambda v: edit(v, lambda head: head.update(dimensions=5)), "columns are not"),
     (lambda v: edit(v, lambda head: head.update(names="integer")), "columns are not"),
     (lambda v: edit(v, lambda head: head.pop("provenance")), "lacks the shape"),
-    (lambda v: edit(v, set_part("file", "../../etc/passwd")), "is no part of a folder"),
-    (lambda v: edit(v, set_part("file", "/etc/part-00001.parquet")), "is no part of a folder"),
+    (lambda v: edit(v, set_part("file", "../../etc/passwd")), "is not a part of a folder"),
+    (lambda v: edit(v, set_part("file", "/etc/part-00001.parquet")), "is not a part of a folder"),
     (lambda v: edit(v, set_part("file", "part-00000.parquet")), "lists a part twice"),
-    (lambda v: edit(v, set_part("rows", -1)), "is no part"),
+    (lambda v: edit(v, set_part("rows", -1)), "is not a part"),
     (lambda v: edit(v, set_part("rows", True)), "a part lacks"),
-    (lambda v: edit(v, set_part("side", "left")), "is no part"),
+    (lambda v: edit(v, set_part("side", "left")), "is not a part"),
 ], ids=range(19))  # fmt: skip
 def test_damage_is_refused(saved, damage, message):
     damage(saved)

@@ -133,5 +133,5 @@ def test_softmax_scorer_needs_the_embedding_of_a_graph():
     with pytest.raises(InputError, match="needs an Embedding"):
         score_links(np.ones((300, 8)), split, scorer="softmax")
     pairs = softvec.embed([(f"u{i}", f"i{i % 7}") for i in range(60)], 4, kind="bipartite", random_state=0)
-    with pytest.raises(InputError, match="vectors of one graph"):
+    with pytest.raises(InputError, match="vectors of a graph"):
         score_links(pairs, split, scorer="softmax")

@@ -269,7 +269,7 @@ def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
     )
     np.testing.assert_array_equal(emb.vectors, same.vectors)
     assert emb.provenance["parameters"]["effort"] == "fast"
-    assert emb.provenance["view"] == {"chosen": "walk", "why": "less effort is one fit"}
+    assert emb.provenance["view"] == {"chosen": "walk", "why": "a fast fit has one view"}
     assert emb.provenance["softmax"] is None
     assert effort_settings({"effort": "fast"}, 100_000)["n_epochs"] == 1
     assert len(softvec.embed(two_kinds(), 16, effort="fast", n_epochs=5).provenance["history"]["loss"]) == 5
@@ -279,7 +279,7 @@ def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
     ("data", "options", "message"),
     [
         (two_kinds(), {"effort": "slow"}, "effort"),
-        (two_kinds(), {"effort": "fast", "view": "fused"}, "less effort is one fit"),
+        (two_kinds(), {"effort": "fast", "view": "fused"}, "a fast fit has one view"),
         (["a b c", "b c d"], {"effort": "fast", "kind": "corpus", "min_count": 1}, "for graphs"),
     ],
 )

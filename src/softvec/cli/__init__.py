@@ -1,7 +1,6 @@
 """The command ``softvec``: parse, call the library, print.
 
-This module only starts it: what a command needs is imported when the command runs, so that ``--help`` and
-shell completion answer at once.
+Commands import their modules when they run, so that ``--help`` and shell completion are fast.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ def main(arguments: list[str] | None = None) -> None:
     atexit.register(_ignore_signals)
     try:
         code = run(arguments)
-    except KeyboardInterrupt:  # once more, while the first was reported
+    except KeyboardInterrupt:  # a second one, while the first was reported
         code = 130
     finally:
         _stop_repeating()
-        for number, handler in before.items():  # for a caller that goes on after SystemExit
+        for number, handler in before.items():  # for a caller that catches SystemExit
             signal.signal(number, handler)
     try:
         sys.stdout.flush()
-    except OSError:  # full or gone, which is said already; Python would try again at its end
+    except OSError:  # full or closed, as reported already; Python would try again at exit
         _discard_output()
         code = code or 1
     sys.exit(code)
@@ -49,7 +48,7 @@ def run(arguments: list[str] | None = None) -> int:
         return _run(arguments)
     except KeyboardInterrupt:
         return _interrupted()
-    except BrokenPipeError:  # the reader, such as head, has what it wanted
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe
         _discard_output()
         return 0
     except Exception as error:
@@ -57,7 +56,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Send what is still to be written to standard output nowhere."""
+    """Redirect standard output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -80,7 +79,7 @@ def _interrupted() -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Print one line for a mistake of the user; let anything else show where it broke."""
+    """Print one line for a mistake of the user; raise anything else again, for its traceback."""
     from softvec.cli.terminal import complain
     from softvec.core.errors import InputError
 
@@ -104,7 +103,7 @@ def _failed(error: Exception) -> int:
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 2
-    if isinstance(error, OSError) and error.strerror:  # a full disk behind standard output, and the like
+    if isinstance(error, OSError) and error.strerror:  # such as a full disk
         complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return 1
     if isinstance(error, MemoryError):
@@ -114,7 +113,7 @@ def _failed(error: Exception) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Put nothing in place of standard streams that the caller closed (``>&-``), which Python leaves out."""
+    """Open the null device for standard streams that the caller closed (``>&-``): Python has None there."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end
@@ -143,7 +142,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _ignore_signals() -> None:
-    """Let the exit code stand: Python would die of a signal that comes while it shuts down."""
+    """Ignore signals during shutdown, as they would change the exit code."""
     _stop_repeating()
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -18,11 +18,11 @@ from softvec.cli.options import (
     VectorFormat,
     Vectors,
     check_target,
+    default_output,
     load,
-    number_of,
-    output_beside,
-    pictures,
     plain_name,
+    plotting_module,
+    regularization,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, shows_progress, working
 from softvec.core.checks import counted
@@ -140,14 +140,14 @@ def evaluate(
     emb = load(vectors, format, settings)
     groups = _read_groups(labels, emb)
     target = groups.members if groups.multiple else groups.codes
-    strength: float | str = c if c == "cv" else number_of("--C", c)
+
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
             emb.vectors,
             target,
             ratios=tuple(ratio or (0.5,)),
             repeats=repeats,
-            C=strength,
+            C=regularization(c),
             random_state=random_state,
         )
     rows: list[tuple[Any, ...]] = []
@@ -231,22 +231,22 @@ def plot(
         raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
-    path = output or output_beside(vectors, ".png" if kind == "map" else f"_{kind}.png")
+    path = output or default_output(vectors, ".png" if kind == "map" else f"_{kind}.png")
     check_target(path)
     if edges is not None and kind != "map":
         raise InputError("--edges are drawn on a map; leave out --edges or --kind")
     options: dict[str, Any] = {"title": title, "size": _size(size)}
     if kind == "map":
         options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
-    axes = _drawn(emb, kind, labels, limit, seed, options, settings)
-    pictures().save(axes, path, dpi=dpi)
+    axes = _draw(emb, kind, labels, limit, seed, options, settings)
+    plotting_module().save(axes, path, dpi=dpi)
     if json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
     say(settings, f"picture -> {'standard output' if path == '-' else path}")
 
 
 def _size(text: str | None) -> tuple[float, float] | None:
-    """Return the width and height that a text such as 7x5 gives."""
+    """Parse a width and height such as 7x5."""
     if text is None:
         return None
     try:
@@ -256,7 +256,7 @@ def _size(text: str | None) -> tuple[float, float] | None:
     return width, height
 
 
-def _drawn(
+def _draw(
     emb: Embedding,
     kind: str,
     labels: str | None,
@@ -265,7 +265,7 @@ def _drawn(
     options: dict[str, Any],
     settings: Settings,
 ) -> Any:
-    plotting = pictures()
+    plotting = plotting_module()
     colours: Any = labels
     if labels is not None and labels != "clusters":
         colours = dict(zip(emb, _read_colours(labels, emb)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, Seed, Threads
+from softvec.cli.options import Json, Quiet, Seed, Threads, plotting_module
 from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
 from softvec.core.errors import InputError
 
@@ -94,7 +94,7 @@ def _graphs() -> list[Example]:
     try:
         import networkx as nx
     except ImportError:
-        note("the examples of graphs need networkx: pip install 'softvec[graphs]'")
+        note("the graph examples need networkx: pip install 'softvec[graphs]'")
         return []
     from softvec.api import to_affinity
 
@@ -161,13 +161,10 @@ def _run(
 
 def _draw(emb: Embedding, example: Example, output: Path, places: Any) -> list[Path]:
     try:
-        import matplotlib
-    except ImportError:
-        note("pictures need matplotlib: pip install 'softvec[plot]'")
+        plotting = plotting_module()
+    except InputError as error:  # matplotlib is not installed
+        note(str(error))
         return []
-    matplotlib.use("Agg")
-    from softvec import plotting
-
     paths = [output / f"{example.key}.png", output / f"{example.key}_loss.png"]
     colours = "clusters" if example.labels is None else example.labels
     axes = plotting.plot_map(emb, colours, coordinates=places, edges=example.graph, title=example.title)
@@ -195,7 +192,7 @@ def _show(example: Example, report: dict[str, Any]) -> None:
     if "nmi" in report:
         rows["groups"] = f"NMI [bold green]{report['nmi']:.3f}[/bold green] with the known labels"
         rows["labels"] = (
-            f"[bold green]{report['accuracy']:.1%}[/bold green] predicted right from the other half"
+            f"[bold green]{report['accuracy']:.1%}[/bold green] predicted correctly from the other half"
         )
     rows[f"near {report['example']}"] = near
     rows["files"] = "\n".join([report["vectors"], *report["pictures"], report["map"]])

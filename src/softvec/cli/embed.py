@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 from typer import Option as Flag
 
-from softvec.cli import reading
+from softvec.cli import fitting, reading
 from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
-from softvec.cli.fitting import fit_flag, with_fit_flags
 from softvec.cli.options import (
     FreshSeed,
     Json,
     Quiet,
     Threads,
     check_target,
+    default_output,
     load,
-    output_beside,
     parse_settings,
 )
 from softvec.cli.report import Made, report
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-@with_fit_flags
+@fitting.with_fit_flags
 def embed(
     source: Annotated[str, Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")],
     output: Annotated[
@@ -61,50 +60,13 @@ def embed(
     min_count: reading.MinCount = None,
     walk_length: reading.WalkLength = None,
     more: reading.More = None,
-    view: Annotated[
-        str | None, fit_flag("--view", help="Views of a graph: auto, walk, fused or links (default: auto).")
-    ] = None,
-    effort: Annotated[
-        str | None, fit_flag("--effort", help="Effort for a graph: default or fast (default: default).")
-    ] = None,
-    two_sided: Annotated[
-        bool,
-        fit_flag(
-            "--two-sided",
-            help="Separate vectors for columns (default: if rows and columns are different items).",
-        ),
-    ] = False,
-    init: Annotated[
-        str | None,
-        fit_flag(
-            "--init",
-            metavar="VECTORS",
-            help="Vectors of an earlier version of the data to start from (default: random).",
-        ),
-    ] = None,
-    repeats: Annotated[
-        int,
-        fit_flag(
-            "--repeats",
-            help="Number of seeds; more than one measures the stability of neighbours and groups.",
-            min=1,
-        ),
-    ] = 1,
-    cluster: Annotated[
-        str | None,
-        fit_flag(
-            "--cluster",
-            metavar="WORKERS",
-            help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
-        ),
-    ] = None,
-    partition: Annotated[
-        str | None,
-        fit_flag(
-            "--partition",
-            help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
-        ),
-    ] = None,
+    view: fitting.View = None,
+    effort: fitting.Effort = None,
+    two_sided: fitting.TwoSided = False,
+    init: fitting.Init = None,
+    repeats: fitting.Repeats = 1,
+    cluster: fitting.Workers = None,
+    partition: fitting.Partition = None,
     random_state: FreshSeed = None,
     n_jobs: Threads = None,
     output_format: Annotated[
@@ -189,10 +151,10 @@ def embed(
 def _planned_output(
     source: str, output: str | None, format: str | None, map_file: str | None, checkpoint: str | None
 ) -> tuple[str, str]:
-    """Return where vectors go and in which format; refuse now what could not be written after the fit."""
+    """Return the output file and its format; raise an error now if it could not be written after the fit."""
     from softvec.embedding.files.formats import format_of
 
-    target = output or output_beside(source, ".svec")
+    target = output or default_output(source, ".svec")
     written_as = format_of(target, format)
     if target == source and source != "-":
         raise InputError(f"the output {target} would replace the input; choose another name with -o")
@@ -207,7 +169,7 @@ def _planned_output(
 
 
 def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse in ``--set`` what has a flag and is no plain option of the reader or of the fit."""
+    """Refuse options in ``--set`` that must be set by their flags."""
     for name in ("kind", "walk_length", "n_components"):
         if name in options:
             raise InputError(f"--set {name}=... has its own option: ", Option(name))
@@ -251,8 +213,8 @@ def _fit(
 ) -> Embedding:
     from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
 
-    known = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
-    with epoch_progress(settings, n_epochs(affinity, known, n_components) * fit["repeats"]) as callback:
+    options = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
+    with epoch_progress(settings, n_epochs(affinity, options, n_components) * fit["repeats"]) as callback:
         if workers is not None:
             fit["runner"] = runner_of(
                 workers, callback, settings, partition=partition, check_memory=fit["check_memory"]

@@ -16,7 +16,7 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     load,
-    pictures,
+    plotting_module,
     write_csv,
 )
 from softvec.cli.terminal import Settings, print_json, print_table, say, working
@@ -24,7 +24,7 @@ from softvec.cli.terminal import Settings, print_json, print_table, say, working
 if TYPE_CHECKING:
     from softvec.evaluate import EpidemicPrediction
 
-_MEANING = {
+_MODELS = {
     "prediction": "predicted",
     "no_vectors": "without vectors",
     "time": "from time alone",
@@ -89,7 +89,7 @@ def epidemic(
     if curve is not None:
         write_csv(curve, ("time", "expected", "low", "high"), shown)
     if plot is not None:
-        pictures().save(result.plot(), plot)
+        plotting_module().save(result.plot(), plot)
     if json:
         print_json(_summary(result, output, plot))
         return
@@ -99,7 +99,7 @@ def epidemic(
 
 
 def _curve(result: EpidemicPrediction) -> list[tuple[Any, ...]]:
-    """Return time, expected number, low and high of each window; times as in the names."""
+    """Return time, expected number, low and high of each window; times are those of the names."""
     times = sorted(set(result.times))
     return list(zip(times, *(values.tolist() for values in result.curve[1:])))
 
@@ -121,5 +121,5 @@ def _summary(result: EpidemicPrediction, output: str, plot: str | None) -> dict[
 def _say_scores(result: EpidemicPrediction, output: str, plot: str | None, settings: Settings) -> None:
     written = [path for path in (output if output != "-" else None, plot) if path]
     say(settings, repr(result).strip("<>") + (f" -> {', '.join(written)}" if written else ""))
-    losses = ", ".join(f"{values['log_loss']:.3f} {_MEANING[name]}" for name, values in result.scores.items())
+    losses = ", ".join(f"{values['log_loss']:.3f} {_MODELS[name]}" for name, values in result.scores.items())
     say(settings, f"cross-validated log loss: {losses}")

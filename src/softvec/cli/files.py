@@ -93,7 +93,7 @@ def info(
 
 
 def _reads_as_edges(emb: Embedding, file: str) -> bool:
-    """Whether a table that could hold vectors of one or two dimensions is one of edges."""
+    """Whether a table that could hold vectors of one or two dimensions is a list of edges."""
     import warnings
 
     from softvec.read.detect import detect
@@ -109,7 +109,7 @@ def _reads_as_edges(emb: Embedding, file: str) -> bool:
 
 
 def _folder(file: str) -> dict[str, Any]:
-    """Describe a folder of vectors by its manifest and its first names; the vectors are not read."""
+    """Describe a folder of vectors by its manifest and first names, without reading all vectors."""
     from softvec.embedding.files.parts import peek
 
     folder, first = peek(file)
@@ -155,7 +155,7 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 
 
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
-    """Read the file as embed would; if that fails too, the more telling of the two errors is shown."""
+    """Read the file as embed would; if that fails too, raise the more helpful of the two errors."""
     from softvec.api import to_affinity
     from softvec.fit.memory import available_memory, needed_memory
     from softvec.job import Job
@@ -184,7 +184,7 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(
             f"{k} {v if 'seed' in k else _text(v)}" for k, v in value.items() if v is not None
-        )  # a seed is to be typed again
+        )  # a seed has no thousands separators: it may be copied
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

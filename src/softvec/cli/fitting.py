@@ -1,4 +1,4 @@
-"""Flags of a fit, made from the settings of :mod:`softvec.fit.settings`."""
+"""Options of ``softvec embed`` for the fit; most are made from :mod:`softvec.fit.settings`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,57 @@ import typer
 from softvec.fit.settings import SETTINGS
 
 fit_flag = partial(typer.Option, rich_help_panel="Fit")
-_TYPES: dict[str, type] = {"int": int, "float": float}  # the rest is text
+_TYPES: dict[str, type] = {"int": int, "float": float}  # others are text
+
+View = Annotated[
+    str | None, fit_flag("--view", help="Views of a graph: auto, walk, fused or links (default: auto).")
+]
+Effort = Annotated[
+    str | None, fit_flag("--effort", help="Effort for a graph: default or fast (default: default).")
+]
+TwoSided = Annotated[
+    bool,
+    fit_flag(
+        "--two-sided", help="Separate vectors for columns (default: if rows and columns are different items)."
+    ),
+]
+Init = Annotated[
+    str | None,
+    fit_flag(
+        "--init",
+        metavar="VECTORS",
+        help="Vectors of an earlier version of the data to start from (default: random).",
+    ),
+]
+Repeats = Annotated[
+    int,
+    fit_flag(
+        "--repeats",
+        help="Number of seeds; more than one measures the stability of neighbours and groups.",
+        min=1,
+    ),
+]
+Workers = Annotated[
+    str | None,
+    fit_flag(
+        "--cluster",
+        metavar="WORKERS",
+        help="Workers that share the fit: local:4, ray://host:port, mpi or auto (default: none).",
+    ),
+]
+Partition = Annotated[
+    str | None,
+    fit_flag(
+        "--partition",
+        help="With --cluster: stream renumbers items so that workers exchange less (default: none).",
+    ),
+]
 
 
 def with_fit_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the ``**fit`` of a command by a flag for each setting that declares one.
+    """Replace the ``**fit`` of a command by a flag for each setting that has one.
 
-    The command gets those that were given, under the names of the settings.
+    The command receives only flags that the user set, under the names of the settings.
     """
     flags = [_flag(setting) for setting in SETTINGS if setting.metadata["flag"]]
     names = {parameter.name for parameter in flags}
@@ -36,8 +80,8 @@ def with_fit_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flag(setting: Field[Any]) -> inspect.Parameter:
-    told = setting.metadata
-    option = fit_flag(told["flag"], help=told["help"], metavar=told.get("metavar"))
+    metadata = setting.metadata
+    option = fit_flag(metadata["flag"], help=metadata["help"], metavar=metadata.get("metavar"))
     kind = _TYPES.get(str(setting.type), str)
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]

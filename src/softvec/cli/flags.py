@@ -1,4 +1,4 @@
-"""Options in errors and warnings, written as one types them on the command line."""
+"""Show options in errors and warnings as command-line flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from softvec.cli.terminal import note
 from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
 
-# Flags that set an option of the library to one value.
+# Flags that set an option of the library to a fixed value.
 _ONE_VALUE = {
     ("symmetric", False): "--two-sided",
     ("check_memory", False): "--force",
@@ -43,20 +43,20 @@ def with_flags(message: str | Message, command: Any) -> str:
 
 
 def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
-    """Return the function that writes an option as a command with these parameters takes it.
+    """Return a function that writes an option as a flag of a command with these parameters.
 
-    An option without a flag is set by ``--set`` where the command has it; else it stays in Python's words.
+    An option without a flag is written with ``--set`` if the command has it, else as in Python.
     """
-    flags = {parameter.name: parameter for parameter in parameters}
-    known = {text for parameter in flags.values() for text in parameter.opts}
+    parameter_of = {parameter.name: parameter for parameter in parameters}
+    flags = {flag for parameter in parameter_of.values() for flag in parameter.opts}
 
     def write(option: Option) -> str:
-        whole = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool) else None
-        if whole in known:
-            return str(whole)
-        if option.name in flags:
-            return _own_flag(flags[option.name], option.value)
-        if "--set" not in known or option.value is NameOnly:
+        fixed = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool) else None
+        if fixed in flags:
+            return str(fixed)
+        if option.name in parameter_of:
+            return _own_flag(parameter_of[option.name], option.value)
+        if "--set" not in flags or option.value is NameOnly:
             return str(option)
         return f"--set {option.name}={_typed(option.value)}"
 

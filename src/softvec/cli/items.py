@@ -1,4 +1,4 @@
-"""``softvec add``, ``softvec links`` and ``softvec predict``: what is new, missing or unknown."""
+"""``softvec add``, ``softvec links`` and ``softvec predict``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from softvec.cli.options import (
     Vectors,
     check_target,
     columns_of,
+    default_output,
     load,
-    number_of,
-    output_beside,
     parse_settings,
     plain_name,
+    regularization,
     resolve,
     write_csv,
 )
@@ -64,7 +64,7 @@ def add(
     from softvec.embedding.files.formats import format_of
 
     settings = Settings(quiet, json)
-    target = output or output_beside(vectors, "_added.svec")
+    target = output or default_output(vectors, "_added.svec")
     written_as = format_of(target)
     check_target(target)
     if vectors == "-" and edges == "-":
@@ -74,15 +74,15 @@ def add(
     if columns is not None:
         options["columns"] = columns_of(columns)
     with working(settings, "adding items"):
-        grown = emb.add(edges, isolated=isolated, n_jobs=n_jobs, **options)
-    grown.save(target, written_as)
-    new = grown.provenance["additions"][-1]
+        extended = emb.add(edges, isolated=isolated, n_jobs=n_jobs, **options)
+    extended.save(target, written_as)
+    new = extended.provenance["additions"][-1]
     if json and target != "-":
-        print_json({"output": target, "vectors": len(grown), "added": new["items"], "edges": new["edges"]})
+        print_json({"output": target, "vectors": len(extended), "added": new["items"], "edges": new["edges"]})
     say(
         settings,
-        f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: {len(grown):,} vectors "
-        f"-> {target}",
+        f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: "
+        f"{len(extended):,} vectors -> {target}",
     )
 
 
@@ -154,7 +154,7 @@ def predict(
     check_target(output)
     emb = load(vectors, format, settings)
     with working(settings, "logistic regression"):
-        predicted = emb.predict(labels, C=c if c == "cv" else number_of("--C", c))
+        predicted = emb.predict(labels, C=regularization(c))
     rows = [(plain_name(name), label, probability) for name, label, probability in predicted]
     if output != "-":
         header = ("name", "label", "probability")

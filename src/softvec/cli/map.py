@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, load, output_beside
+from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, default_output, load
 from softvec.cli.terminal import Settings, print_json, say, working
 from softvec.core.errors import InputError, Message
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 ENDINGS = (".html", ".htm", ".parquet", ".graphml", ".gexf")
-MAX_ENTRIES = 5_000_000  # of a matrix whose strongest edges are sought: half a gigabyte of working memory
+MAX_ENTRIES = 5_000_000  # entries of a matrix, to find its strongest edges: half a gigabyte of memory
 
 
 def map(
@@ -72,7 +72,7 @@ def map(
     from softvec.cli.analyse import _read_groups
 
     settings = Settings(quiet, json)
-    path = output or output_beside(vectors, ".html")
+    path = output or default_output(vectors, ".html")
     check_map_target(path)
     emb = load(vectors, format, settings)
     colours: Any = labels
@@ -90,7 +90,7 @@ def map(
 
 
 def check_map_target(path: str) -> None:
-    """Find out before the work whether a map can be written."""
+    """Raise an error, before any work, if a map cannot be written."""
     if path != "-" and not path.lower().endswith(ENDINGS):
         raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
     check_target(path)
@@ -109,11 +109,10 @@ def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
 def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
     """Make a map and write it."""
     with working(settings, "drawing the map"):
-        made = emb.map(**options)
-        made.save(path)
-    for text in made.content.notes:
-        flagged = Message(text).render(lambda option: f"--neighbors {option.value} to softvec map")
-        say(settings, flagged)
+        result = emb.map(**options)
+        result.save(path)
+    for text in result.content.notes:
+        say(settings, Message(text).render(lambda option: f"--neighbors {option.value} to softvec map"))
     say(settings, f"map -> {'standard output' if path == '-' else path}")
 
 
@@ -158,6 +157,6 @@ def _open(path: str) -> None:
     from softvec.cli.terminal import note
 
     if path == "-" or not path.lower().endswith((".html", ".htm")):
-        note(f"--open is for a page; {path} is not an .html file")
+        note(f"--open is for .html files; {path} is not one")
     elif not webbrowser.open(Path(path).resolve().as_uri()):
         note(f"no browser found; open {path} yourself")

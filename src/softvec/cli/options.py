@@ -1,13 +1,13 @@
-"""Options that several commands share, and what their texts mean."""
+"""Options shared by several commands, and the parsing of their values."""
 
 from __future__ import annotations
 
 import json
 import os
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Argument
 from typer import Option as Flag
@@ -18,6 +18,9 @@ from softvec.core.errors import InputError
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
     from softvec.embedding.files.parts import Stored
+
+
+T = TypeVar("T")
 
 
 def _silence_warnings(quiet: bool) -> bool:
@@ -31,7 +34,7 @@ Quiet = Annotated[
     bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
 ]
 Json = Annotated[bool, Flag("--json", help="Print results as JSON.")]
-_MOST = 2**32 - 1  # what NumPy and scikit-learn both take
+_MOST = 2**32 - 1  # the largest seed of both NumPy and scikit-learn
 Seed = Annotated[int | None, Flag("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)]
 FreshSeed = Annotated[
     int | None,
@@ -69,34 +72,27 @@ def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding
 
 
 def resolve(names: Any, text: str) -> Hashable:
-    """Return the name that a word on the command line stands for.
+    """Return the item name for a word on the command line.
 
     Strings are looked up as they are, then as integers, then as pairs: ``ada@3`` is ``("ada", 3)``.
     """
     if text in names:
         return text
-    number = _number(text)
+    number = _number(text, int)
     if number is not None and number in names:
         return number
     if "@" in text:
         left, _, right = text.rpartition("@")
-        for a in (left, _number(left)):
-            for b in (right, _number(right), _decimal(right)):
+        for a in (left, _number(left, int)):
+            for b in (right, _number(right, int), _number(right, float)):
                 if a is not None and b is not None and (a, b) in names:
                     return (a, b)
     return number if number is not None and isinstance(names[0], int) else text
 
 
-def _number(text: str) -> int | None:
+def _number(text: str, kind: Callable[[str], T]) -> T | None:
     try:
-        return int(text)
-    except ValueError:
-        return None
-
-
-def _decimal(text: str) -> float | None:
-    try:
-        return float(text)
+        return kind(text)
     except ValueError:
         return None
 
@@ -106,16 +102,16 @@ def plain_name(name: Any) -> Any:
     return "@".join(map(str, name)) if isinstance(name, tuple) else name
 
 
-def number_of(flag: str, text: str) -> float:
-    """Return the number that an option was given; ``cv`` is the other thing that it may be."""
-    number = _decimal(text)
-    if number is None:
-        raise InputError(f"{flag} is {text!r}; expected a positive number or cv")
-    return number
+def regularization(text: str) -> float | str:
+    """Return the value of ``--C``: a number, or "cv"."""
+    value = text if text == "cv" else _number(text, float)
+    if value is None:
+        raise InputError(f"--C is {text!r}; expected a positive number or cv")
+    return value
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Read ``name=value`` pairs; values are JSON where they can be, else text.
+    """Parse ``name=value`` pairs; values are JSON if they can be, else text.
 
     >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true"])
     {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True}
@@ -141,7 +137,7 @@ def columns_of(text: str | None) -> list[Any] | None:
 
 
 def check_target(target: str) -> None:
-    """Find out before the work whether its result can be written."""
+    """Raise an error, before any work, if the result cannot be written."""
     if target == "-":
         return
     from softvec.embedding.files.formats import is_folder
@@ -160,8 +156,8 @@ def check_target(target: str) -> None:
         raise InputError(f"cannot write {target}: no permission to write in {folder}")
 
 
-def output_beside(source: str, extension: str) -> str:
-    """Return where a result goes by default: beside the input, in the current directory for a stream."""
+def default_output(source: str, extension: str) -> str:
+    """Return the default output: the name of the input with another extension, in the current directory."""
     if source == "-":
         return f"softvec{extension}"
     name = Path(source).name
@@ -182,8 +178,8 @@ def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -
         writer.writerows(rows)
 
 
-def pictures() -> Any:
-    """Return the module of pictures, which are drawn without a screen."""
+def plotting_module() -> Any:
+    """Return :mod:`softvec.plotting`, set up to draw without a screen."""
     from softvec import plotting
     from softvec.plotting.style import pyplot
 

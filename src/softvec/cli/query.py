@@ -64,7 +64,7 @@ def neighbors(
         title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
         answers = {title: emb.most_similar(keys, without, n, among=among)}
     else:
-        keys = _known(emb, keys) if listed else keys
+        keys = _with_vectors(emb, keys) if listed else keys
         nearest = emb.most_similar_batch(keys, n, among=among)
         answers = {str(key): answer for key, answer in zip(keys, nearest)}
     index = vars(emb).get("index")
@@ -83,8 +83,8 @@ def neighbors(
         print_table(("name", "cosine"), table, title=key)
 
 
-def _known(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
-    """Return the names of a list that have vectors; each other one is said, and all unknown is an error."""
+def _with_vectors(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
+    """Return the names that have a vector, with a warning for each other one; an error if none has."""
     known, reasons = [], []
     for key in keys:
         try:
@@ -101,15 +101,15 @@ def _known(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
 
 
 def _say_stability(emb: Any, keys: list[Any]) -> None:
-    """Say for each name how many of its neighbours stay from seed to seed, where that was measured."""
+    """Print, for each name, the share of its neighbours that seeds have in common, if measured."""
     if not isinstance(emb.provenance.get("stability"), dict) or "stable_neighbours" not in emb.extras:
         return
     stability = emb.stability()
     shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
-    known = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
-    if known:
-        least = f"of {stability.n_neighbors} nearest, the same from seed to seed ({stability.repeats} seeds)"
-        note(f"{least}: {', '.join(known)}")
+    measured = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
+    if measured:
+        what = f"of the {stability.n_neighbors} nearest, share in common between {stability.repeats} seeds"
+        note(f"{what}: {', '.join(measured)}")
 
 
 def similarity(

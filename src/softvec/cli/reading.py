@@ -1,4 +1,4 @@
-"""Options of ``softvec embed`` that say how to read the data."""
+"""Options of ``softvec embed`` for reading the data."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ More = Annotated[
 def reading_options(
     *, weight: str | None, columns: str | None, delimiter: str | None, window: str | None, **others: Any
 ) -> dict[str, Any]:
-    """Return the options that were given, as the library takes them."""
+    """Return the options that the user set, as the library takes them."""
     options = {
         "weight": int(weight) if weight is not None and weight.isdigit() else weight,
         "columns": columns_of(columns),
@@ -102,7 +102,7 @@ def reading_options(
 
 
 def _window(text: str | None) -> float | str | None:
-    """Return a number, or a duration such as 15min as it is: only contacts with dates take it."""
+    """Return a number, or a duration such as 15min as text, which only contacts with dates take."""
     from softvec.core.dates import duration
 
     if text is None:

@@ -115,7 +115,7 @@ def paper(
 
 
 def _checkout() -> Path:
-    """Return the root of the source that holds the experiments: where softvec lies, or here."""
+    """Return the root of a source tree with the experiments: softvec's own, or the current directory."""
     import softvec
 
     for root in (Path(softvec.__file__).resolve().parents[2], Path.cwd()):

@@ -1,4 +1,4 @@
-"""What the commands print: tables and results on standard output, everything else on standard error."""
+"""Output of the commands: tables and results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softvec.core.errors import CODES, printable
 
 @dataclass
 class Settings:
-    """What the flags ``--quiet`` and ``--json`` ask for."""
+    """Values of the flags ``--quiet`` and ``--json``."""
 
     quiet: bool = False
     json: bool = False
@@ -47,14 +47,14 @@ def note(text: str) -> None:
 
 
 def say(settings: Settings, text: str) -> None:
-    """Tell what goes on, on standard error, unless asked to be quiet."""
+    """Print a message on standard error, unless ``--quiet`` or ``--json`` is set."""
     if not settings.quiet and not settings.json:
         lines = "\n".join(printable(line) for line in text.split("\n"))
         console(stderr=True).print(lines, markup=False)
 
 
 def print_json(value: Any) -> None:
-    """Print JSON for machines; what a terminal would obey is escaped as JSON does."""
+    """Print JSON, with terminal control codes escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     sys.stdout.write(CODES.sub(lambda code: f"\\u{ord(code[0]):04x}", text) + "\n")
 
@@ -84,7 +84,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return printable(str(value))  # integers are names here: 1,234 would not be found again
+    return printable(str(value))  # integers are names: no thousands separators
 
 
 @contextmanager
@@ -128,12 +128,12 @@ def working(settings: Settings, what: str) -> Iterator[None]:
         return
     from rich.text import Text
 
-    with screen.status(Text(printable(what))):  # a file's name is no markup
+    with screen.status(Text(printable(what))):  # a file name is not markup
         yield
 
 
 def seconds(value: float) -> str:
-    """Return a time as a person would say it.
+    """Return a duration in readable form.
 
     >>> seconds(0.04), seconds(3.21), seconds(75)
     ('0.04 s', '3.2 s', '1 min 15 s')

@@ -1,1 +1,1 @@
-"""One fit on several workers: the same vectors, bit for bit, as on one machine."""
+"""A fit on several workers, with bit-for-bit the vectors of a single process."""

@@ -1,8 +1,8 @@
-"""Checkpoints of a fit on several workers: a folder that holds a whole state, or none.
+"""Checkpoints of a fit on several workers: a folder with a manifest and the rows of each worker.
 
-Each worker writes the rows it owns. When all are there, the manifest that names them replaces the one before;
-a run that is killed in between goes on from the older state. Rows are numbered in the whole, so that another
-number of workers can read them.
+Each worker writes the rows it owns. When all are written, a new manifest replaces the old one; a run that is
+killed in between resumes from the older state. Rows have global numbers, so that any number of workers can
+read them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from softvec.read.arrays import length_of, read_array
 Array = NDArray[Any]
 Range = tuple[int, int]
 _FORMAT, _MANIFEST = 1, "checkpoint.json"
-_FILE = re.compile(r"epoch-\d+-of-\d+/(X|Y|labels)-\d+-\d+\.npy")  # no way out of the folder
+_FILE = re.compile(r"epoch-\d+-of-\d+/(X|Y|labels)-\d+-\d+\.npy")  # never a path outside the folder
 
 
 @dataclass(frozen=True)
 class Store:
-    """Where a run is saved, how often, and what it belongs to.
+    """Where a run is saved, every how many epochs, and the key of its data and settings.
 
-    ``path`` is a folder that all workers reach, or a url of fsspec such as ``s3://bucket/run``.
+    ``path`` is a folder that all workers can reach, or a URL for fsspec such as ``s3://bucket/run``.
     """
 
     path: str
@@ -43,13 +43,13 @@ class Store:
     key: str
 
     def manifest(self) -> dict[str, Any] | None:
-        """Return what the last complete checkpoint consists of; None where there is none."""
+        """Return the manifest of the last complete checkpoint, None if there is none."""
         if "://" not in self.path and os.path.isfile(self.path):
-            raise InputError(f"{self.path} is a file; the checkpoint of a cluster is a folder, name another")
+            raise InputError(f"{self.path} is a file; the checkpoint of a cluster is a folder: name a folder")
         manifest = self._read()
         if manifest is not None and manifest["key"] != self.key:
             raise InputError(
-                f"{self.path} is a checkpoint of other data or other settings; delete it to start anew, or "
+                f"{self.path} is a checkpoint of other data or other settings; delete it to start again, or "
                 "name another folder"
             )
         return manifest
@@ -68,7 +68,7 @@ class Store:
         return manifest
 
     def save(self, state: State, seed: int, rows: Range, columns: Range, group: Group) -> None:
-        """Write this worker's rows; the last to finish makes the checkpoint complete."""
+        """Write this worker's rows; rank 0 writes the manifest once all are written. Collective."""
         folder = f"epoch-{state.epoch:06d}-of-{group.size}"
         own = rows if state.Y is None else columns
         arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
@@ -78,7 +78,7 @@ class Store:
                 file = f"{folder}/{name}-{lo}-{hi}.npy"
                 self._write(file, lambda stream, array=array: np.save(stream, array, allow_pickle=False))
                 parts.append({"array": name, "rows": [lo, hi], "file": file, "crc": _crc(array)})
-        everything = [part for own_parts in group.gather(parts) for part in own_parts]
+        all_parts = [part for rank_parts in group.gather(parts) for part in rank_parts]
         if group.rank == 0:
             old = self.manifest()
             manifest = {
@@ -88,7 +88,7 @@ class Store:
                 "done": state.done,
                 "seed": seed,
                 "history": state.history,
-                "parts": everything,
+                "parts": all_parts,
             }
             text = json.dumps(manifest).encode()
             self._write(_MANIFEST, lambda stream: stream.write(text))
@@ -97,7 +97,7 @@ class Store:
         group.barrier()
 
     def load(self, manifest: dict[str, Any], rows: Range, columns: Range) -> State:
-        """Return the state of some rows and columns, from parts of any size."""
+        """Return the state of these rows and columns, from parts of any size."""
         arrays: dict[str, Array | None] = {"X": None, "Y": None, "labels": None}
         names = {part["array"] for part in manifest["parts"]}
         for name in names:
@@ -134,11 +134,11 @@ class Store:
 
     def _damaged(self, file: str) -> InputError:
         return InputError(
-            f"{self.path}: {file} of the checkpoint is damaged; delete the folder to start anew"
+            f"{self.path}: {file} of the checkpoint is damaged; delete the folder to start again"
         )
 
     def delete(self) -> None:
-        """Remove the checkpoint, of whatever run: the vectors are safe elsewhere."""
+        """Remove the checkpoint of any run, after its vectors are saved."""
         manifest = self._read()
         if manifest is not None:
             self._remove({_MANIFEST})
@@ -152,7 +152,7 @@ class Store:
             import fsspec
         except ImportError as error:
             raise InputError(
-                f"{self.path} is a url, which needs fsspec: pip install fsspec; or name a folder"
+                f"{self.path} is a URL, which needs fsspec: pip install fsspec; or name a folder"
             ) from error
         return fsspec.core.url_to_fs(self.path)
 
@@ -172,7 +172,7 @@ class Store:
         if "://" in self.path:
             files, root = self._files()
             files.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
-            # parts count once the manifest names them; it replaces the old one when it is whole
+            # parts count only once the manifest lists them, which is replaced as a whole
             draft = f"{root}/{name}.part" if name == _MANIFEST else f"{root}/{name}"
             with files.open(draft, "wb") as stream:
                 write(stream)
@@ -200,7 +200,7 @@ class Store:
 
 
 def _check_manifest(manifest: Any) -> None:
-    """Raise an error for a manifest that no worker wrote: its parts are read, and deleted in the end."""
+    """Raise an error for an invalid manifest: the files that it names are read, and deleted at the end."""
     parts = manifest["parts"]
     good = (
         manifest["format"] == _FORMAT
@@ -216,7 +216,7 @@ def _check_manifest(manifest: Any) -> None:
         and all(len(part["rows"]) == 2 and 0 <= part["rows"][0] <= part["rows"][1] for part in parts)
     )
     if not good:
-        raise ValueError("not what a worker writes")
+        raise ValueError("not a manifest of a checkpoint")
 
 
 def _crc(array: Array) -> int:

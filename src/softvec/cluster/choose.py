@@ -1,4 +1,4 @@
-"""Which engine a text such as ``local:4`` asks for, and a fit on it."""
+"""Choose a cluster by a text such as ``local:4``, and run a fit on it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
 
 
 class Cluster(Protocol):
-    """What runs the workers of a fit; used in a ``with`` block."""
+    """Runs the workers of a fit; used in a ``with`` block."""
 
     workers: int
-    driver: bool  # False on ranks of MPI that only serve
+    driver: bool  # False on MPI ranks other than 0
     address: str | None  # of a dashboard
-    memory: int | None  # bytes that each worker may take, where known
+    memory: int | None  # bytes that each worker may use, if known
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
     def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
-        """Run a fit; yield the parts of all workers, one at a time."""
+        """Run a fit; yield the results of all workers, one at a time."""
         ...
 
 
 def choose(text: str, n_jobs: int | None = None) -> Cluster:
-    """Return the cluster that is asked for.
+    """Return the cluster that a text names.
 
     ``local:4`` is four workers on this machine, ``ray://host:port`` or ``host:port`` a Ray cluster with one
     worker for each node, ``mpi`` the ranks of ``mpiexec``. ``auto`` is ``mpi`` under ``mpiexec``, the cluster
@@ -77,23 +77,23 @@ def runner(
     partition: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Runner:
-    """Return what runs the epochs of a fit on a cluster; ``say`` is told what a partition gains."""
-    asked = choice("partition", partition or "none", PARTITIONS)
+    """Return a function that runs the epochs of a fit on a cluster; ``say`` reports a partition's gain."""
+    method = choice("partition", partition or "none", PARTITIONS)
 
-    def run_there(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
-        planned, order = cut(problem, settings, warm, cluster.workers, asked, say)
+    def run(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
+        planned, order = cut(problem, settings, warm, cluster.workers, method, say)
         if check_memory:
             refuse_if_too_big(planned, cluster.memory)
         with Progress(settings.verbose, settings.n_epochs, 0) as bar:
 
-            def tell(report: Report) -> None:
+            def show(report: Report) -> None:
                 bar.show(
                     report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
                 )
                 if on_report is not None:
                     on_report(report)
 
-            parts = list(cluster.run(planned, tell))
+            parts = list(cluster.run(planned, show))
         return back(whole_of(parts), order), planned.seed
 
-    return run_there
+    return run

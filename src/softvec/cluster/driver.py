@@ -1,4 +1,4 @@
-"""A fit on a cluster as its driver sees it: cut the data, hand out tasks, put the vectors together."""
+"""The driver of a fit on a cluster: split the data, make the tasks of workers, join the vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("softvec")
 
 @dataclass(frozen=True)
 class Plan:
-    """How a problem is cut: where the rows, and the columns of a two-sided problem, of each worker begin."""
+    """A problem split over workers; ``rows`` and ``columns`` are where those of each worker begin."""
 
     problem: Problem
     settings: Settings
@@ -46,14 +46,14 @@ class Plan:
         return len(self.rows) - 1
 
     def bounds(self, size: int) -> Array:
-        """Return where the rows of each worker begin, of a range of ``size`` rows."""
+        """Return where the rows of each worker begin, for a range of ``size`` rows."""
         n, m = self.problem.P.shape
         if size == n:
             return self.rows
         return self.columns if size == m else np.linspace(0, size, self.size + 1).astype(np.int64)
 
     def task(self, rank: int) -> Task:
-        """Return what one worker gets."""
+        """Return the task of one worker."""
         (lo, hi), (begin, end) = self.rows[rank : rank + 2], self.columns[rank : rank + 2]
         problem, weight = self.problem, self.problem.item_weight
         return Task(
@@ -73,17 +73,17 @@ class Plan:
         )
 
     def with_threads(self, n_jobs: int) -> Plan:
-        """Return the same plan for workers of so many threads, unless the user asked for others."""
+        """Return the same plan for workers of ``n_jobs`` threads, unless the user set a number."""
         return replace(self, settings=replace(self.settings, n_jobs=self.settings.n_jobs or n_jobs))
 
     @property
     def kept_every(self) -> int:
-        """Epochs between two states that the engine keeps; 0 where they are saved elsewhere."""
+        """Epochs between two states that the engine keeps; 0 if a checkpoint keeps them."""
         return 0 if self.store is not None else self.settings.checkpoint_every
 
 
 def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> State:
-    """Return the part of a state that belongs to some rows and columns."""
+    """Return the part of a state that belongs to these rows and columns."""
     own = columns if state.Y is not None else rows
     return replace(
         state,
@@ -95,7 +95,7 @@ def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> St
 
 
 def whole_of(parts: list[State]) -> State:
-    """Put the parts of all workers together."""
+    """Join the parts of all workers."""
     first = parts[0]
     return replace(
         first,
@@ -108,13 +108,13 @@ def whole_of(parts: list[State]) -> State:
 
 
 def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan:
-    """Cut a problem for at most so many workers: each owns whole units of rows, of about even work."""
+    """Split a problem over some workers, or fewer: each owns whole units of rows, with about equal work."""
     if problem.normalizer != "mixture":
         raise InputError(
             Option("normalizer", "exact"), " needs all vectors in one process; leave out the cluster"
         )
     if settings.callbacks:
-        raise InputError("callbacks see all vectors, which no worker of a cluster holds; leave them out")
+        raise InputError("callbacks need all vectors, which no worker of a cluster holds; leave them out")
     n, m = problem.P.shape
     d, seed = int(settings.n_components), seed_of(settings.random_state)
     store = manifest = None
@@ -124,7 +124,7 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
         manifest = store.manifest()
         seed = seed if manifest is None else int(manifest["seed"])
     unit = unit_rows(d)
-    per_row = _entries(problem.P, n) + d / 4  # what the rest of a row's step takes, in entries
+    per_row = _entries(problem.P, n) + d / 4  # the other work on a row is that of about d / 4 entries
     work = np.add.reduceat(per_row, np.arange(0, n, unit))
     size = min(workers, len(work))
     if size < workers:
@@ -148,7 +148,7 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
 
 
 def _entries(operator: Operator, n: int) -> NDArray[np.float64]:
-    """Return how many entries a product reads for each of n rows, as far as factors have such rows."""
+    """Return the number of entries that a product reads for each of n rows; other factors count 0."""
     if isinstance(operator, Sparse):
         return np.diff(operator._indptr).astype(float) if operator.shape[0] == n else np.zeros(n)
     if isinstance(operator, Powers):

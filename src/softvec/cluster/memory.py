@@ -1,4 +1,4 @@
-"""How much memory a worker takes, and a refusal that names how many workers would do."""
+"""Estimate the memory of a worker, and refuse a fit that is too large, naming how many workers it needs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 
 def needed_memory(plan: Plan, rank: int) -> int:
-    """Return about how many bytes a worker takes at its peak: rows, entries, halo, buffers, interpreter."""
+    """Estimate the peak memory of a worker in bytes: rows, entries, halo, buffers, interpreter."""
     return _needed(plan, rank, [_counts(leaf, plan) for leaf in sparse_leaves(plan.problem.P)])
 
 
 def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
-    """Return what a worker takes; ``counts`` are those of all workers, for each of the matrices of P."""
+    """Estimate the memory of a worker; ``counts`` are those of all workers, for each of the matrices of P."""
     problem, settings = plan.problem, plan.settings
     lo, hi = plan.rows[rank : rank + 2]
     begin, end = plan.columns[rank : rank + 2]
@@ -56,9 +56,9 @@ def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
 
 
 def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Mapping[str, Any]) -> int:
-    """Return about how many bytes a worker takes at its peak for rows that it read itself.
+    """Estimate the peak memory of a worker in bytes, for rows that it read itself.
 
-    ``shape`` is that of the whole matrix; the affinity has the own rows of it.
+    ``shape`` is that of the whole matrix; the affinity has only the own rows.
     """
     leaf, symmetric = affinity.operator.leaf, bool(fit["symmetric"])
     assert isinstance(leaf, Sharded)
@@ -70,7 +70,7 @@ def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Map
             entries,
             d,
             m=None if symmetric else columns,
-            bytes_per_entry=leaf.nbytes / max(1, entries) + 4,  # columns as they were read stay, too
+            bytes_per_entry=leaf.nbytes / max(1, entries) + 4,  # the original column numbers are kept, too
             walk_length=int(affinity.parameters.get("length", 1)),
             n_clusters=int(fit.get("n_clusters", 1)),
             transposed=two_ways and (not symmetric or bool(affinity.directed)),
@@ -80,20 +80,20 @@ def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Map
             scratch=fit.get("scratch") is not None,
         )
         + (2 if two_ways else 1) * leaf.held(d, _stored(fit.get("dtype", "float32")))
-        + 5 * shape[1]  # where each column is, while the matrix is made
+        + 5 * shape[1]  # the position of each column, while the matrix is built
     )
 
 
 def refuse_share_if_too_big(
     affinity: Affinity, share: Part, d: int, fit: Mapping[str, Any], free: int | None
 ) -> None:
-    """Raise an error on all workers, before a fit of which one has too little memory; collective."""
+    """Raise an error on all workers, before a fit, if one has too little memory; collective."""
     needs = share.group.gather(needed_by_share(affinity, share.shard.shape, d, fit))
     _refuse(max(needs), share.group.size, free, d, int(fit.get("n_clusters", 1)))
 
 
 def refuse_if_too_big(plan: Plan, free: int | None) -> None:
-    """Raise an error before a fit whose workers have too little memory."""
+    """Raise an error, before a fit, if its workers have too little memory."""
     if free is None:
         return
     counts = [_counts(leaf, plan) for leaf in sparse_leaves(plan.problem.P)]
@@ -106,17 +106,15 @@ def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) 
         return
     fixed = estimate_memory(0, 0, d, n_clusters=n_clusters)
     advice: tuple[Any, ...] = ("use workers with more memory",)
-    if free > fixed:  # what is not fixed shrinks with the rows; halos less so
-        advice = (
-            f"about {int(np.ceil(1.2 * workers * (need - fixed) / (free - fixed)))} such workers would do",
-        )
+    if free > fixed:  # the variable part shrinks with the rows; halos less so
+        advice = (f"use about {int(np.ceil(1.2 * workers * (need - fixed) / (free - fixed)))} such workers",)
     raise InputError(
         f"each of {workers} workers needs about {need / 2**30:,.1f} GiB, and "
         f"{free / 2**30:,.1f} GiB are free; ",
         *advice,
         " (",
         Option("check_memory", False),
-        " tries all the same)",
+        " tries anyway)",
     )
 
 
@@ -136,7 +134,7 @@ def _stored(dtype: Any) -> Any:
 
 
 def _counts(leaf: Sparse, plan: Plan) -> list[Counts]:
-    """Return the rows of a product of each worker; of two sides, those of the larger for both."""
+    """Return the rows of a product of each worker; for two sides, those of the larger."""
     rows, columns = (np.diff(plan.bounds(size)) for size in leaf.shape)
     sizes = np.maximum(rows, columns).tolist()
     return [Counts(size, size, halo_rows(leaf, plan, rank)) for rank, size in enumerate(sizes)]
@@ -147,7 +145,7 @@ def _entries(leaf: Sparse, rows: Any) -> int:
 
 
 def halo_rows(leaf: Sparse, plan: Plan, rank: int) -> int:
-    """Return how many columns of others the rows of a worker read."""
+    """Return the number of columns of other workers that a worker's rows read."""
     lo, hi = plan.bounds(leaf.shape[0])[rank : rank + 2]
     begin, end = plan.bounds(leaf.shape[1])[rank : rank + 2]
     remote = np.zeros(leaf.shape[1], bool)

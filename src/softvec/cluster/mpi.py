@@ -1,4 +1,4 @@
-"""The seam on MPI, for clusters with a batch system: ``mpiexec -n 8 softvec embed ... --cluster mpi``.
+"""A cluster on MPI, for batch systems: ``mpiexec -n 8 softvec embed ... --cluster mpi``.
 
 Every rank starts the same command. Rank 0 is the driver and a worker, the others wait for their tasks.
 """
@@ -24,7 +24,7 @@ from softvec.core.threads import resolve_n_jobs
 
 Array = NDArray[Any]
 T = TypeVar("T")
-_FIRST = 1.0  # seconds that rank 0 has to tell of an error that all ranks met
+_FIRST = 1.0  # seconds that the other ranks give rank 0 to report an error that all have
 _TOTAL, _TASK, _STATE, _DATA = 1, 2, 3, 4  # tags
 
 
@@ -49,7 +49,7 @@ class MpiGroup:
         self._comm, self.rank, self.size, self.sent = comm, comm.Get_rank(), comm.Get_size(), 0
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
-        """Send a part to every rank; return what each sent here."""
+        """Send a part to every rank; return the parts received."""
         from mpi4py import MPI
 
         comm = self._comm
@@ -69,7 +69,7 @@ class MpiGroup:
         return received
 
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks: each passes the total on, the last tells all."""
+        """Add up the parts in the order of ranks: each passes the total on, the last one broadcasts it."""
         total = None if self.rank == 0 else self._comm.recv(source=self.rank - 1, tag=_TOTAL)
         for part in parts:
             total = part if total is None else add(total, part)
@@ -91,19 +91,19 @@ def _bytes(array: Array) -> Array:
 
 
 class MpiCluster:
-    """All ranks of one ``mpiexec``; use it in a ``with`` block, which serves on every rank but 0."""
+    """All ranks of one ``mpiexec``; in a ``with`` block, which runs tasks on every rank but 0."""
 
     def __init__(self) -> None:
         self._comm = world()
         self.workers = self._comm.Get_size()
         self.driver = self._comm.Get_rank() == 0
         self.address: str | None = None
-        known = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))
-        nodes = [node for node, _, _ in known]
+        ranks = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))
+        nodes = [node for node, _, _ in ranks]
         self.memory = min(
-            (free // nodes.count(node) for node, free, _ in known if free is not None), default=None
+            (free // nodes.count(node) for node, free, _ in ranks if free is not None), default=None
         )
-        self._threads = min(max(1, cores // nodes.count(node)) for node, _, cores in known)
+        self._threads = min(max(1, cores // nodes.count(node)) for node, _, cores in ranks)
 
     def __enter__(self) -> MpiCluster:
         if not self.driver:
@@ -115,7 +115,7 @@ class MpiCluster:
             self._comm.bcast(None, root=0)
 
     def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
-        """Run a fit on the first ranks; yield their parts, one at a time."""
+        """Run a fit on the first ranks; yield their results, one at a time."""
         plan = plan.with_threads(self._threads)
         self._comm.bcast(plan.size, root=0)
         comm = self._comm.Split(0, 0)
@@ -131,7 +131,7 @@ class MpiCluster:
     def _serve(self) -> None:
         """Run tasks until the driver has no more."""
         rank = self._comm.Get_rank()
-        warnings.simplefilter("ignore")  # rank 0 tells them
+        warnings.simplefilter("ignore")  # rank 0 shows them
         while (size := self._comm.bcast(None, root=0)) is not None:
             comm = self._comm.Split(0 if rank < size else 1, rank)
             if rank >= size:
@@ -144,7 +144,7 @@ class MpiCluster:
                 raise
 
     def _abort(self, error: BaseException) -> None:
-        """End all ranks, which would wait for this one: one line for what a user can mend."""
+        """Stop all ranks, which would wait for this one; print one line for an error of the user."""
         rank = self._comm.Get_rank()
         if rank and isinstance(error, InputError):
             time.sleep(_FIRST)

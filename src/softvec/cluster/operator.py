@@ -1,8 +1,8 @@
-"""A sparse matrix whose rows lie with several workers, and operators made of such matrices.
+"""Sparse matrices whose rows are spread over several workers, and operators made of them.
 
-Each worker multiplies its own rows. Before a product it receives the rows of X that its entries point at and
-that others own, in the precision of X. Entries keep their order and the kernel is the same, so each row of a
-product has the bits of one process. Where the rows of others are many, they arrive in rounds.
+Each worker multiplies its own rows. Before a product it receives the rows of X that its entries refer to and
+others own, in the precision of X. Entries keep their order and the kernel is the same, so each row of a
+product has the bits of a single process. If these rows are many, they arrive in rounds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Array = NDArray[Any]
 class Sharded(Operator):
     """This worker's rows of a sparse matrix; all workers call its methods together.
 
-    ``shape`` counts the own rows and the own columns, ``nnz`` the entries of all workers: it decides which
-    kernels run, which must be the same ones everywhere.
+    ``shape`` is that of the own rows and columns; ``nnz`` counts the entries of all workers, because it
+    decides which kernels run, and these must be the same everywhere.
     """
 
     def __init__(self, shard: Shard, group: Group):
@@ -50,9 +50,9 @@ class Sharded(Operator):
             shard.row_scale,
             halo.spread(shard.column_scale),
         )
-        known = group.gather((len(shard.indices), last - first, halo.own, len(halo.needed)))
-        counts = [Counts(*rows) for _, *rows in known]
-        self._set(shard, halo, group, sum(entries for entries, *_ in known), counts)
+        ranks = group.gather((len(shard.indices), last - first, halo.own, len(halo.needed)))
+        counts = [Counts(*rows) for _, *rows in ranks]
+        self._set(shard, halo, group, sum(entries for entries, *_ in ranks), counts)
 
     def _set(self, shard: Shard, halo: Halo, group: Group, entries: int, counts: list[Counts]) -> None:
         none = np.empty(0, np.int64)
@@ -72,11 +72,11 @@ class Sharded(Operator):
 
     @property
     def halo(self) -> Halo:
-        """The rows that a product reads of other workers."""
+        """The rows that a product reads from other workers."""
         return self._halo
 
     def held(self, d: int, dtype: Any) -> int:
-        """Return the bytes that a product with vectors of a type (uint16: half precision) takes."""
+        """Return the memory of a product, in bytes, for vectors of a type (uint16: half precision)."""
         in_rounds = pays(self._counts, d, dtype)
         return self._counts[self._group.rank].held(d, dtype, in_rounds=in_rounds)
 
@@ -94,7 +94,7 @@ class Sharded(Operator):
         return self._with(self._local.scale_rows(scale))
 
     def scale_columns(self, scale: Array) -> Sharded:
-        """Return ``self @ diag(scale)``, of the own columns; no column is scaled yet."""
+        """Return ``self @ diag(scale)`` for a scale of the own columns, which have none yet."""
         local = self._local
         scales = self._halo.spread(np.asarray(scale, np.float64))
         row_scale = local._row_scale if len(local._row_scale) else None
@@ -125,8 +125,7 @@ class Sharded(Operator):
         return other
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        # the factors of a product and the steps of a walk use their rows one after the other, parts of a sum
-        # together
+        # factors of a product and steps of a walk can share a buffer, parts of a sum cannot
         key = slot if len(slot) < 2 or slot[-2] == "sum" else slot[:-1]
         if self._in_rounds(X, runtime.kernels):
             return multiply(self._local, self._halo, X, runtime, key)
@@ -135,7 +134,7 @@ class Sharded(Operator):
         return self._local.plan(whole, runtime, slot)
 
     def _in_rounds(self, X: Array, kernels: ModuleType) -> bool:
-        """Whether a product receives some columns at a time: as all workers do, or none."""
+        """Whether a product receives its columns in rounds, the same on all workers."""
         halo, local, d = self._halo, self._local, X.shape[1]
         if not pays(self._counts, d, X.dtype):
             return False
@@ -221,7 +220,7 @@ class Sharded(Operator):
 
 @dataclass(frozen=True)
 class Tree:
-    """Operators made of others, as sent to a worker: a product, a sum, or powers of the one part."""
+    """A composed operator, as sent to a worker: a product, a sum, or powers of a single part."""
 
     kind: str
     parts: tuple[Tree | Shard, ...]
@@ -229,7 +228,7 @@ class Tree:
 
 
 def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree | Shard:
-    """Return what one worker gets of an operator; ``bounds(size)`` cuts a range of that many rows."""
+    """Return one worker's part of an operator; ``bounds(size)`` splits a range of that many rows."""
     if isinstance(operator, Product):
         return Tree("product", tuple(split(part, rank, bounds) for part in operator.parts))
     if isinstance(operator, Sum):
@@ -257,7 +256,7 @@ def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree
 
 
 def join(tree: Tree | Shard, group: Group) -> Operator:
-    """Return the operator of one worker; all workers call it together."""
+    """Return the operator of one worker; collective."""
     if isinstance(tree, Shard):
         return Sharded(tree, group)
     parts = [join(part, group) for part in tree.parts]

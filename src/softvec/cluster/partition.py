@@ -1,8 +1,8 @@
-"""Another order of the rows, in which linked rows lie close together, so that workers exchange fewer.
+"""Reorder the rows so that linked rows are close together, and workers exchange fewer.
 
-Rows are put into a fixed number of parts, and parts that share many entries beside each other. The order
-depends on the matrix alone, not on the number of workers: each takes a range of rows, as in the order of
-the data. A fit runs on the renumbered matrix; its vectors come back in the order of the data.
+Rows are put into a fixed number of parts, and parts that share many entries next to each other. The order
+depends only on the matrix, not on the number of workers: each owns a range of rows, as without reordering. A
+fit runs on the renumbered matrix; its vectors are returned in the order of the data.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 Array = NDArray[Any]
 PARTITIONS = ("none", "stream")
-PARTS = 256  # four for each of 64 workers, so that a range which ends inside a part loses little
+PARTS = 256  # four for each of 64 workers, so that a range that ends inside a part loses little
 _PASSES = 10
-_SLACK = 1.1  # rows of a part, over the mean
-_SMALLEST = 32  # rows of a part, on average
+_SLACK = 1.1  # largest part, relative to the mean
+_SMALLEST = 32  # minimum mean number of rows of a part
 _DECIDED_FOR = 8  # workers
-_WORTH = 0.95  # halo after, over before, above which the order stays
+_WORTH = 0.95  # halo after reordering, relative to before, above which the order is kept
 logger = logging.getLogger("softvec")
 
 
 def stream_order(indptr: Array, indices: Array) -> NDArray[np.int64]:
-    """Return the rows of a square sparse matrix in their new order, by a few passes over its entries."""
+    """Return the new order of the rows of a square sparse matrix, by a few passes over its entries."""
     from softvec.kernels.partition import stream_rows
 
     n = len(indptr) - 1
@@ -46,12 +46,12 @@ def stream_order(indptr: Array, indices: Array) -> NDArray[np.int64]:
         if not stream_rows(indptr, indices, part, load, np.zeros(k, np.int64), _SLACK * n / k):
             break
     place = np.empty(k, np.int64)
-    place[_beside(_shared(indptr, indices, part, k))] = np.arange(k)
+    place[_order_of_parts(_shared(indptr, indices, part, k))] = np.arange(k)
     return np.argsort(place[part], kind="stable")
 
 
 def _shared(indptr: Array, indices: Array, part: Array, k: int) -> NDArray[np.int64]:
-    """Return how many entries two parts share, of shape (k, k)."""
+    """Return the number of entries between each two parts, of shape (k, k)."""
     shared = np.zeros(k * k, np.int64)
     step = 1 << 20
     for lo in range(0, len(part), step):
@@ -63,11 +63,11 @@ def _shared(indptr: Array, indices: Array, part: Array, k: int) -> NDArray[np.in
     return counts + counts.T
 
 
-def _beside(shared: NDArray[np.int64]) -> list[int]:
-    """Return the parts in an order that keeps together what shares most.
+def _order_of_parts(shared: NDArray[np.int64]) -> list[int]:
+    """Return the parts in an order that keeps those with many shared entries together.
 
-    Pairs are matched, most shared entries first, then pairs of pairs, and so on: any range of parts that is
-    a half, a quarter, ... of all is a group of the matching.
+    Parts are matched in pairs, most shared entries first, then pairs of pairs, and so on: each half, quarter,
+    ... of the order is a group of the matching.
     """
     groups = [[p] for p in range(len(shared))]
     while len(groups) > 1:
@@ -126,10 +126,10 @@ def cut(
     partition: str = "none",
     say: Callable[[str], None] | None = None,
 ) -> tuple[Plan, Array | None]:
-    """Cut a problem for some workers, in a new order of its rows where one is asked for and pays.
+    """Split a problem over some workers, in a new order of its rows if that is asked for and pays.
 
-    Returns the plan and the order, None for that of the data. ``say`` is told the gain, or that there is
-    none. Whether it pays is decided for 8 workers, whatever their number, for vectors must not depend on it.
+    Returns the plan and the order, None for that of the data. ``say`` reports the gain. Whether it pays is
+    decided for 8 workers, whatever their number, as the vectors must not depend on it.
     """
     if partition == "none":
         return plan(problem, settings, warm, workers), None
@@ -146,10 +146,10 @@ def cut(
     pays = _gain(problem, moved, probe, warm, _DECIDED_FOR)[2]
     before, after, _ = _gain(problem, moved, probe, warm, workers)
     (say or logger.info)(
-        f"partition: a worker reads {before['rows'] / n:.2f} rows of others for each own one, "
+        f"partition: a worker reads {before['rows'] / n:.2f} rows of others per own row, "
         f"{after['rows'] / n:.2f} in the new order ({before['bytes'] / 2**20:,.1f} and "
-        f"{after['bytes'] / 2**20:,.1f} MiB an epoch)"
-        + ("" if pays else f"; no gain for {_DECIDED_FOR} workers, so the old order stays")
+        f"{after['bytes'] / 2**20:,.1f} MiB per epoch)"
+        + ("" if pays else f"; no gain for {_DECIDED_FOR} workers, so the order is kept")
     )
     if not pays:
         return plan(problem, settings, warm, workers), None
@@ -170,14 +170,14 @@ def _moved(problem: Problem, order: Array) -> Problem:
 def _gain(
     problem: Problem, moved: Problem, probe: Settings, warm: bool, workers: int
 ) -> tuple[dict[str, int], dict[str, int], bool]:
-    """Return what is exchanged in the old order and in the new one, and whether that is less."""
+    """Return what is exchanged in the old order and in the new one, and whether the new one pays."""
     units = -(-problem.P.shape[0] // unit_rows(int(probe.n_components)))
     before, after = (exchanged(plan(each, probe, warm, min(workers, units))) for each in (problem, moved))
     return before, after, after["rows"] < _WORTH * before["rows"]
 
 
 def exchanged(plan: Plan) -> dict[str, int]:
-    """Return the rows that all workers read of others for the matrices of P, and the bytes of an epoch."""
+    """Return the rows that all workers read from others for the matrices of P, and the bytes per epoch."""
     problem, settings = plan.problem, plan.settings
     rows = sum(halo_rows(leaf, plan, rank) for leaf in sparse_leaves(problem.P) for rank in range(plan.size))
     size = 2 if np.dtype(settings.dtype) == np.float32 else 8
@@ -187,7 +187,7 @@ def exchanged(plan: Plan) -> dict[str, int]:
 
 
 def back(state: State, order: Array | None) -> State:
-    """Return a state of the renumbered rows in the order of the data."""
+    """Return a state in the order of the data, from one of renumbered rows."""
     if order is None:
         return state
     place = np.empty(len(order), np.int64)

@@ -1,4 +1,4 @@
-"""The part of a fit that one worker runs: the same code on every rank, on its own rows."""
+"""The part of a fit that one worker runs, on its own rows; the code is the same on every rank."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ T = TypeVar("T")
 
 
 class SharedRows(Workers):
-    """The threads of one rank; sums and gathered values go over all ranks."""
+    """The threads of one rank; sums and gathered values are over all ranks."""
 
     def __init__(self, threads: Workers, group: Group, unit: int, block: int | None):
         super().__init__(threads.n_jobs, threads._pool)
         self.rank, self.unit, self.block, self._group = group.rank, unit, block, group
 
     def gather(self, value: T) -> list[T]:
-        """Return the small values of all ranks, in their order."""
+        """Return the (small) values of all ranks, in order."""
         return self._group.gather(value)
 
     def fetch(self, X: Array, rows: Array) -> Array:
-        """Return rows by their numbers in the whole, ascending, each rank those it asks for."""
+        """Return rows by their ascending global numbers; each rank asks for its own selection."""
         bounds = np.cumsum([0, *self._group.gather(len(X))])
         asked = np.asarray(rows, np.int64)
         wanted = [asked[lo:hi] for lo, hi in pairwise(np.searchsorted(asked, bounds))]
@@ -56,25 +56,25 @@ class SharedRows(Workers):
 
 @dataclass(kw_only=True)
 class Epochs:
-    """How a rank runs its part of the epochs of a fit; of all arrays it has its own rows.
+    """One rank's part of the epochs of a fit; all arrays hold only its own rows.
 
     Attributes
     ----------
     settings : Settings
-        With ``symmetric`` decided, and without what belongs to the driver: callbacks, checkpoint.
+        With ``symmetric`` resolved, and without callbacks and checkpoint, which belong to the driver.
     seed : int
     state : State or None
-        Where to begin; None for the start that the settings name.
+        Initial state; None for the ``init`` of the settings.
     classes_first : bool
         Whether classes are found before the first epoch.
     rows, columns : tuple of int
-        The own rows and columns, numbered in the whole.
+        Global range of the own rows and columns.
     store : Store or None
-        Where the run is saved on its way.
+        Where checkpoints are saved.
     manifest : dict or None
-        The checkpoint to go on from.
+        The checkpoint to resume from.
     unit, block : int, int or None
-        How rows are cut; see :class:`softvec.core.threads.Workers`.
+        How rows are split; see :class:`softvec.core.threads.Workers`.
     """
 
     settings: Settings
@@ -123,15 +123,15 @@ class Epochs:
 
 @dataclass(kw_only=True)
 class Task(Epochs):
-    """What a rank gets of a matrix that the driver holds.
+    """One rank's part of a matrix that the driver holds.
 
     Attributes
     ----------
     P : Tree or Shard
     row_sums : ndarray of float64
-        Of the own rows of P.
+        Sums of the own rows of P.
     item_weight : ndarray or None
-        Of the own columns, of mean 1 over all.
+        Weights of the own columns; their mean over all columns is 1.
     """
 
     P: Tree | Shard
@@ -148,7 +148,7 @@ class Task(Epochs):
     def _problem(self, group: Group) -> Problem:
         settings = self.settings
         P = join(self.P, group)
-        P.__dict__["_sums"] = np.asarray(self.row_sums)  # known: the rows of the whole were normalised
+        P.__dict__["_sums"] = np.asarray(self.row_sums)  # known, as the whole matrix was normalised
         return Problem(
             P,
             bool(settings.symmetric),
@@ -164,7 +164,7 @@ class Task(Epochs):
 
 @dataclass(frozen=True)
 class Report:
-    """How far a fit is: epochs done, loss before the last one, bytes exchanged, and workers alive."""
+    """Progress of a fit: epochs done, loss before the last one, bytes exchanged, and workers alive."""
 
     epoch: int
     loss: float
@@ -176,7 +176,7 @@ OnEpoch = Callable[[Report, State | None], None]
 
 
 class Work(Protocol):
-    """What a cluster runs: a task for each worker."""
+    """What a cluster runs: one task for each worker."""
 
     @property
     def size(self) -> int:
@@ -185,20 +185,20 @@ class Work(Protocol):
 
     @property
     def given(self) -> State | None:
-        """Where the workers begin, put together."""
+        """The joint initial state of the workers."""
         ...
 
     @property
     def store(self) -> Store | None:
-        """Where checkpoints are that the driver knows."""
+        """Where checkpoints of the driver are saved."""
         ...
 
     def task(self, rank: int) -> Any:
-        """Return what one worker gets: a dataclass with ``state``, ``manifest`` and ``run``, like `Task`."""
+        """Return the task of a worker: a dataclass with ``state``, ``manifest`` and ``run``, like `Task`."""
         ...
 
     def with_threads(self, n_jobs: int) -> Work:
-        """Return the same work for workers of so many threads, unless the user asked for others."""
+        """Return the same work for workers of ``n_jobs`` threads, unless the user set a number."""
         ...
 
     @property

@@ -1,8 +1,8 @@
-"""A product whose rows of others arrive in rounds, some columns at a time.
+"""Products that receive the rows of other workers in rounds, some columns at a time.
 
 While the columns of one round are multiplied, those of the next are received, and a worker holds two rounds
-of its halo instead of all of it. Each number of a product is the same sum as before, in the same order: a
-round has other columns, not other entries. (Rounds by owner would cut these sums in pieces.)
+of its halo instead of all of it. Each number of a product is the same sum, in the same order, because rounds
+split columns, not entries. (Rounds by owner would split these sums.)
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Counts", "keeps_bits", "multiply", "pays"]
 
 Array = NDArray[Any]
 Receive = Callable[[int], Array]
-COLUMNS = 32  # of a round: a cache line in half precision, and what kernels sum at a time
+COLUMNS = 32  # of a round: a cache line in half precision, and the number that kernels sum at a time
 _PROBE_ROWS, _PROBE_COLUMNS = 100, 64
 
 
 def cuts(d: int) -> list[int]:
-    """Return where the columns of each round begin, and the end: the last round takes what is left."""
+    """Return where the columns of each round begin, and the end; the last round takes the remainder."""
     return [*range(0, max(1, d - COLUMNS + 1), COLUMNS), d]
 
 
@@ -40,14 +40,14 @@ def _width(d: int) -> int:
 
 
 class Counts(NamedTuple):
-    """Rows of a product on one worker, and of its vectors: the own ones and those of others."""
+    """Rows of a product on one worker, and its vectors: own ones and those of others."""
 
     rows: int
     own: int
     others: int
 
     def held(self, d: int, dtype: Any, *, in_rounds: bool) -> int:
-        """Return the bytes that a product with vectors of a type (uint16: half precision) takes."""
+        """Return the memory of a product, in bytes, for vectors of a type (uint16: half precision)."""
         stored = np.dtype(dtype).itemsize
         if not in_rounds:
             return (self.own + self.others) * d * stored
@@ -55,10 +55,10 @@ class Counts(NamedTuple):
 
 
 def pays(counts: Sequence[Counts], d: int, dtype: Any) -> bool:
-    """Whether rounds take less memory of the worker that needs most: the one rule for rounds.
+    """Whether rounds reduce the memory of the worker that needs the most.
 
-    ``counts`` are those of all workers. For 128 dimensions, rounds pay from a halo of three times the own
-    rows on.
+    ``counts`` are those of all workers. For 128 dimensions, rounds pay if the halo has at least three times
+    the own rows.
     """
     if len(cuts(d)) == 2:
         return False
@@ -69,7 +69,7 @@ def pays(counts: Sequence[Counts], d: int, dtype: Any) -> bool:
 
 
 def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) -> Rows:
-    """Multiply the own rows of a matrix with X, in rounds; return the function that hands out rows."""
+    """Multiply the own rows of a matrix with X, in rounds; return a function that yields its rows."""
     n, d = local.shape[0], X.shape[1]
     real = np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
     starts = cuts(d)
@@ -97,14 +97,14 @@ def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) 
 
 
 def _scaled(n: int, row_scale: Array) -> Sparse:
-    """Return a diagonal matrix: a product with it scales rows and adds others to them as the whole would."""
+    """Return a diagonal matrix: a product with it scales rows and adds to them like the whole product."""
     places = np.arange(n + 1)
     return Sparse.of_arrays((n, n), (places, places[:-1], None), row_scale if len(row_scale) else None, None)
 
 
 @contextmanager
 def _ahead(receive: Receive, rounds: int, in_background: bool) -> Iterator[Iterator[Array]]:
-    """Give the parts of all rounds in turn; in the background, the next one is received meanwhile."""
+    """Yield the parts of all rounds in turn; with ``in_background``, receive the next one meanwhile."""
     if not in_background:
         yield map(receive, range(rounds))
         return
@@ -122,7 +122,7 @@ def _ahead(receive: Receive, rounds: int, in_background: bool) -> Iterator[Itera
 
 
 def keeps_bits(kernels: ModuleType, local: Sparse, X: Array) -> bool:
-    """Whether products in rounds have the bits of whole ones here: compilers may order sums as they like."""
+    """Whether products in rounds have the bits of whole ones: compilers are free to reorder sums."""
     values = local._values.dtype.str if len(local._values) else ""
     scaled = bool(len(local._col_scale))
     return _probe(kernels, X.shape[1], X.dtype.str, local._indices.dtype.str, values, scaled, COLUMNS)
@@ -132,7 +132,7 @@ def keeps_bits(kernels: ModuleType, local: Sparse, X: Array) -> bool:
 def _probe(
     kernels: ModuleType, d: int, dtype: str, index: str, values: str, scaled: bool, columns: int
 ) -> bool:
-    """Compare both products of rows of all lengths up to 100, of numbers that show the order of a sum."""
+    """Compare both products for rows of up to 100 entries, with numbers that reveal the order of a sum."""
     rng = np.random.default_rng(0)
     n, m, half = _PROBE_ROWS, _PROBE_COLUMNS, np.dtype(dtype) == np.uint16
     real = np.dtype(np.float32 if half else dtype)
@@ -157,8 +157,8 @@ def _probe(
         )  # fmt: skip
     same = True
     for out_dtype, added in ((real, add[:0]), (X.dtype, add)):
-        one, other = np.empty((n, d), out_dtype), np.empty((n, d), out_dtype)
-        runtime.fill(local.plan(X, runtime), one, added)
-        runtime.fill(_scaled(n, local._row_scale).plan(product, runtime), other, added)
-        same = same and bool(np.array_equal(one, other))
+        whole, rounds = np.empty((n, d), out_dtype), np.empty((n, d), out_dtype)
+        runtime.fill(local.plan(X, runtime), whole, added)
+        runtime.fill(_scaled(n, local._row_scale).plan(product, runtime), rounds, added)
+        same = same and bool(np.array_equal(whole, rounds))
     return same

@@ -1,13 +1,14 @@
-"""The seam between a fit and the engine that runs it on several workers.
+"""The interface between a fit and the engine that runs it on several workers.
 
-A fit needs four things of an engine, all of them collective: every rank calls them, in the same order.
-Ranks own consecutive ranges of rows, so what is folded in the order of ranks is folded in the order of rows,
-and sums have the same bits for any number of ranks.
+A fit needs four operations of an engine, all collective: every rank calls them, in the same order. Ranks own
+consecutive ranges of rows, so a fold in the order of ranks is a fold in the order of rows, and sums have the
+same bits for any number of ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 
 class Group(Protocol):
-    """The workers of one fit, as one of them sees them."""
+    """The workers of a fit, as seen by one of them."""
 
     rank: int
     size: int
@@ -27,22 +28,22 @@ class Group(Protocol):
     in_background: bool  # whether another thread may call it while this one computes: one thread at a time
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
-        """Send ``parts[r]`` to rank r; return what each rank sent here, in the order of ranks.
+        """Send ``parts[r]`` to rank r; return the parts received, in the order of ranks.
 
-        Parts have any length, and one dtype and one shape of an entry for all ranks.
+        Parts may differ in length; their dtype and the shape of an entry are the same on all ranks.
         """
         ...
 
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Return, on every rank, the sum of all parts of rank 0, then of rank 1 and so on, added one by one.
+        """Return, on every rank, the sum of the parts of rank 0, then of rank 1 and so on, added one by one.
 
-        A rank may have no part, but not all of them. Parts are small: sums over rows, not rows. ``add`` may
-        write to its first argument.
+        A rank may have no parts, but not all of them. Parts are small: sums over rows, not rows. ``add`` may
+        overwrite its first argument.
         """
         ...
 
     def gather(self, value: T) -> list[T]:
-        """Return, on every rank, the small values of all ranks, in their order."""
+        """Return, on every rank, the (small) values of all ranks, in order."""
         ...
 
     def barrier(self) -> None:
@@ -64,10 +65,7 @@ class Single:
 
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
         """Return the sum of the parts, added one by one."""
-        total, *rest = parts
-        for part in rest:
-            total = add(total, part)
-        return total
+        return reduce(add, parts)
 
     def gather(self, value: T) -> list[T]:
         """Return the one value."""

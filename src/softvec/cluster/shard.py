@@ -1,7 +1,7 @@
-"""What one worker holds of a matrix, and how rows are shared out among workers.
+"""One worker's part of a matrix, and the split of rows over workers.
 
-Rows are cut into blocks, and some blocks make a unit: sums are folded within units, then over them. A worker
-owns whole units, so that sums have the same bits for any number of workers.
+Rows are split into blocks, and a fixed number of blocks make a unit: sums are folded within units, then over
+them. A worker owns whole units, so that sums have the same bits for any number of workers.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Shard:
     shape : tuple of int
         Shape of the whole matrix.
     row_bounds, column_bounds : ndarray of int64, shape (workers + 1,)
-        Where the rows, and the vectors of the columns, of each worker begin; one array for both where rows
-        and columns are the same items. Multiples of :func:`unit_rows`, but for the last.
+        Where the rows, and the vectors of the columns, of each worker begin; one array for both if rows and
+        columns are the same items. Multiples of :func:`unit_rows`, except the last.
     indptr : ndarray of int64, shape (rows + 1,)
         Where the entries of each own row begin.
     indices : ndarray of int64
-        Columns of the entries, numbered in the whole matrix; inside a row in the order of the whole matrix.
+        Global column numbers of the entries; within a row in the order of the whole matrix.
     values : ndarray of float32 or float64, or None
-        None where all entries of the whole matrix are 1.
+        None if all entries of the whole matrix are 1.
     symmetric : bool
         Whether the whole matrix equals its transpose.
     row_scale, column_scale : ndarray of float64 or None
-        Scales of the own rows, and of the own columns: the entry of row i, column j counts
+        Scales of the own rows and columns: the entry of row i and column j is
         ``row_scale[i] * value * column_scale[j]``.
     """
 
@@ -67,20 +67,19 @@ class Shard:
 
 
 def unit_rows(n_components: int) -> int:
-    """Return how many rows a worker owns at least: its ranges begin at multiples of this number."""
-    one = Workers(1, None)
-    return one.unit * one.block_rows(n_components)
+    """Return the minimum number of rows of a worker: its ranges begin at multiples of this number."""
+    return Workers.unit * Workers(1, None).block_rows(n_components)
 
 
 def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:
-    """Return where the rows of each worker begin, cut where their work is about even.
+    """Return where the rows of each worker begin, so that their work is about equal.
 
     Parameters
     ----------
     entries : array_like of int
         Work of each unit of rows: its non-zeros, and a share for the rows themselves.
     n : int
-        Rows in all.
+        Total number of rows.
     unit : int
         Rows of a unit; the last may have fewer.
     workers : int
@@ -95,6 +94,9 @@ def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:
     units, cuts = len(work), [0]
     for worker in range(1, workers):
         cut = int(np.searchsorted(work, work[-1] * worker / workers)) + 1
-        least, most = cuts[-1] + 1, units - (workers - worker)  # a unit for each, while there are any
+        least, most = (
+            cuts[-1] + 1,
+            units - (workers - worker),
+        )  # at least a unit for each, if there are enough
         cuts.append(min(max(cut, least), max(most, min(least, units))))
     return np.minimum(np.array([*cuts, units], np.int64) * unit, n)

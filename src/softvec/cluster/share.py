@@ -1,4 +1,4 @@
-"""A worker's share of a fit whose rows were read by the workers: sums over all rows, and its epochs."""
+"""A worker's share of a fit whose data the workers read: sums over all rows, and its epochs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Part(Share):
     ----------
     group : Group
     shard : Shard
-        The own rows of the matrix, as they were read.
+        The own rows of the matrix, not normalised.
     unit, block : int, int or None
-        How rows are cut; see :class:`softvec.core.threads.Workers`.
+        How rows are split; see :class:`softvec.core.threads.Workers`.
     state : State or None
-        Where the epochs begin, after a worker was lost.
+        Initial state, after a worker was lost.
     """
 
     group: Group
@@ -52,7 +52,7 @@ class Part(Share):
 
     @contextmanager
     def workers(self, n_jobs: int | None) -> Iterator[Workers]:
-        """Open threads whose sums go over all rows."""
+        """Open threads whose sums are over all rows."""
         with workers(n_jobs) as threads:
             yield SharedRows(threads, self.group, self.unit, self.block)
 
@@ -66,7 +66,7 @@ class Part(Share):
     def run(
         self, problem: Problem, settings: Settings, warm: bool, on_epoch: OnEpoch | None = None
     ) -> tuple[State, int]:
-        """Run the epochs of a problem of which the own rows are here; return their end and the seed."""
+        """Run the epochs on the own rows of a problem; return the final state and the seed."""
         seed = self.group.gather(seed_of(settings.random_state))[0]
         store = manifest = None
         if settings.checkpoint is not None:
@@ -81,13 +81,13 @@ class Part(Share):
         return epochs.fit(problem, self.group, on_epoch), seed
 
     def _key(self, problem: Problem, settings: Settings) -> str:
-        """Return a hash of all that decides the vectors, the same for any number of workers."""
+        """Return a hash of all that determines the vectors, the same for any number of workers."""
         data = {"shape": self.shard.shape, "entries": problem.P.nnz, "base": problem.item_weight is not None}
         return fingerprint({**settings.described(), **data}, entry_sums(self.group, self.shard))
 
 
 def affinity_of(part: Ingested, group: Group, length: int) -> Affinity:
-    """Return the walk on what the workers read, of the own rows; all workers call it together.
+    """Return the affinity of the own rows, with walks of this length; collective.
 
     Its operator has the shape of the own rows and columns; its counts have all columns.
     """

@@ -1,7 +1,7 @@
 """Public data sets: find, download and load them.
 
-Files are looked for in the directory that the environment variable ``SOFTVEC_DATA`` names, by default the
-user's cache. Only :func:`download` uses the network, and only when called.
+Files are in the directory of the environment variable ``SOFTVEC_DATA``, by default in the user's cache. Only
+:func:`download` uses the network.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = [
 
 
 def data_dir() -> Path:
-    """Return the directory of the data sets: ``SOFTVEC_DATA``, or softvec's place in the user's cache."""
-    given = os.environ.get("SOFTVEC_DATA")
-    if given:
-        return Path(given).expanduser()
+    """Return the directory of the data sets: ``SOFTVEC_DATA``, or softvec's directory in the user's cache."""
+    chosen = os.environ.get("SOFTVEC_DATA")
+    if chosen:
+        return Path(chosen).expanduser()
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -56,7 +56,7 @@ def data_dir() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # no HOME, and a user that the system does not know
+    except RuntimeError:  # no HOME, and a user unknown to the system
         return Path(tempfile.gettempdir())
 
 
@@ -76,7 +76,7 @@ def available() -> dict[str, bool]:
 
 
 def paths(name: str) -> dict[str, Path]:
-    """Return the files of a data set, or raise an error that says how to get them.
+    """Return the files of a data set; the error for missing files says how to get them.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def paths(name: str) -> dict[str, Path]:
     Returns
     -------
     dict of str to Path
-        Names of the registry and where they are.
+        File names of the registry and their paths.
     """
     dataset = info(name)
     root = data_dir()
@@ -108,7 +108,7 @@ def load(name: str) -> Any:
     Returns
     -------
     Graph, Pairs, Temporal, Vectors, list of str or list of (word, word, score)
-        By its kind. Counts that are known are checked.
+        Depends on the kind of the data set. Known counts are checked.
 
     Examples
     --------
@@ -129,9 +129,10 @@ def load(name: str) -> Any:
 
 
 def verify(name: str) -> dict[str, bool]:
-    """Return for each file whether it is, byte for byte, the copy that softvec's results were measured on.
+    """Return for each file whether it is byte for byte the one used for softvec's results.
 
-    A set made by :func:`download` from an archive holds the same data, but the order of its nodes may differ.
+    A graph that :func:`download` converts from an archive has the same data, but its nodes may be in another
+    order.
     """
     sums = info(name).files
     return {file: _sha256(path.read_bytes()) == sums[file] for file, path in paths(name).items()}
@@ -148,7 +149,7 @@ def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[s
     name : str
         Name of a data set.
     force : bool
-        Fetch it again when it is there.
+        Fetch it again if it is present.
     timeout : float
         Seconds to wait for the server.
 
@@ -163,17 +164,17 @@ def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[s
     if not dataset.address:
         raise InputError(f"{name} cannot be fetched automatically; {_how_to_get(dataset)}")
     data = {file: _fetch(address, timeout) for file, address in dataset.address.items()}
-    made = CONVERTERS[dataset.convert](dataset, data)
-    if set(made) != set(dataset.files):
-        raise InputError(f"{name}: the download does not hold {', '.join(set(dataset.files) - set(made))}")
+    files = CONVERTERS[dataset.convert](dataset, data)
+    if set(files) != set(dataset.files):
+        raise InputError(f"{name}: the download does not hold {', '.join(set(dataset.files) - set(files))}")
     if dataset.convert == "text":
-        for file, content in made.items():
+        for file, content in files.items():
             if _sha256(content) != dataset.files[file]:
                 raise InputError(f"{file} from {dataset.address[file]} has the wrong checksum; not kept")
     else:
-        _check_before_keeping(dataset, made)
+        _check_graph(dataset, files)
     root = data_dir()
-    for file, content in made.items():
+    for file, content in files.items():
         target = root / file
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(target) as stream:
@@ -181,13 +182,13 @@ def download(name: str, *, force: bool = False, timeout: float = 60.0) -> dict[s
     return paths(name)
 
 
-def _check_before_keeping(dataset: Dataset, made: dict[str, bytes]) -> None:
+def _check_graph(dataset: Dataset, files: dict[str, bytes]) -> None:
+    """Load the files from a temporary folder, which checks the known counts."""
     with tempfile.TemporaryDirectory() as folder:
-        files = {}
-        for file, content in made.items():
-            files[file] = Path(folder) / Path(file).name
-            files[file].write_bytes(content)
-        LOADERS[dataset.kind](dataset, files)
+        paths = {file: Path(folder) / Path(file).name for file in files}
+        for file, content in files.items():
+            paths[file].write_bytes(content)
+        LOADERS[dataset.kind](dataset, paths)
 
 
 def _fetch(address: str, timeout: float) -> bytes:

@@ -1,6 +1,6 @@
-"""From what is published to the files of the data directory. Nothing is unpacked to disk, no path is trusted.
+"""Convert downloads to the files of the data directory, in memory; paths in archives are never used.
 
-Each converter takes the downloaded bytes and returns the bytes of every file of the set.
+Each converter takes the downloaded bytes and returns the bytes of each file of the data set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from softvec.core.errors import InputError
 from softvec.datasets.dataset import Dataset
 
-#: No file of the registry is larger than this when unpacked; more is refused.
+#: Maximum size of an unpacked file, in bytes.
 LARGEST = 512 << 20
 
 # The factions of the karate club are not part of its public file: members 1 .. 34, 0 with Mr. Hi, 1 with the
@@ -39,45 +39,35 @@ def unpack_gzip(data: bytes) -> bytes:
 
 
 def member(data: bytes, ending: str) -> bytes:
-    """Return the one file of a zip or tar archive whose name ends so, without writing anything."""
+    """Return the only file of a zip or tar archive with this ending, without writing anything."""
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = [
-                entry
-                for entry in archive.infolist()
-                if entry.filename.endswith(ending) and not _hidden(entry.filename)
-            ]
-            _check_single(members, ending)
-            if members[0].file_size > LARGEST:
-                raise InputError(
-                    f"{members[0].filename} unpacks to {members[0].file_size >> 20} MiB; refused"
-                )
-            with archive.open(members[0]) as stream:
-                return stream.read(LARGEST)
+            entries = archive.infolist()
+            at = _only([(entry.filename, entry.file_size) for entry in entries], ending)
+            return archive.open(entries[at]).read(LARGEST)
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
-            files = [
-                entry
-                for entry in tar
-                if entry.isfile() and entry.name.endswith(ending) and not _hidden(entry.name)
-            ]
-            _check_single(files, ending)
-            if files[0].size > LARGEST:
-                raise InputError(f"{files[0].name} unpacks to {files[0].size >> 20} MiB; refused")
-            stream_or_none = tar.extractfile(files[0])
-            assert stream_or_none is not None  # it is a regular file
-            return stream_or_none.read(LARGEST)
+            files = [entry for entry in tar if entry.isfile()]
+            stream = tar.extractfile(files[_only([(file.name, file.size) for file in files], ending)])
+            assert stream is not None  # it is a regular file
+            return stream.read(LARGEST)
     except tarfile.TarError as error:
         raise InputError(f"the download is neither a zip nor a tar archive: {error}") from error
 
 
+def _only(files: list[tuple[str, int]], ending: str) -> int:
+    """Return the position of the only file, of (name, size), with this ending that is not hidden."""
+    places = [at for at, (name, _) in enumerate(files) if name.endswith(ending) and not _hidden(name)]
+    if len(places) != 1:
+        raise InputError(f"the archive has {len(places)} files that end in {ending}; expected one")
+    name, size = files[places[0]]
+    if size > LARGEST:
+        raise InputError(f"{name} unpacks to {size >> 20} MiB; refused")
+    return places[0]
+
+
 def _hidden(name: str) -> bool:
     return name.startswith("__MACOSX") or name.rsplit("/", 1)[-1].startswith(".")
-
-
-def _check_single(members: list[Any], ending: str) -> None:
-    if len(members) != 1:
-        raise InputError(f"the archive has {len(members)} files that end in {ending}; one is expected")
 
 
 def gml(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
@@ -139,7 +129,7 @@ def matlab(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def text(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
-    """Keep text files as they are, unpacked where they came as gzip."""
+    """Keep text files as they are, gunzipped if needed."""
     return {
         file: unpack_gzip(content) if content[:2] == b"\x1f\x8b" else content
         for file, content in data.items()
@@ -162,15 +152,15 @@ def _symmetric(pairs: Iterable[tuple[int, int]] | np.ndarray, n: int) -> sp.csr_
 
 
 def _graph_files(dataset: Dataset, A: sp.csr_array, labels: Any) -> dict[str, bytes]:
-    made = {}
+    files = {}
     for file in dataset.files:
         buffer = io.BytesIO()
         if file.endswith("_labels.npy"):
             np.save(buffer, np.asarray(labels, dtype=np.int64), allow_pickle=False)
         else:
             sp.save_npz(buffer, labels if file.endswith("_labels.npz") else A)
-        made[file] = buffer.getvalue()
-    return made
+        files[file] = buffer.getvalue()
+    return files
 
 
 CONVERTERS: dict[str, Callable[[Dataset, dict[str, bytes]], dict[str, bytes]]] = {

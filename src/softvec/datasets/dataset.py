@@ -1,4 +1,4 @@
-"""What is known of a data set: its files, where they come from, their licence."""
+"""An entry of the registry: the files of a data set, where they come from, their licence."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ class Dataset:
     name, kind, description : str
         ``kind`` is "graph", "pairs", "temporal", "vectors", "text" or "words".
     files : dict of str to str
-        File names within the data directory and the SHA-256 of the copies that softvec's own figures come
-        from.
+        File names within the data directory, and the SHA-256 of the copies used for softvec's own results.
     page : str
-        Where people read about it and can get it.
+        Web page of the data set.
     address : dict of str to str
-        File to download for each file of ``files`` (or one, under "archive", that all are made from); empty
-        where the set can only be fetched by hand.
+        URL of each file of ``files`` (or a single one, "archive", from which all are converted); empty if the
+        data set cannot be downloaded automatically.
     convert : str
         Name of the function of :mod:`softvec.datasets.convert` that makes ``files`` from the download.
     licence : str
     facts : dict of str to int
-        Counts that a loaded copy must have: ``nodes``, ``edges``, ``classes``.
+        Known counts, which are checked: ``nodes``, ``edges``, ``classes``.
     """
 
     name: str
@@ -52,7 +51,7 @@ def graph(
     archive: str = "",
     convert: str = "",
 ) -> Dataset:
-    """Return the entry of a graph with labels: two files of arrays."""
+    """Return the entry of a graph with labels: two array files."""
     labels = f"graphs/{name}_labels.{'npz' if multi else 'npy'}"
     return Dataset(
         name,

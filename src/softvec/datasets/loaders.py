@@ -1,4 +1,4 @@
-"""From files in the data directory to arrays."""
+"""Load files of the data directory as arrays."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Temporal:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Pre-trained vectors (float32) and their words, where these are known."""
+    """Pre-trained vectors (float32) and their words, if known."""
 
     vectors: np.ndarray
     words: tuple[str, ...] | None = None

@@ -1,10 +1,8 @@
-"""The table of data sets."""
+"""The registry of data sets."""
 
 from __future__ import annotations
 
-import difflib
-
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, did_you_mean
 from softvec.datasets.dataset import Dataset, graph, text
 
 _NETDATA = "https://websites.umich.edu/~mejn/netdata/"
@@ -177,7 +175,7 @@ REGISTRY: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
 
 
 def info(name: str) -> Dataset:
-    """Return what is known of a data set.
+    """Return the entry of a data set.
 
     Examples
     --------
@@ -186,11 +184,6 @@ def info(name: str) -> Dataset:
     2708
     """
     if name not in REGISTRY:
-        near = difflib.get_close_matches(str(name), REGISTRY, n=3)
-        hint = (
-            f"did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else f"expected one of {', '.join(REGISTRY)}"
-        )
-        raise InputError(f"unknown data set {name!r}; {hint}")
+        hint = did_you_mean(str(name), REGISTRY, 0.6) or f"; expected one of {', '.join(REGISTRY)}"
+        raise InputError(f"unknown data set {name!r}{hint}")
     return REGISTRY[name]

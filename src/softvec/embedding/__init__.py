@@ -1,4 +1,4 @@
-"""Named vectors and what one does with them: neighbours, groups, maps, files."""
+"""Named vectors: neighbours, groups, maps and files."""
 
 from softvec.embedding.core import Embedding
 

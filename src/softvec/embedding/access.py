@@ -1,4 +1,4 @@
-"""Vectors by name or by position, and the record of how they were made."""
+"""Access to vectors by name or position, and their provenance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softvec.names import Names
 
 
 class Searched(Protocol):
-    """What a search needs: an :class:`softvec.Embedding`, or one whose vectors are on disk."""
+    """What can be searched: an :class:`softvec.Embedding`, or one whose vectors are on disk."""
 
     @property
     def names(self) -> Names: ...
@@ -90,7 +90,7 @@ def listed(names: Any) -> list[Any]:
 
 
 def row(emb: Searched, name: Hashable) -> int:
-    """Return the row number of a name; one of the second side is an error that says so."""
+    """Return the row number of a name; the error for a name of the second side points to ``.context``."""
     try:
         return emb.names.index(name)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""New items for an embedding: each gets the vector that fits its edges best; the old vectors stay."""
+"""Add items to an embedding: each gets the vector that fits its edges best; the old vectors do not change."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Model:
-    """What a fit leaves for new rows: unit column vectors, and the softmax over them."""
+    """A fitted softmax, for new rows: unit column vectors, inverse temperature, classes and weights."""
 
     columns: NDArray[np.float32]
     beta: float
     constraint: str
     classes: NDArray[Any] | None
     weights: NDArray[Any] | None
-    linear: NDArray[np.float32] | None = None  # from the mean of the neighbours to the vector, (d, d)
+    linear: NDArray[np.float32] | None = None  # (d, d), maps the mean of the neighbours to the vector
 
 
 def add(
@@ -78,7 +78,7 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     if fit.get("view") == "fused":
         linear = emb.extras.get("neighbours_to_vector")
         if linear is None:
-            raise InputError("these vectors were saved without what new items need; save a .svec")
+            raise InputError("these vectors lack an array that new items need; embed again and save a .svec")
         return Model(emb.vectors, 1.0, constraint, None, None, linear)
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
@@ -106,7 +106,7 @@ def calibrated_model(emb: Embedding) -> Model:
 
 
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
-    """Return the base measure of the softmax: a weight for each column, None where all are alike."""
+    """Return the base measure of the softmax: a weight for each column, None if all are equal."""
     power = recorded(emb, "parameters").get("base_measure", 0.0)
     if not power:
         return None
@@ -129,7 +129,7 @@ def _shrinkage(emb: Embedding) -> tuple[float, float]:
 
 
 def _subsampled(emb: Embedding, edges: sparse.csr_array) -> sparse.csr_array:
-    """Let frequent words count less as context, as they did in the fit of a text."""
+    """Downweight frequent words as context, as in the fit of a text."""
     options = recorded(emb, "data").get("options")
     rate = options.get("subsample") if isinstance(options, dict) else None
     if not rate or emb.sizes is None:
@@ -179,9 +179,11 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
         raise InputError(f"{taken[0]!r} is already in the embedding; softvec.embed(..., init=emb) updates it")
     both = not two_kinds(emb)
     rows, targets, weights = [], [], []
-    for i, (_, given) in enumerate(data.items()):
-        pairs = given.items() if isinstance(given, Mapping) else ((other, 1.0) for other in _several(given))
-        for other, weight in pairs:
+    for i, neighbours in enumerate(data.values()):
+        weighted = isinstance(neighbours, Mapping)
+        for other, weight in (
+            neighbours.items() if weighted else ((name, 1.0) for name in _several(neighbours))
+        ):
             rows.append(i)
             own = both and other not in columns and other in new
             targets.append(len(columns) + new.index(other) if own else columns.index(other))
@@ -189,22 +191,22 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     values = np.array(weights)
     shape = (len(new), len(columns) + both * len(new))
     matrix = sparse.coo_array((values, (rows, targets)), shape=shape).tocsr()
-    if both:  # a new item that names another is its neighbour too
+    if both:  # edges between new items count in both directions
         block = matrix[:, len(columns) :]
         matrix = sparse.hstack([matrix[:, : len(columns)], block.maximum(block.T)], format="csr")
     matrix.eliminate_zeros()
     return NewRows(new, sparse.csr_array(matrix))
 
 
-def _several(given: Any) -> Iterable[Hashable]:
-    """Return neighbours as a list; a text or a tuple is one name."""
-    if isinstance(given, str | bytes | tuple) or not isinstance(given, Iterable):
-        return [given]
-    return given
+def _several(names: Any) -> Iterable[Hashable]:
+    """Return names as an iterable; a string or a tuple is a single name."""
+    if isinstance(names, str | bytes | tuple) or not isinstance(names, Iterable):
+        return [names]
+    return names
 
 
 def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
-    """Read edges between new and old names; edges among old ones say nothing of the new and are not used."""
+    """Read edges between new and old items; edges between old items are ignored, with a warning."""
     affinity, columns = relations(emb, data, **options), _columns(emb)
     rows = positions(emb.names, affinity.rows)
     fresh = np.flatnonzero(rows < 0)
@@ -218,15 +220,16 @@ def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
     if affinity.symmetric:
         place[fresh] = width + np.arange(len(fresh))  # by rank among the new
         width += len(fresh)
-    lost = np.flatnonzero(place < 0)
-    if len(lost):
-        shown = f"{counted(len(lost), 'column')} of the data (first: {affinity.columns[int(lost[0])]!r})"
+    unknown = np.flatnonzero(place < 0)
+    if len(unknown):
+        first = affinity.columns[int(unknown[0])]
+        shown = f"{counted(len(unknown), 'column')} of the data (first: {first!r})"
         warnings.warn(f"{shown} not in the embedding, left out", stacklevel=5)
     matrix = affinity.matrix
-    unused = matrix[np.flatnonzero(rows >= 0)]
-    idle = int(np.isin(unused.indices, np.flatnonzero(known >= 0)).sum())
-    if idle:
-        pairs = idle // 2 if affinity.symmetric and not affinity.directed else idle
+    old = matrix[np.flatnonzero(rows >= 0)]
+    unused = int(np.isin(old.indices, np.flatnonzero(known >= 0)).sum())
+    if unused:
+        pairs = unused // 2 if affinity.symmetric and not affinity.directed else unused
         warnings.warn(
             f"{counted(pairs, 'edge')} between items of the embedding not used; to fit them too: "
             "softvec.embed(graph, init=emb)",
@@ -239,7 +242,7 @@ def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
 
 
 def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
-    """Refuse or drop new items that no path of new edges joins to an old one."""
+    """Refuse or drop new items without a path to an old item."""
     reached = _rounds(new.edges, m) >= 0
     if reached.all():
         return new
@@ -264,7 +267,7 @@ def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
 
 
 def _rounds(edges: sparse.csr_array, m: int) -> NDArray[np.int64]:
-    """Return how many steps each new item is from an old one, less one; -1 where there is no path."""
+    """Return the distance of each new item to the nearest old one, minus one; -1 if there is no path."""
     old, among = edges[:, :m], edges[:, m:]
     rounds = np.where(np.diff(sparse.csr_array(old).indptr) > 0, 0, -1)
     if not among.nnz:
@@ -278,7 +281,10 @@ def _rounds(edges: sparse.csr_array, m: int) -> NDArray[np.int64]:
 
 
 def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[np.float32]:
-    """Return unit vectors of new rows, nearest first; edges among new items count once both have vectors."""
+    """Return unit vectors of new rows.
+
+    Rows nearest to old items are solved first; edges between new items count once both ends have a vector.
+    """
     m, (k, width) = len(model.columns), edges.shape
     if width == m or not edges[:, m:].nnz:
         return _solve(sparse.csr_array(edges[:, :m]), model, model.columns, n_jobs)

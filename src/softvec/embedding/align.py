@@ -1,4 +1,4 @@
-"""Two embeddings of the same items: one turned onto the other, and one as the start of the other."""
+"""Align an embedding with another one of the same items, or start a fit from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 Array = NDArray[Any]
-# What a continued fit takes over from the one before, unless told otherwise.
+# Parameters that a continued fit keeps by default.
 CONTINUED = (
     "beta", "constraint", "gradient", "n_clusters", "regularization", "normalizer", "base_measure",
     "shrinkage",
@@ -28,9 +28,9 @@ CONTINUED = (
 def align(emb: Embedding, other: Embedding) -> Embedding:
     """Return these vectors rotated onto another embedding of the same items.
 
-    The rotation (and reflection) takes the vectors of the names that both have nearest to each other, by
-    orthogonal Procrustes. Cosines between these vectors stay as they are; cosines with vectors of
-    ``other`` become comparable.
+    The rotation (with reflection) brings the vectors of the common names as close together as possible, by
+    orthogonal Procrustes. Cosines between these vectors do not change; cosines with vectors of ``other``
+    become meaningful.
 
     Examples
     --------
@@ -45,18 +45,18 @@ def align(emb: Embedding, other: Embedding) -> Embedding:
         raise InputError(
             f"vectors of {emb.n_components} dimensions cannot be aligned with vectors of {other.n_components}"
         )
-    turn = _rotation(emb, other)
+    rotation = _rotation(emb, other)
     record = {"aligned_with": recorded(other, "data").get("summary", f"{len(other):,} vectors")}
-    context = None if emb.context_vectors is None else _turned(emb.context_vectors, turn)
+    context = None if emb.context_vectors is None else _rotated(emb.context_vectors, rotation)
     return emb._with(
-        vectors=_turned(emb.vectors, turn),
+        vectors=_rotated(emb.vectors, rotation),
         context_vectors=context,
         provenance={**emb.provenance, **record},
     )
 
 
 def _rotation(emb: Embedding, other: Embedding) -> Array:
-    """Return the orthogonal matrix that takes the common names of ``emb`` nearest to ``other``."""
+    """Return the orthogonal matrix that best maps the common names of ``emb`` to ``other``."""
     pairs = [(emb.vectors, emb.names, other.vectors, other.names)]
     if emb.context_vectors is not None and other.context_vectors is not None:
         pairs.append((emb.context_vectors, emb.context_names, other.context_vectors, other.context_names))  # type: ignore[arg-type]
@@ -84,25 +84,25 @@ def _rotation(emb: Embedding, other: Embedding) -> Array:
     return U @ Vt
 
 
-def _turned(X: Array, turn: Array) -> Array:
-    out, by = empty(X.shape, X.dtype), turn.astype(X.dtype)
+def _rotated(X: Array, rotation: Array) -> Array:
+    out, R = empty(X.shape, X.dtype), rotation.astype(X.dtype)
     with workers() as pool:
-        pool.map(lambda lo, hi: np.matmul(X[lo:hi], by, out=out[lo:hi]), row_blocks(len(X), 8192))
+        pool.map(lambda lo, hi: np.matmul(X[lo:hi], R, out=out[lo:hi]), row_blocks(len(X), 8192))
     return out
 
 
 def continued(emb: Embedding) -> dict[str, Any]:
-    """Return the options of the fit that made an embedding, to go on with."""
-    known = recorded(emb, "parameters")
-    return {key: known[key] for key in CONTINUED if known.get(key) is not None}
+    """Return the parameters of an embedding's fit that a continued fit keeps."""
+    parameters = recorded(emb, "parameters")
+    return {key: parameters[key] for key in CONTINUED if parameters.get(key) is not None}
 
 
 def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Array | tuple[Array, Array]:
-    """Return where a fit of ``affinity`` starts: old vectors by name, new items amid their neighbours.
+    """Return initial vectors for a fit of ``affinity``: old ones by name, means of neighbours for new items.
 
-    Items without a known neighbour start at random.
+    New items without an old neighbour start at random.
     """
-    X, known = _taken(emb.vectors * emb._scale[:, None], positions(emb.names, affinity.rows))
+    X, known = _matched(emb.vectors * emb._scale[:, None], positions(emb.names, affinity.rows))
     if not known.any():
         raise InputError(
             f"init and the data have no name in common (first: {emb.names[0]!r} and {affinity.rows[0]!r})"
@@ -115,7 +115,7 @@ def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Ar
         return _filled(X, rng)
     if not emb.two_sided:
         raise InputError("init has one set of vectors, but the data has two sides; fit without init")
-    Y, _ = _taken(
+    Y, _ = _matched(
         emb.context.vectors * emb.context._scale[:, None], positions(emb.context.names, affinity.columns)
     )
     if counts is not None:
@@ -125,7 +125,8 @@ def starting_vectors(emb: Embedding, affinity: Affinity, seed: int | None) -> Ar
     return _filled(X, rng), _filled(Y, rng)
 
 
-def _taken(X: Array, rows: Array) -> tuple[Array, Array]:
+def _matched(X: Array, rows: Array) -> tuple[Array, Array]:
+    """Return these rows of X, zeros for -1, and which rows are in X."""
     known = rows >= 0
     out = np.zeros((len(rows), X.shape[1]), np.float32)
     out[known] = X[rows[known]]

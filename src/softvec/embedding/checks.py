@@ -1,4 +1,4 @@
-"""What an embedding is given becomes read-only float32, unique names and plain JSON, or an error."""
+"""Check the arguments of an embedding and make them read-only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def checked_names(names: Names | Iterable[Hashable] | None, n: int, what: str) -
 
 
 def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return read-only non-negative sizes, one a row."""
+    """Return read-only non-negative sizes, one per row."""
     values = np.array(sizes, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any():
         raise InputError(f"sizes have shape {values.shape}; expected {n} non-negative numbers")
@@ -51,7 +51,7 @@ def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
     return values
 
 
-# What a file may carry beside the vectors: which side each array belongs to, and its type.
+# Optional arrays of an embedding: the side that each belongs to, and its dtype.
 EXTRAS = {
     "classes": ("columns", np.int32),
     "weights": ("columns", np.float64),

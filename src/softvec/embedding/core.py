@@ -1,7 +1,7 @@
-"""Embedding: vectors, their names, and where they come from; immutable.
+"""Embedding: immutable named vectors, with their provenance.
 
-Methods are functions of the other modules of the package: assigned where their module is light, called where
-it is imported when first needed.
+Methods are functions of the other modules: assigned if their module is cheap to import, called from a wrapper
+if it is imported on first use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Embedding:
     context_vectors, context_names : optional
         The second side: items if the rows are users, columns if P is not symmetric.
     sizes : array of shape (n,), optional
-        Size of each item: a degree, a word count. Pictures name the largest.
+        Size of each item: a degree, a word count. Plots show the names of the largest items.
     provenance : mapping, optional
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     extras : mapping of str to array, optional
@@ -204,14 +204,14 @@ class Embedding:
         Parameters
         ----------
         n : int
-            How many.
+            Number of links.
         item : hashable, optional
             Only links of this item, ranked by their probability given it.
         exclude : graph, edges, frame, sparse matrix or path
             The known pairs, usually the embedded data. Without them known pairs are listed too, with a
             warning.
         options
-            Of the reader of ``exclude``, such as ``columns``.
+            Passed to the reader of ``exclude``, such as ``columns``.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class Embedding:
         beta : float, optional
             Inverse temperature, if the vectors do not record that of their fit.
         options
-            Of the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
+            Passed to the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
 
         Examples
         --------
@@ -307,8 +307,8 @@ class Embedding:
         return predict(self, labels, C, n_jobs)
 
     person = persons.person
-    # groups and pictures
 
+    # groups and plots
     stability = repeats.stability
     cluster = groups.cluster
 
@@ -338,11 +338,9 @@ class Embedding:
     _repr_html_ = exchange.to_html
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let embeddings go to other processes; an index is not taken along."""
+        """Support pickling; the index is left out."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return _rebuild, (values | {"extras": dict(self.extras)},)
-
-    # looks
 
     def __repr__(self) -> str:
         n, d = self.shape

@@ -1,13 +1,13 @@
-"""Groups of vectors: their number found, or given.
+"""Group vectors, into a given or an automatic number of groups.
 
-Without a number, the groups are those of largest modularity in the graph that the vectors imply: item i is
+By default the groups are those of largest modularity in the graph that the vectors imply: item i is
 joined to item j with the softmax weight exp(beta cos(i, j)), as in the model that embeddings are fitted to.
 On a sample of the vectors, items are first joined with their nearest neighbour; the joined items are grouped
-by greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition whose
-items are the closest to their own centroid, compared with the next one, is kept, and all vectors are then
-assigned to the nearest centroid in a few passes. Time and memory are linear in the number of vectors.
+by greedy moves (Louvain), once for each of a few values of beta, from coarse to fine. The partition with the
+largest margin between an item's own centroid and the next one is kept, and all vectors are then assigned to
+the nearest centroid in a few passes. Time and memory are linear in the number of vectors.
 
-The two coordinates of fused vectors that tell the degree take no part.
+The two degree coordinates of fused vectors are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DEGREE_COORDINATES = 2  # the last of fused vectors (softvec.fit.views)
 _SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
 _SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)  # beta, from two or three groups to groups of a few items of the sample
-_TIE = 0.005  # margins this close say nothing about which partition is better: the coarser one is taken
+_TIE = 0.005  # margins this close are a tie: the coarser partition is taken
 _PASSES = 5  # over all vectors; after them less than 1% still change their group
 _ROWS = 8192  # of a block of all vectors
 _SAMPLE_ROWS = 512  # of a block of the sample
@@ -57,8 +57,7 @@ def cluster(
     ----------
     n_clusters : int, optional
         Number of groups, for k-means on the unit sphere. By default the groups maximise modularity in the
-        softmax graph of the vectors
-        (:func:`softvec.embedding.groups.find_groups`).
+        softmax graph of the vectors (:func:`softvec.embedding.groups.find_groups`).
     random_state : int or None
         Seed.
     max_clusters : int, optional
@@ -77,14 +76,14 @@ def cluster(
 
 
 def grouping_vectors(emb: Embedding) -> NDArray[np.floating]:
-    """Return the vectors that groups are found from: fused ones without the coordinates that tell the degree.
+    """Return the vectors to group: fused ones without their degree coordinates.
 
-    Groups are of items with like neighbours. The fewer of them, the shorter the vector, so that the degree
-    would decide its direction, and k-means finds groups of like degree near the threshold of a block model.
+    Items with few neighbours have short vectors, so that the degree would dominate their direction: near the
+    detection threshold of a block model, k-means would group items of similar degree.
     """
     fit = recorded(emb, "parameters")
-    told = fit.get("view") == "fused" and fit.get("n_components") == emb.n_components
-    if told and "aligned_with" not in emb.provenance:  # a rotation mixes the coordinates
+    fused = fit.get("view") == "fused" and fit.get("n_components") == emb.n_components
+    if fused and "aligned_with" not in emb.provenance:  # a rotation mixes the coordinates
         return emb.vectors[:, :-_DEGREE_COORDINATES]
     return emb.vectors
 
@@ -104,9 +103,9 @@ def find_groups(
     V : ndarray of shape (n, d)
         Vectors. One that is shorter than the median counts less: little is known about its direction.
     n_groups : int, optional
-        Number of groups, for k-means on the unit sphere; by default it is found.
+        Number of groups, for k-means on the unit sphere (default: automatic).
     max_groups : int, optional
-        Most groups that may be found.
+        Maximum number of groups if ``n_groups`` is not given.
     random_state : int, Generator or None
         Seed of the sample and of k-means.
     verbose : bool
@@ -115,7 +114,7 @@ def find_groups(
     Returns
     -------
     ndarray of shape (n,)
-        Numbers of groups, by falling size from 0 on. A vector of zeros has no direction: its group is -1.
+        Group of each vector, by decreasing size from 0 on; -1 for a zero vector, which has no direction.
     """
     groups = np.full(len(V), -1, np.int64)
     scale = inverse_norms(V)
@@ -249,7 +248,7 @@ class _Sample:
             E = np.float32(beta) * self.cosines[:, lo:hi]  # (m, columns)
             np.exp(E, out=E)
             E = _sums(E, self.weights, self.cliques, k)  # (cliques, columns)
-            share = self.weights[lo:hi] / E.sum(axis=0)  # each item spends its own weight
+            share = self.weights[lo:hi] / E.sum(axis=0)  # the edges of an item add up to its weight
             return _sums(E.T, share, self.cliques[lo:hi], k)  # (cliques, cliques)
 
         W = pool.fold(weigh, row_blocks(len(self.X), _SAMPLE_ROWS), np.add).astype(np.float64)
@@ -294,10 +293,10 @@ def _assign(
     pool: Workers,
     passes: Any,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """Assign rows to the nearest centroid and move the centroids, some passes long.
+    """Assign rows to the nearest centroid and update the centroids, in a few passes.
 
-    Returns the groups, the centroids of groups that are not empty, and the margins: the products of the rows
-    with their own centroid minus those with the next one.
+    Returns the groups, the centroids of nonempty groups, and the margins: the dot product of each row with
+    its own centroid, minus that with the next one.
     """
     groups, margins = np.full(len(V), -1, np.int64), np.zeros(len(V), np.float32)
 

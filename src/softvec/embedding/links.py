@@ -59,7 +59,7 @@ class _Scores:
     log_z: Array
     error: Array  # of log Z
     log_weight: Array  # of the columns
-    both: bool  # whether a pair counts in both directions: its two items are of one kind
+    both: bool  # whether a pair counts in both directions: its items are of one kind
     symmetric: bool  # whether both directions have the same product of vectors
 
     def expected(self, lo: int, hi: int) -> Array:
@@ -69,7 +69,7 @@ class _Scores:
         with np.errstate(divide="ignore"):
             own = (np.log(self.sizes) - self.log_z).astype(np.float32)
         other = None
-        if self.both:  # the weight of the target is here that of the row
+        if self.both:  # here the row is the target
             back = S if self.symmetric else np.float32(self.beta) * (self.columns[lo:hi] @ self.rows.T)
             other = back + (weight[lo:hi, None] + own[None, :])
         S += weight
@@ -163,7 +163,7 @@ def _best_pairs(
 
 
 def _link(emb: Embedding, scores: _Scores, among: str, i: int, j: int, expected: float) -> Link:
-    """Return a pair by name; of two equals, the one with the larger probability for the other comes first."""
+    """Return a pair by name, in its more probable direction if both count."""
     log_p = scores.log_probability(i, j)
     if scores.both and scores.log_probability(j, i) > log_p:
         i, j, log_p = j, i, scores.log_probability(j, i)

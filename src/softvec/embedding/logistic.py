@@ -2,9 +2,9 @@
 
 The objective is scikit-learn's: C times the logistic loss plus half the squared weights, intercepts free. All
 labels are fitted together, so an iteration is two matrix products. A change of variables makes the problem
-nearly round: features are rotated to the axes of their covariance and scaled, for each label, by the
-curvature at the start. `python -m benchmarks.evaluation` compares it with scikit-learn's solvers, which it
-agrees with: see docs/tasks.md.
+well conditioned: features are rotated to the axes of their covariance and scaled, for each label, by the
+curvature at the start. It agrees with scikit-learn's solvers (`python -m benchmarks.evaluation`, see
+docs/tasks.md).
 """
 
 from __future__ import annotations
@@ -114,9 +114,15 @@ class _Rotated:
         return float(C * value + 0.5 * np.vdot(W[:d], W[:d])), G
 
     def in_features(self, W: np.ndarray) -> np.ndarray:
-        """Return weights and intercepts for the features as they were given."""
+        """Return weights and intercepts for the original features."""
         weights = self.axes @ W[:-1]
         return np.vstack([weights, W[-1] - self.center @ weights])
+
+
+def sigmoid(scores: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log odds, in double precision."""
+    p: np.ndarray = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    return p
 
 
 def decision(X: np.ndarray, weights: np.ndarray) -> np.ndarray:

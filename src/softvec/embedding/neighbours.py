@@ -1,4 +1,4 @@
-"""Neighbours of names: methods of :class:`softvec.Embedding`, written as functions of one."""
+"""Nearest neighbours: methods of :class:`softvec.Embedding`, as functions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
 
 
 def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
-    """Return the rows that are no answers for each row: itself, and what ``exclude`` names or relates."""
+    """Return the rows to leave out of the answers for each row: itself, and those of ``exclude``."""
     own = rows[:, None] if among == "rows" else np.empty((len(rows), 0), np.int64)
     if exclude is None:
         return list(own)
@@ -159,7 +159,7 @@ def nearest(
 
 
 def search_rows(emb: Embedding, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Search by the index where it pays, else exactly."""
+    """Search with the index if it pays off, else exactly."""
     choice("method", method, ("auto", "exact", "index"))
     if not np.isfinite(Q).all():
         raise InputError("the query holds NaN or infinite values")

@@ -1,7 +1,4 @@
-"""Methods of :class:`softvec.Embedding` for pictures: layouts, plots, maps.
-
-What they call is imported when first needed.
-"""
+"""Layouts, plots and maps: methods of :class:`softvec.Embedding`, which import their modules on first use."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ def layout(
     random_state: int | None = 0,
     **options: Any,
 ) -> Layout:
-    """Return coordinates for a picture, and one line that says how they were computed.
+    """Return coordinates for a plot, and one line on how they were computed.
 
     Parameters
     ----------
@@ -60,7 +57,7 @@ def project(
     random_state: int | None = 0,
     **options: Any,
 ) -> NDArray[np.float32]:
-    """Return coordinates for a picture: those of :meth:`layout`."""
+    """Return coordinates for a plot: those of :meth:`layout`."""
     return self.layout(method, n_components, random_state=random_state, **options).coordinates
 
 

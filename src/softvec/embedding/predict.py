@@ -1,4 +1,4 @@
-"""Labels for items that have none, from those of the others: logistic regression on the vectors."""
+"""Predict the labels of unlabelled items, by logistic regression on the vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.checks import counted, number
 from softvec.core.errors import InputError, optional_package
-from softvec.embedding.logistic import decision, fit_one_vs_rest
+from softvec.embedding.logistic import decision, fit_one_vs_rest, sigmoid
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 
@@ -94,7 +94,7 @@ class Predictions:
 
 
 def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = None) -> Predictions:
-    """Predict the labels that are missing; see :meth:`softvec.Embedding.predict`."""
+    """Predict the missing labels; see :meth:`softvec.Embedding.predict`."""
     from softvec.core.threads import workers
 
     Y, classes, several = _targets(emb, labels)
@@ -106,7 +106,7 @@ def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = No
             f"{counted(len(known), 'labelled item')} of {counted(int(used.sum()), 'class', 'classes')}; "
             "expected at least 3 items and 2 classes to learn from"
         )
-    Y, classes = Y[:, used], [c for c, there in zip(classes, used) if there]
+    Y, classes = Y[:, used], [c for c, is_used in zip(classes, used) if is_used]
     X = emb.vectors * emb._scale[:, None]  # directions: better for new items
     with workers(n_jobs):  # one BLAS thread: the same bits everywhere
         strength, accuracy, scale = _choose(X[known], Y[known], C, several)
@@ -145,15 +145,15 @@ def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
 
 
 def _probabilities(scores: Array, several: bool) -> Array:
-    """Return sigmoids of the scores; where an item has one label, divided by their sum."""
-    P = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
+    """Return sigmoids of the scores, divided by their sum unless items have several labels."""
+    P = sigmoid(scores)
     return P if several else P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
 
 
 def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, float, float]:
-    """Return C, the most accurate in a cross-validation unless given, its accuracy, and a scale of scores.
+    """Return C, chosen by cross-validation unless it is a number, its accuracy, and a scale for the scores.
 
-    Scores of items that were not trained on, times the scale, have the likeliest probabilities.
+    The scale calibrates the probabilities: it maximises the likelihood of held-out labels.
     """
     if isinstance(C, str) and C != "cv":
         raise InputError.of("C", C, "a number above 0 or 'cv'")
@@ -172,7 +172,7 @@ def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, f
 
 
 def _scale(scores: Array, T: Array, several: bool) -> float:
-    """Return the factor of the scores that makes the known labels likeliest."""
+    """Return the factor of the scores that maximises the likelihood of the known labels."""
     from scipy.optimize import minimize_scalar
 
     def loss(log_factor: float) -> float:

@@ -1,6 +1,6 @@
-"""Coordinates in two dimensions (or few): which layout, on how many vectors, and where the others go.
+"""Layouts in two or a few dimensions: choose a method, lay out a sample, place the other vectors.
 
-The choice is made here alone; pictures, maps and :meth:`Embedding.project` all ask :func:`lay_out`.
+Plots, maps and :meth:`Embedding.project` all call :func:`lay_out`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from softvec.core.threads import one_blas_thread
 from softvec.embedding.search import exact_nearest, unit_rows
 
 TSNE_MOST = 3000  # vectors that scikit-learn's t-SNE lays out at once
-# Vectors that "auto" lays out at most, so that its time stays bounded; the others are placed.
+# Maximum number of vectors that "auto" lays out, so that its time stays bounded; the others are placed.
 AUTO_MOST = {"tsne": TSNE_MOST, "umap": 20_000, "opentsne": 20_000}
 _ANCHORS = 8  # neighbours among which a vector is placed
 _TITLES = {"pca": "PCA", "tsne": "t-SNE", "opentsne": "t-SNE (openTSNE)", "umap": "UMAP"}
 
 
 class Layout(NamedTuple):
-    """Coordinates of all vectors, and one line that says how they were found."""
+    """Coordinates of all vectors, and one line on how they were computed."""
 
     coordinates: NDArray[np.float32]  # (n, n_components)
     description: str
@@ -41,7 +41,7 @@ def lay_out(
     random_state: int | None = 0,
     options: dict[str, Any] | None = None,
 ) -> Layout:
-    """Return (n, n_components) coordinates of the rows of ``V``, and how they were found."""
+    """Return (n, n_components) coordinates of the rows of ``V``, and how they were computed."""
     choice("method", method, ("auto", *_METHODS))
     n = len(V)
     chosen = _automatic(n, n_components) if method == "auto" else method
@@ -66,7 +66,7 @@ def lay_out(
 
 
 def _automatic(n: int, n_components: int) -> str:
-    """Return t-SNE for few vectors; for more, UMAP or openTSNE where installed, else t-SNE of a sample."""
+    """Return t-SNE for few vectors; for more, UMAP or openTSNE if installed, else t-SNE of a sample."""
     if n > TSNE_MOST or n_components > 3:
         if find_spec("umap") is not None:
             return "umap"
@@ -80,8 +80,8 @@ def _automatic(n: int, n_components: int) -> str:
 def _place_others(X: NDArray[np.float32], sample: NDArray[np.intp], Z: NDArray[Any]) -> NDArray[np.float64]:
     """Return coordinates of all rows: those of the sample, and for each other row a mean of its neighbours.
 
-    Neighbours that lie away from their median, in another part of the map, count little: a mean over two
-    parts would put the point between them, where nothing like it is.
+    Neighbours far from their median, in another part of the map, get little weight: a mean over two parts
+    would put the point between them, far from anything similar.
     """
     n = len(X)
     others = np.setdiff1d(np.arange(n), sample, assume_unique=True)
@@ -142,14 +142,14 @@ def _opentsne(V: NDArray[np.float32], k: int, random_state: int | None, options:
     _check_options(TSNE, options, "opentsne")
     options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own dependencies' ages
+        warnings.simplefilter("ignore")  # about deprecated features of its dependencies
         model = TSNE(k, initialization="pca", random_state=random_state, n_jobs=1, **options)
         return np.asarray(model.fit(_reduced(V, random_state)))
 
 
 def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # umap-learn warns of threads when a seed is given, and more
+        warnings.simplefilter("ignore")  # umap-learn warns that a seed means one thread, and more
         umap = optional_package("umap", "method 'umap' needs umap-learn: pip install 'softvec[umap]'")
         _check_options(umap.UMAP, options, "umap")
         options.setdefault("n_neighbors", min(15, len(V) - 1))

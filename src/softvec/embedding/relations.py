@@ -1,4 +1,4 @@
-"""Edges, graphs and tables that a user brings to an embedding, matched to its items by name."""
+"""Match edges, graphs and tables to the items of an embedding by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def two_kinds(emb: Searched) -> bool:
-    """Whether rows and columns are different things (users and items), not two vectors of one thing."""
+    """Whether rows and columns are different things (users and items), not two vectors of the same items."""
     return emb.two_sided and recorded(emb, "data").get("kind", "bipartite") == "bipartite"
 
 
@@ -51,8 +51,8 @@ def relations(emb: Searched, data: Any, **options: Any) -> Affinity:
 def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     """Return the row of each wanted name, -1 where there is none.
 
-    A text that is no name but writes an integer which is one stands for that integer: a file with one
-    name that is no number has all of them as text.
+    A string of digits that is not a name matches the integer: if one name of a file is not a number, all of
+    its names are read as strings.
     """
     if names == wanted:
         return np.arange(len(wanted), dtype=np.int64)
@@ -66,7 +66,7 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
 
 
 def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
-    """Return which rows and columns of an embedding data relates: 1 at each pair of shape (n, m)."""
+    """Return the pairs of an embedding that are related in ``data``, as a boolean matrix of shape (n, m)."""
     side = emb._side(among)
     shape = (len(emb), len(side))
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):

@@ -39,7 +39,7 @@ def unit_rows(V: NDArray[np.floating]) -> NDArray[np.float32]:
 def _ordered(
     rows: NDArray[np.intp], scores: NDArray[np.float32], n: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Sort candidates of each query by falling score, equal scores by row number, and keep ``n``."""
+    """Sort candidates of each query by decreasing score, equal scores by row number, and keep ``n``."""
     order = np.lexsort((rows, -scores), axis=1)[:, :n]
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
@@ -49,7 +49,7 @@ def _merge(
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Put the scores of rows ``lo, lo + 1, ...`` that beat the worst of ``best`` into their places.
 
-    After a few blocks almost nothing beats the n-th best so far, so one comparison per score does.
+    After a few blocks almost nothing beats the n-th best so far, so one comparison per score is enough.
     """
     rows, scores = best
     query, column = np.nonzero(scores[:, -1:] < S)
@@ -84,7 +84,7 @@ def exact_nearest(
     n : int
         Neighbours per query; no more than m are returned.
     scale : ndarray of shape (m,), optional
-        ``inverse_norms(V)`` where it is known already.
+        ``inverse_norms(V)``, if known already.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -92,7 +92,7 @@ def exact_nearest(
     -------
     rows : ndarray of shape (q, n)
     cosines : ndarray of shape (q, n)
-        In falling order; ties by row number.
+        In decreasing order; ties by row number.
     """
     if not min(n, len(V)) or not len(Q):
         return np.empty((len(Q), min(n, len(V))), np.intp), np.empty((len(Q), min(n, len(V))), np.float32)
@@ -102,9 +102,9 @@ def exact_nearest(
 def nearest_in_blocks(
     Q: NDArray[np.floating], blocks: Iterable[NDArray[np.floating]], n: int, *, n_jobs: int | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return what :func:`exact_nearest` does, for vectors that come in blocks and are never whole in memory.
+    """Search like :func:`exact_nearest`, for vectors that come in blocks and are never all in memory.
 
-    All blocks but the last have a multiple of ``ROWS`` vectors: then scores have the same bits, too.
+    All blocks but the last must have a multiple of ``ROWS`` vectors: then the scores have the same bits.
     """
     Q = unit_rows(Q)
     best = np.empty((len(Q), 0), np.intp), np.empty((len(Q), 0), np.float32)
@@ -183,7 +183,7 @@ class Index:
         return _ordered(rows, scores, n)
 
     def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Return the graph as bytes, and what was measured of it."""
+        """Return the graph as bytes, and its measured recall."""
         return np.frombuffer(self.graph.save(), np.uint8), {"recall": self.recall, "sample": self.sample}
 
 

@@ -1,4 +1,4 @@
-"""How far neighbours and groups can be trusted: what stays the same from seed to seed."""
+"""Stability: how much neighbours and groups agree between seeds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 N_NEIGHBORS = 10
-_PAIRS = 400_000_000  # cosines of one search; of more items than 20,000 a sample is asked
-_LEAST = 2000  # items of the sample, at least
+_PAIRS = 400_000_000  # cosines of one search; above 20,000 items only a sample is compared
+_LEAST = 2000  # minimum size of the sample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,17 +27,16 @@ class Stability:
     Attributes
     ----------
     repeats : int
-        Seeds.
+        Number of seeds.
     neighbours : float
         Mean share of the ``n_neighbors`` nearest that two seeds have in common.
     groups : float
         Adjusted mutual information of the groups of two seeds: 1 if equal, 0 for chance.
     n_neighbors, n_groups : int
-        Neighbours that were compared, and groups.
+        Number of neighbours compared, and of groups.
     item_neighbours, item_groups : ndarray of shape (n,)
-        For each item the share of its neighbours in common, and the overlap of its groups (Jaccard, the
-        size of the intersection over that of the union). NaN for items that were not compared, such as new
-        ones.
+        For each item the share of its neighbours in common, and the Jaccard overlap of its groups. NaN for
+        items that were not compared, such as new ones.
     """
 
     repeats: int
@@ -92,7 +91,7 @@ def _neighbour_overlap(
     for run in runs:
         rows, _ = exact_nearest(run.vectors[sample], run.vectors, k + 1, scale=run._scale, n_jobs=n_jobs)
         others = rows != sample[:, None]
-        others[others.all(axis=1), -1] = False  # an equal vector stood before it
+        others[others.all(axis=1), -1] = False  # an equal vector ranks before the item itself
         nearest.append(np.sort(rows[others].reshape(len(sample), k), axis=1))
     total = np.zeros(len(sample))
     pairs = list(combinations(nearest, 2))

@@ -1,4 +1,4 @@
-"""Node classification: labels from vectors, one label per node or several."""
+"""Node classification: predict labels from vectors, one or several per node."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ def _score_split(
 def _best_C(X: np.ndarray, Y: np.ndarray) -> float:
     """Choose C by 3-fold cross-validation on micro-F1; training rows are in random order already.
 
-    All folds go up the grid together, each fit starting from the one before, and stop once two values of C
-    in a row were no better than the best so far.
+    All folds go up the grid together, each fit starting from the last one, and stop once two values of C in a
+    row are no better than the best so far.
     """
     folds = [fold for fold in np.array_split(np.arange(len(X)), 3) if 0 < len(fold) < len(X)]
     if not folds:
@@ -211,5 +211,5 @@ def _best_C(X: np.ndarray, Y: np.ndarray) -> float:
 
 
 def _hits(X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> int:
-    """Count labels predicted right: micro-F1 up to a factor, for as many labels are predicted as are true."""
+    """Count correct labels: micro-F1 up to a factor, as each node gets as many labels as it has."""
     return int((top_labels(decision(X, weights), Y.sum(axis=1)) & Y).sum())

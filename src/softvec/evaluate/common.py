@@ -1,4 +1,4 @@
-"""What the tasks share: scores, vectors, seeds."""
+"""Scores, vectors and seeds, shared by all tasks."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def repeat_seeds(random_state: int | np.random.Generator | None, repeats: int) -
 
 
 def standardized(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the features minus their mean over some rows, divided by their deviation over these."""
+    """Return the features standardised by their mean and deviation over the given rows."""
     deviation = X[rows].std(axis=0)
     scaled: np.ndarray = (X - X[rows].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     return scaled

@@ -1,4 +1,4 @@
-"""Communities from vectors, compared with known ones."""
+"""Detect communities from vectors, and compare them with known ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_communities(
     X : ndarray of shape (n, d) or Embedding
         Vectors.
     n_communities : int or None
-        Number of communities, found by k-means; ``None`` finds it too
+        Number of communities, for k-means; ``None`` detects it
         (:func:`softvec.embedding.groups.find_groups`).
     max_communities : int or None
         Maximum number of communities if their number is not given.
@@ -72,7 +72,7 @@ def find_communities(
 
 
 def _vectors(X: Any) -> np.ndarray:
-    """Return the vectors that groups are found from, as float32 of shape (n, d)."""
+    """Return the vectors to group, as float32 of shape (n, d)."""
     return as_vectors(grouping_vectors(X) if hasattr(X, "provenance") else X)
 
 
@@ -150,12 +150,12 @@ def communities(
         Vectors.
     labels : array of shape (n,), mapping or pandas Series
         Known communities, matched as in :func:`node_classification`; nodes without one (negative, None or
-        NaN) are left out, of the clustering too.
+        NaN) are neither clustered nor scored.
     n_communities : "known", int or None
         "known" uses the number of distinct labels, ``None`` detects it.
     scored : ndarray of shape (n,), bool, optional
-        The nodes to cluster and score. Nothing reveals the community of a node without edges: pass
-        ``degrees > 0`` to leave such nodes out, as softvec's experiments do for all methods.
+        The nodes to cluster and score. Pass ``degrees > 0`` to leave out nodes without edges, as softvec's
+        experiments do for all methods: nothing reveals their community.
     normalize : bool
         Divide the vectors by their norms first.
     n_init : int

@@ -1,4 +1,4 @@
-"""Predict who is infected when, from some observed states, with the curve of the epidemic and a band."""
+"""Predict infections over time from some observed states, with the epidemic curve and its band."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted, integer, number
 from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import workers
-from softvec.embedding.logistic import fit_one_vs_rest
+from softvec.embedding.logistic import fit_one_vs_rest, sigmoid
 from softvec.evaluate.observations import Observations, match_observations
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)  # prior variances of the log odds, tried in a cross-validation
 _FOLDS = 5
-_SHRINKAGE = 0.5  # weight of "as the time tells" in the mean of a person's other observed states
-_BUMPS = 8  # Gaussian functions of the window number, which stand for time alone
+_SHRINKAGE = 0.5  # weight of the prediction from time alone, in the mean of a person's other observed states
+_BUMPS = 8  # Gaussian functions of the window number: the features of time
 
 
 class Curve(NamedTuple):
@@ -130,11 +130,11 @@ def predict_epidemic(
     Parameters
     ----------
     emb : Embedding
-        Of temporal contacts: its names are (person, time).
+        An embedding of temporal contacts: its names are (person, time).
     observations : mapping, frame, Series, array or path
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
-        value for each vector. A time (a number or a date, as in the contacts) counts for its window.
+        value for each vector. A time (a number or a date, as in the contacts) stands for its window.
     everyone : bool
         Predict every person in every window with contacts. Where a person has none, the vector is
         interpolated between those of the windows before and after. False: only people with a contact in
@@ -142,8 +142,8 @@ def predict_epidemic(
     level : float
         Nominal coverage of the band.
     n_draws : int
-        Draws from the posterior of the regression (its Laplace approximation). For each, the states not
-        observed are drawn too: the band holds the uncertainty of the parameters and that of the states.
+        Draws from the Laplace approximation of the posterior. For each, the unobserved states are drawn too:
+        the band covers the uncertainty of the parameters and of the states.
     random_state : int, Generator or None
     n_jobs : int, optional
         Threads; they do not change the result.
@@ -212,7 +212,7 @@ def _select(
     F, p = _best([np.sqrt(c) * bumps for c in _GRID], None, rows, y, folds)
     scores["time"] = _score(y, p)
     for name, group in (("no_vectors", _own_states(seen, rows, y - p)), ("prediction", vectors)):
-        if np.ptp(group[rows], axis=0).any():  # without a difference there is nothing to learn from
+        if np.ptp(group[rows], axis=0).any():  # constant features have nothing to learn from
             F, p = _best([F, *(np.hstack([F, np.sqrt(c) * group]) for c in _GRID)], p, rows, y, folds)
         scores[name] = _score(y, p)
     return F, dict(reversed(scores.items()))
@@ -221,9 +221,9 @@ def _select(
 def _best(
     candidates: list[Array], first: Array | None, rows: Array, y: Array, folds: Array
 ) -> tuple[Array, Array]:
-    """Return the features of the least cross-validated log loss, and their cross-validated probabilities.
+    """Return the features with the lowest cross-validated log loss, and their cross-validated probabilities.
 
-    ``first`` are the probabilities of the first candidate where they are known already.
+    ``first`` are the probabilities of the first candidate, if known already.
     """
     p = [
         first if first is not None and k == 0 else _cross_validated(F[rows], y, folds)
@@ -234,10 +234,10 @@ def _best(
 
 
 def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
-    """Return, for each pair, how far the same person's other observed states differ from what time tells.
+    """Return, for each pair, how far the person's other observed states are from those predicted by time.
 
-    A mean in which each observation weighs exp(-distance in windows / reach), for three reaches; a pair's
-    own state counts nothing for itself. Shape (D, 3).
+    A mean over observations with weights exp(-distance in windows / reach), for three reaches, without the
+    pair's own state. Shape (D, 3).
     """
     person, window = seen.cells.person, seen.cells.window
     reaches = np.geomspace(1.0, max(len(seen.cells.starts) / 4, 1.0), 3)
@@ -282,7 +282,7 @@ def _cross_validated(F: Array, y: Array, folds: Array) -> Array:
         weights, factor = _fit(F[train], y[train])
         G = _with_ones(F[test])
         variance = (solve_triangular(factor, G.T, trans="T") ** 2).sum(axis=0)
-        p[test] = _sigmoid(G @ weights / np.sqrt(1 + np.pi * variance / 8))
+        p[test] = sigmoid(G @ weights / np.sqrt(1 + np.pi * variance / 8))
     return p
 
 
@@ -292,7 +292,7 @@ def _fit(F: Array, y: Array) -> tuple[Array, Array]:
 
     weights = fit_one_vs_rest(F, y[:, None], 1.0)[:, 0]
     G = _with_ones(F)
-    p = _sigmoid(G @ weights)
+    p = sigmoid(G @ weights)
     prior = np.ones(G.shape[1])
     prior[-1] = 1e-2  # the intercept is free in the fit; a prior deviation of 10 keeps its draws finite
     return weights, cholesky((G * (p * (1 - p))[:, None]).T @ G + np.diag(prior))
@@ -300,11 +300,6 @@ def _fit(F: Array, y: Array) -> tuple[Array, Array]:
 
 def _with_ones(F: Array) -> Array:
     return np.hstack([F, np.ones((len(F), 1))])
-
-
-def _sigmoid(scores: Array) -> Array:
-    p: Array = 1 / (1 + np.exp(-np.clip(scores.astype(np.float64), -500, 500)))
-    return p
 
 
 def _log_loss(y: Array, p: Array) -> float:
@@ -326,8 +321,8 @@ def _draw(
     G = _with_ones(F[hidden])
     mean = np.zeros(len(hidden))
     counts = np.empty((n_draws, T))
-    for k, w in enumerate(draws):  # one at a time: memory for one
-        p = _sigmoid(G @ w)
+    for k, w in enumerate(draws):  # one at a time, to save memory
+        p = sigmoid(G @ w)
         mean += p / n_draws
         counts[k] = np.bincount(window, weights=rng.random(len(p)) < p, minlength=T)
     known = np.bincount(seen.cells.window[rows], weights=y, minlength=T)

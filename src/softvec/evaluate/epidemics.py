@@ -23,7 +23,7 @@ class Reconstruction:
     Attributes
     ----------
     scores : Scores
-        ``mae``: mean over the snapshots of ``|predicted - true|`` infected nodes, counted as asked for;
+        ``mae``: mean over the snapshots of ``|predicted - true|`` infected nodes, counted as ``count`` says;
         ``mae_states`` and ``mae_probabilities``, counted either way; ``accuracy`` and ``majority`` over the
         unobserved states; ``n_observed``.
     times : ndarray of shape (T,)
@@ -91,9 +91,8 @@ def reconstruct_epidemic(
 ) -> Reconstruction:
     """Observe each node in one of its active snapshots and predict its state in all others.
 
-    A logistic regression from the vector of a (node, snapshot) pair to "infected or not" is trained on the
-    observed pairs; the number of infected active nodes per snapshot, observed states kept as they are, is
-    compared with the true one.
+    A logistic regression from the vectors of (node, snapshot) pairs to their states is trained on the
+    observed pairs. The number of infected active nodes per snapshot is compared with the true one.
 
     Parameters
     ----------
@@ -102,8 +101,8 @@ def reconstruct_epidemic(
     nodes, times : ndarray of shape (D,)
         Node and snapshot of each row, integers.
     infected : ndarray of shape (D,)
-        True state of each row, 0 or 1, see :func:`infected_states`. Rows whose state is unknown (NaN, None)
-        take no part.
+        True state of each row, 0 or 1, see :func:`infected_states`. Rows of unknown state (NaN, None) are
+        left out.
     C : float
         Inverse regularisation.
     count : {"states", "probabilities"}
@@ -160,7 +159,7 @@ def reconstruct_epidemic(
 
 
 def _hidden_hits(values: np.ndarray, infected: np.ndarray, observed: np.ndarray) -> dict[str, float]:
-    """Return how often a hidden state is predicted right, and how often the more frequent one would be."""
+    """Return the accuracy on hidden states, and that of always predicting the more frequent one."""
     hidden = np.ones(len(infected), dtype=bool)
     hidden[observed] = False
     share = infected[hidden].mean() if hidden.any() else 0.0
@@ -172,15 +171,15 @@ def _hidden_hits(values: np.ndarray, infected: np.ndarray, observed: np.ndarray)
 
 
 def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return which states are known, and the states; what is neither 0, 1 nor missing is an error."""
-    given = np.asarray(infected)
-    if given.dtype == bool:
-        return np.ones(given.shape, dtype=bool), given
-    if given.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in given.ravel().tolist()])
-        given = np.where(missing.reshape(given.shape), np.nan, given)
+    """Return which states are known, and the states; a value other than 0, 1 or missing is an error."""
+    states = np.asarray(infected)
+    if states.dtype == bool:
+        return np.ones(states.shape, dtype=bool), states
+    if states.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in states.ravel().tolist()])
+        states = np.where(missing.reshape(states.shape), np.nan, states)
     try:
-        values = given.astype(float)
+        values = states.astype(float)
     except (TypeError, ValueError):
         raise InputError("infected holds values that are not numbers; expected 0, 1, or NaN") from None
     known = ~np.isnan(values)

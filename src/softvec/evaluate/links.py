@@ -1,4 +1,4 @@
-"""Link prediction: hidden edges against pairs that are none."""
+"""Link prediction: rank hidden edges against non-edges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LinkSplit:
     Attributes
     ----------
     graph : csr_array of shape (n, n)
-        The remaining graph, to embed; the split disconnects nothing, so it isolates no node.
+        The remaining graph, to embed, with the same connected components.
     positives : ndarray of shape (m, 2)
         The hidden edges.
     negatives : dict of str to ndarray of shape (m, 2)
@@ -51,8 +51,8 @@ def split_edges(
 ) -> LinkSplit:
     """Hide a share of the edges of an undirected graph without disconnecting anything.
 
-    A random spanning forest is kept, and hidden edges are drawn from the rest; a graph that has fewer such
-    edges than asked for gives all of them.
+    A random spanning forest is kept, and hidden edges are drawn from the other edges; if these are fewer than
+    requested, all of them are hidden.
 
     Parameters
     ----------
@@ -220,13 +220,15 @@ def link_prediction(
 def _softmax(emb: Any) -> Callable[[np.ndarray], np.ndarray]:
     """Score a pair by its logit in the softmax of an embedding, the mean of both directions."""
     if not isinstance(emb, Embedding):
-        raise InputError("scorer 'softmax' needs an Embedding; pass what softvec.embed returns")
+        raise InputError("scorer 'softmax' needs an Embedding; pass the result of softvec.embed")
     model = calibrated_model(emb)
     if len(model.columns) != len(emb):
-        raise InputError("scorer 'softmax' needs vectors of one graph, whose columns are its rows")
+        raise InputError(
+            "scorer 'softmax' needs vectors of a graph, whose rows and columns are the same items"
+        )
     rows = unit_rows(emb.vectors) if model.constraint == "sphere" else emb.vectors
     popular = np.zeros(len(emb)) if model.weights is None else 0.5 * np.log(model.weights)
-    if emb.sizes is not None:  # nothing is known of an isolated node: its links are the least likely
+    if emb.sizes is not None:  # links of isolated nodes are the least likely: nothing is known about them
         popular = np.where(emb.sizes > 0, popular, 0.5 * np.log(np.finfo(np.float64).tiny))
     product = _inner(np.asarray(rows, np.float64), np.asarray(model.columns, np.float64))
 
@@ -251,12 +253,12 @@ def _hadamard(
     X: np.ndarray, Y: np.ndarray, split: LinkSplit, random_state: int | np.random.Generator | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     rng = np.random.default_rng(random_state)
-    known = sp.triu(split.graph, 1).tocoo()
+    upper = sp.triu(split.graph, 1).tocoo()
     n = split.graph.shape[0]
-    chosen = rng.permutation(known.nnz)[:50_000]  # ample for d weights; keeps large graphs quick
-    edges = np.stack([known.row[chosen], known.col[chosen]], axis=1).astype(np.int64)
-    # Hidden edges must not be told apart here: only the remaining ones are kept out of the negatives.
-    keys = np.sort(known.row.astype(np.int64) * n + known.col)
+    chosen = rng.permutation(upper.nnz)[:50_000]  # plenty for d weights; keeps large graphs fast
+    edges = np.stack([upper.row[chosen], upper.col[chosen]], axis=1).astype(np.int64)
+    # Only the remaining edges are kept out of the negatives: leaving out hidden ones would leak the answer.
+    keys = np.sort(upper.row.astype(np.int64) * n + upper.col)
     others = _absent_pairs(n, keys, len(edges), lambda size: rng.integers(0, n, size))
     features = np.concatenate([X[edges[:, 0]] * Y[edges[:, 1]], X[others[:, 0]] * Y[others[:, 1]]])
     truth = np.repeat([True, False], [len(edges), len(others)])[:, None]
@@ -267,7 +269,7 @@ def _hadamard(
 def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     """Draw distinct pairs i < j that are not among the sorted ``keys`` i * n + j.
 
-    A law that offers too few such pairs (hubs joined to everything) is completed by random ones.
+    If ``draw`` yields too few such pairs (hubs joined to everything), uniformly random ones are added.
     """
     pairs = np.empty(0, dtype=np.int64)
     for attempt in range(60):

@@ -1,4 +1,4 @@
-"""Observed states of people at times, matched to the (person, time) pairs of an embedding of contacts."""
+"""Match observed states of people to the (person, time) pairs of an embedding of contacts."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 Array = NDArray[Any]
-_ROLES = {  # titles of the columns, in small letters
+_ROLES = {  # column titles, in lower case
     "person": ("person", "name", "node", "id", "person_id", "participant", "individual", "patient"),
     "time": ("time", "date", "t", "timestamp", "datetime", "day"),
     "state": ("state", "infected", "status", "result", "positive", "test"),
 }
 _MISSING = ("", "na", "nan", "none", "null")
-_LARGEST = 500_000_000  # numbers in the vectors of every person in every window: 4 GB
+_LARGEST = 500_000_000  # maximum number of values in the vectors of every person in every window: 4 GB
 _WORDS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
 class Cells:
-    """People in windows: those of an embedding, or every person in every window.
+    """(person, window) pairs: those of an embedding, or every person in every window.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Cells:
         Start of each window; dates as datetime64.
     vectors : ndarray of shape (D, d)
     active : ndarray of bool of shape (D,)
-        Whether the person had a contact in the window; elsewhere the vector lies between the person's last
-        and next, in proportion to the windows in between.
+        Whether the person had a contact in the window; otherwise the vector is interpolated linearly between
+        the person's last and next one.
     """
 
     persons: list[Any]
@@ -62,7 +62,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Observations:
-    """Cells, whether their state is known, and whether it is "infected"."""
+    """Cells, with whether their state is observed, and whether it is infected."""
 
     cells: Cells
     observed: NDArray[np.bool_]
@@ -102,7 +102,7 @@ def match_observations(emb: Embedding, observations: Any, everyone: bool) -> Obs
 
 
 def _keys(cells: Cells) -> Array:
-    """Return one number for each cell, rising with its window, then its person."""
+    """Return one number for each cell, ordered by window, then by person."""
     keys: Array = cells.window * (cells.person.max() + 1) + cells.person
     return keys
 
@@ -146,7 +146,7 @@ def _pairs(emb: Embedding) -> tuple[list[Any], list[Any]]:
 
 @dataclass(frozen=True)
 class _Windows:
-    """Where windows start and end, as numbers: of dates, microseconds since 1970."""
+    """Starts and ends of windows, as numbers; dates are microseconds since 1970."""
 
     starts: Array
     ends: Array
@@ -162,7 +162,7 @@ class _Windows:
         options = recorded_options if isinstance(recorded_options, dict) else {}
         window, n_windows = options.get("window"), options.get("n_windows")
         if window is None and (n_windows is None or len(starts) < 2):
-            return cls(starts, starts, dated)  # each stamp is a window: only the stamp itself is in it
+            return cls(starts, starts, dated)  # each time stamp is a window of its own
         if window is None:
             width = np.diff(starts).max()
             return cls(starts, np.append(starts[1:], starts[-1] + width), dated)
@@ -173,7 +173,7 @@ class _Windows:
         )
 
     def moments(self, times: list[Any]) -> Array:
-        """Return times as numbers; an error names one that is not what the contacts had."""
+        """Return times as numbers; an error names a time that is not of the kind of the contacts' times."""
         if self.dated:
             dates = to_dates([t.isoformat() if hasattr(t, "isoformat") else str(t) for t in times])
             if dates is not None:
@@ -195,18 +195,18 @@ class _Windows:
         return values
 
     def find(self, moments: Array) -> Array:
-        """Return the number of the window that holds each moment, -1 where none does."""
+        """Return the number of the window of each moment, -1 if there is none."""
         at = np.searchsorted(self.starts, moments, side="right") - 1
         inside = (at >= 0) & ((moments < self.ends[at]) | (moments == self.starts[at]))
         return np.where(inside, at, -1)
 
 
 def _one_each(observations: Any, n: int) -> bool:
-    """Whether it is one state for each vector, by position."""
+    """Whether there is one state for each vector, by position."""
     if isinstance(observations, str | os.PathLike | Mapping) or hasattr(observations, "columns"):
         return False
     if hasattr(observations, "index") and hasattr(observations, "to_dict"):
-        return False  # a Series goes by its index
+        return False  # a Series is matched by its index
     shape = np.shape(observations) if not isinstance(observations, list) else (len(observations),)
     if shape == (n,):
         return True
@@ -281,7 +281,7 @@ def _matched(
     slot: Array,
     triples: tuple[list[Any], list[Any], list[Any]],
 ) -> tuple[Array, Array]:
-    """Return the rows of the observations and their states; say how many have none."""
+    """Return the rows of the observations and their states; warn about those without a row."""
     who, when, states = triples
     if not who:
         raise InputError("no observations; expected rows of person, time and state")
@@ -307,7 +307,7 @@ def _matched(
 
 
 def _latest(rows: Array, moments: Array, infected: Array, persons: list[Any]) -> tuple[Array, Array]:
-    """Keep the last observation of each pair; say it where an earlier one differs."""
+    """Keep the last observation of each pair; warn if an earlier one differs."""
     order = np.lexsort((moments, rows))
     rows, moments, infected = rows[order], moments[order], infected[order]
     again = (rows[1:] == rows[:-1]) & (infected[1:] != infected[:-1])

@@ -1,4 +1,4 @@
-"""Which pairs belong together: logistic regression on the cosine, and baselines that need no vectors."""
+"""Pair classification: logistic regression on cosines, and baselines without vectors."""
 
 from __future__ import annotations
 
@@ -155,10 +155,10 @@ def _score_split(
 
 
 def _best_cut(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the value above which saying 1 is right most often."""
+    """Return the threshold with the highest accuracy."""
     order = np.argsort(scores, kind="stable")
     ranked, labels = scores[order], truth[order]
-    # Cut after k scores: zeros among the first k and ones among the rest are right.
+    # Cut after k scores: zeros among the first k and ones among the others are right.
     right = np.concatenate([[0], np.cumsum(labels == 0)]) + np.concatenate(
         [np.cumsum(labels[::-1])[::-1], [0]]
     )

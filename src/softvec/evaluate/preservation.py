@@ -1,4 +1,4 @@
-"""How well vectors keep the neighbours and the order of affinities."""
+"""How well vectors preserve the neighbours and the order of affinities."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def neighbor_preservation(
 ) -> Scores:
     """Measure how many of the strongest affinities of a row are among its nearest vectors.
 
-    For a row with k affinities (at most ``n_neighbors``, the largest ones) the k nearest vectors by cosine,
-    itself left out, are looked up exactly.
+    For a row with k affinities (at most ``n_neighbors``, the largest ones), the k nearest other vectors by
+    cosine are found exactly.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ def neighbor_preservation(
     n_neighbors : int, optional
         Largest k; by default all affinities of a row count.
     n_rows : int
-        Rows looked at in each repeat, drawn among those with affinities.
+        Rows per repeat, drawn from those with affinities.
     repeats, random_state, verbose
         Number of samples of rows, seed, progress bar.
 
     Returns
     -------
     Scores
-        ``recall``: 1 when the nearest vectors are exactly the affinities; ``chance``: what random vectors
-        give.
+        ``recall``: 1 if the nearest vectors are exactly those with affinities; ``chance``: recall of random
+        vectors.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def triplet_preservation(
     Returns
     -------
     Scores
-        ``accuracy``: 1 when the order is always kept, 0.5 for random vectors (ties count half).
+        ``accuracy``: 1 if the order is always preserved, 0.5 for random vectors (ties count half).
 
     Examples
     --------

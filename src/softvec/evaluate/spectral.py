@@ -4,8 +4,8 @@ Written from the published descriptions: L. Dall'Amico, R. Couillet, N. Tremblay
 Bethe-Hessian: improved community detection in sparse heterogeneous graphs" (NeurIPS 2019) and "A unified
 framework for spectral clustering in sparse graphs" (JMLR 2021).
 
-The matrix is the Bethe-Hessian H_r = (r^2 - 1) I + D - r A. Its p-th smallest eigenvalue vanishes at a value
-r = zeta_p of its own for each informative p, and there the eigenvector carries the communities free of the
+The matrix is the Bethe-Hessian H_r = (r^2 - 1) I + D - r A. For each informative p, its p-th smallest
+eigenvalue vanishes at some r = zeta_p, and there the eigenvector shows the communities independently of the
 degrees. H_r x = 0 is the same as L y = y / r with the regularised Laplacian
 L = (D + r^2 - 1)^-1/2 A (D + r^2 - 1)^-1/2 and y = (D + r^2 - 1)^1/2 x, whose *largest* eigenvalues Lanczos
 finds in a few dozen products. From an eigenvector x the next r is the smaller root of x' H_r x = 0 (a Newton
@@ -149,7 +149,7 @@ class _Solver:
         self.start = np.random.default_rng(random_state).standard_normal(A.shape[0])
 
     def top(self, r: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``r`` times the largest eigenvalues of the Laplacian, falling, and the vectors x of H_r."""
+        """Return ``r`` times the largest eigenvalues of the Laplacian, in decreasing order, and x of H_r."""
         scale = 1.0 / np.sqrt(self.degrees + r * r - 1.0)
         A, n = self.A, self.A.shape[0]
         if count >= n - 1 or n <= 60:
@@ -161,7 +161,7 @@ class _Solver:
             values, Y = eigsh(product, k=count, which="LA", tol=self.tol, v0=self.start / scale)
         order = np.argsort(-values)
         X = Y[:, order] * scale[:, None]
-        self.start = X.sum(axis=1)  # rich in what the next, nearby, problem looks for
+        self.start = X.sum(axis=1)  # a good start for the next r, which is close
         return r * values[order], X
 
     def count_negative(self, limit: int) -> int:
@@ -176,7 +176,7 @@ class _Solver:
             count = min(2 * count, limit)
 
     def vectors(self, q: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the p-th eigenvector of H at zeta_p for p = 2 .. q; zeta_p falls as p falls."""
+        """Return the p-th eigenvector of H at zeta_p for p = 2 .. q; zeta_p increases with p."""
         n = self.A.shape[0]
         X, zeta = np.zeros((n, q - 1)), np.full(q - 1, self.r_max)
         if q == 1:

@@ -2,8 +2,7 @@
 
 After L. Dall'Amico, A. Barrat, C. Cattuto, "An embedding-based distance for temporal graphs" (Nature
 Communications, 2024): nodes are embedded by where time-respecting random walks lead from them; graphs with
-the same nodes are compared pair by pair, graphs without a known matching by what does not depend on the
-order of nodes.
+the same nodes are compared node by node, others by quantities that do not depend on the order of nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def temporal_walks(
     weights: np.ndarray | None = None,
     n_nodes: int | None = None,
 ) -> sp.csr_array:
-    """Return where time-respecting random walks lead from each node.
+    """Return the transition matrix of time-respecting random walks.
 
     In a snapshot an active node steps to a neighbour in proportion to the weights, an inactive one waits. The
     matrix is the mean over all first and last snapshots s <= t of the products of steps s .. t, without the
@@ -37,7 +36,7 @@ def temporal_walks(
     edges : ndarray of shape (m, 3)
         Integers ``t, i, j``: undirected contacts in snapshot t.
     weights : ndarray of shape (m,), optional
-        Weights of the contacts, 1 when left out.
+        Weights of the contacts (default: 1).
     n_nodes : int, optional
         Number of nodes; by default one more than the largest in ``edges``.
 

@@ -37,8 +37,7 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
     Scores
         ``spearman`` over the pairs with both words known, ``coverage``, the share of such pairs, and
         ``spearman_all``, where a pair with an unknown word counts as similarity 0. The settings hold the
-        counts.
-        A word that is not found is looked up in lower case.
+        counts. A word that is not found is looked up in lower case.
 
     Examples
     --------
@@ -54,12 +53,8 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
     from_file = isinstance(pairs, str | PathLike)
     triples = _read_pairs(pairs) if isinstance(pairs, str | PathLike) else list(pairs)
     if len(triples) < 2:
-        held = (
-            f"{pairs} holds {len(triples)} lines of word, word, score"
-            if from_file
-            else (f"pairs holds {len(triples)} pairs")
-        )
-        raise InputError(f"{held}; a correlation needs at least 2")
+        source, what = (pairs, "lines of word, word, score") if from_file else ("pairs", "pairs")
+        raise InputError(f"{source} holds {len(triples)} {what}; a correlation needs at least 2")
     left = np.array([_row(rows, a) for a, _, _ in triples])
     right = np.array([_row(rows, b) for _, b, _ in triples])
     human = np.array([float(score) for _, _, score in triples])

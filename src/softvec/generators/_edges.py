@@ -1,4 +1,4 @@
-"""From endpoints to a symmetric CSR matrix without values, in little memory."""
+"""Build a symmetric CSR matrix from drawn edges, in little memory."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def draw_edges(
 def symmetric_csr(
     n: int, edges: np.ndarray, *, n_jobs: int | None, thin: Thinning | None = None
 ) -> sp.csr_array:
-    """Return the symmetric 0/1 matrix of the edges: loops and repeated edges dropped, rows sorted, int8
-    values.
+    """Return the symmetric int8 matrix of the edges, without loops and repeated edges, rows sorted.
 
     Peak memory is 8 bytes per drawn edge for the endpoints, 8 for the matrix and 20 per node.
     """

@@ -7,11 +7,6 @@ import numpy as np
 RandomState = int | np.integer | np.random.Generator | np.random.SeedSequence | None
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Return a generator: new from an integer, new from the system for ``None``, or the given one."""
-    return np.random.default_rng(random_state)
-
-
 def block_seeds(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Draw one uint64 seed per block: the numbers of a block do not depend on the thread that runs it."""
+    """Draw one uint64 seed per block, so that its numbers do not depend on the thread that runs it."""
     return rng.integers(0, 2**64, size=count, dtype=np.uint64)

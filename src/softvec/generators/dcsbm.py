@@ -10,16 +10,16 @@ import scipy.sparse as sp
 
 from softvec.core.errors import InputError
 from softvec.generators._edges import draw_edges, symmetric_csr
-from softvec.generators._random import RandomState, block_seeds, generator
+from softvec.generators._random import RandomState, block_seeds
 from softvec.kernels import generate
 
-# Above this probability an edge is drawn at a bounded rate: it then exists with a chance between 0.95 and 1.
+# Edges of a higher probability are drawn at a bounded rate: they exist with probability 0.95 to 1.
 _LARGEST_PROBABILITY = 0.95
 
 
 @dataclass(frozen=True)
 class BlockModel:
-    """The parameters that a graph was drawn from."""
+    """Parameters of a block model."""
 
     n: int
     c: float
@@ -35,7 +35,7 @@ class BlockModel:
 
 
 class BlockGraph(NamedTuple):
-    """A graph, the community of each node, and the model behind them."""
+    """A graph, the community of each node, and the parameters of the model."""
 
     adjacency: sp.csr_array
     labels: np.ndarray
@@ -44,7 +44,7 @@ class BlockGraph(NamedTuple):
 
 def paper_theta(n: int, random_state: RandomState = None) -> np.ndarray:
     """Draw the paper's connectivities: uniform(3, 12) to the power 6, divided by their mean."""
-    theta = generator(random_state).uniform(3.0, 12.0, n) ** 6
+    theta = np.random.default_rng(random_state).uniform(3.0, 12.0, n) ** 6
     return theta / theta.mean()
 
 
@@ -106,7 +106,7 @@ def dcsbm(
     >>> A.shape, int(labels.max()), round(info.c_in - info.c_out, 2) > 0
     ((1000, 1000), 3, True)
     """
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     if n < 2:
         raise InputError(f"n is {n}; a graph needs at least 2 nodes")
     labels, q = _communities(n, q, labels, rng)
@@ -118,21 +118,16 @@ def dcsbm(
     largest = np.zeros(q)
     np.maximum.at(largest, labels, theta)
     p_max = min(float((rates * np.outer(largest, largest)).max()), _LARGEST_PROBABILITY)
-    # At a Poisson rate of boost * p an edge of probability p <= p_max is drawn at least once with a chance
-    # >= p.
+    # At a Poisson rate of boost * p, an edge is drawn at least once with probability >= p, for p <= p_max.
     boost = -np.log1p(-p_max) / p_max if p_max > 0 else 1.0
 
     edges = _draw(theta, labels, rates * boost, rng, n_jobs)
     seed = block_seeds(rng, 1)[0]
-    adjacency = symmetric_csr(
-        n,
-        edges,
-        n_jobs=n_jobs,
-        thin=lambda lo, hi, indptr, counts, indices: generate.thin_rows(
-            lo, hi, seed, boost, indptr, counts, indices, theta, labels, rates
-        ),
-    )
-    return BlockGraph(adjacency, labels, info)
+
+    def thin(lo: int, hi: int, *rows: np.ndarray) -> None:
+        generate.thin_rows(lo, hi, seed, boost, *rows, theta, labels, rates)
+
+    return BlockGraph(symmetric_csr(n, edges, n_jobs=n_jobs, thin=thin), labels, info)
 
 
 def _communities(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.generators._random import RandomState, block_seeds, generator
+from softvec.generators._random import RandomState, block_seeds
 
 SUSCEPTIBLE, INFECTED, RECOVERED = 0, 1, 2
 
@@ -58,7 +58,7 @@ def sir(
     beta, mu : float
         Probability of infection per contact and of recovery per snapshot.
     weights : ndarray of shape (m,), optional
-        Number of contacts w of each row; 1 when left out.
+        Number of contacts w of each row (default: 1).
     n_nodes, n_steps : int, optional
         Number of nodes and of snapshots; by default one more than the largest number in ``edges``.
     seed_node : int, optional
@@ -93,7 +93,7 @@ def sir(
     if w.shape != (len(edges),) or not (w >= 0).all():
         raise InputError(f"weights must be {len(edges)} non-negative numbers, one per contact")
 
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     if seed_node is None:
         seed_node = int(rng.choice(np.unique(edges[:, 1:])))
     elif not 0 <= seed_node < n:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from softvec.core.errors import InputError
-from softvec.generators._random import RandomState, generator
+from softvec.generators._random import RandomState
 from softvec.generators.dcsbm import dcsbm
 
 
@@ -22,8 +22,8 @@ def negative_binomial(
 ) -> sp.csr_array:
     """Draw the row-normalised random matrix with negative-binomial connectivities.
 
-    ``A_ij = A_ji = 1`` with probability proportional to ``theta_i theta_j``, theta_i from the negative
-    binomial law with parameters N and p; ``P = D^-1 A``. The paper does not give the scale: here A has
+    ``A_ij = A_ji = 1`` with probability proportional to ``theta_i theta_j``, with theta_i from the negative
+    binomial distribution of parameters N and p; ``P = D^-1 A``. The paper does not give the scale: here A has
     ``mean_degree`` non-zeros per row on average.
 
     Parameters
@@ -35,9 +35,9 @@ def negative_binomial(
     mean_degree : float
         Expected number of non-zeros per row of A.
     isolated : {"attach", "drop", "keep"}
-        What to do with rows that have no entry (about 7 in 100 by default: theta may be 0). "attach" gives
-        such a row one entry, drawn in proportion to theta; "drop" removes row and column, so that fewer than
-        n are left; "keep" leaves rows that sum to 0.
+        Rows without entries (about 7 in 100 by default: theta may be 0). "attach" gives such a row one entry,
+        drawn in proportion to theta; "drop" removes row and column, so that fewer than n remain; "keep"
+        leaves rows that sum to 0.
     random_state : int, Generator or None
         Seed.
     n_jobs : int or None
@@ -59,7 +59,7 @@ def negative_binomial(
         raise InputError(f"isolated is {isolated!r}; pass 'attach', 'drop' or 'keep'")
     if not (N > 0 and 0 < p < 1):
         raise InputError(f"N is {N} and p is {p}; N must be above 0 and p between 0 and 1")
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     theta = rng.negative_binomial(N, p, n).astype(np.float64)
     if theta.sum() == 0:
         raise InputError(f"all {n} connectivities are 0; raise n or N, or lower p")

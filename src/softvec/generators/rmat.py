@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from softvec.core.errors import InputError
 from softvec.generators._edges import draw_edges, symmetric_csr
-from softvec.generators._random import RandomState, generator
+from softvec.generators._random import RandomState
 from softvec.kernels import generate
 
 
@@ -36,7 +36,7 @@ def rmat(
     n_edges : int
         Number of edges drawn. Loops and repeated edges are dropped, so the graph has somewhat fewer.
     a, b, c, d : float
-        Probabilities of the quadrants; ``d`` is what is left when not given.
+        Probabilities of the quadrants; by default ``d`` is 1 - a - b - c.
     shuffle : bool
         Give the nodes random numbers; otherwise low numbers have high degrees.
     random_state : int, Generator or None
@@ -63,7 +63,7 @@ def rmat(
     d = 1.0 - a - b - c if d is None else d
     if min(a, b, c, d) < -1e-9 or abs(a + b + c + d - 1.0) > 1e-6:
         raise InputError(f"a, b, c, d are {a}, {b}, {c}, {d}; they must be >= 0 and sum to 1")
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     levels = int(n - 1).bit_length()
     thresholds = np.round(np.array([a, a + b, a + b + c]) * 2.0**32).astype(np.uint64)
     # Within the upper half the right quadrant starts at a, within the lower half at a + b + c.

@@ -1,4 +1,4 @@
-"""Random walks on a graph: the text of DeepWalk."""
+"""Random walks on a graph, as in DeepWalk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from softvec.core.errors import InputError
 from softvec.core.threads import row_blocks, workers
-from softvec.generators._random import RandomState, block_seeds, generator
+from softvec.generators._random import RandomState, block_seeds
 from softvec.kernels import walks as kernels
 
 _WALKS_PER_BLOCK = 1 << 13
@@ -63,7 +63,7 @@ def random_walks(
         A.eliminate_zeros()
         values = A.data
     indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.int32, copy=False)
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     starts = np.concatenate([rng.permutation(n) for _ in range(n_walks)]).astype(np.int32)
     walks = np.empty((len(starts), length), np.int32)
     blocks = row_blocks(len(starts), _WALKS_PER_BLOCK)

@@ -1,10 +1,10 @@
-"""What is known of the items: labels and metadata, aligned with the rows, as columns of a map."""
+"""Columns of a map: labels and metadata, aligned with the items."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,36 +15,37 @@ from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.names.align import align_labels, is_missing
+from softvec.plotting import style
 from softvec.plotting.colours import natural_key
 from softvec.read.frames import as_list, frame_columns
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
-MAX_GROUPS = 1000  # a column of more different texts is shown in tooltips only
-MAX_TEXT = 500  # characters of a name or a cell that a page keeps
+MAX_GROUPS = 1000  # a column of more distinct texts is shown only in tooltips
+MAX_TEXT = 500  # maximum length of a name or a cell in a page
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column: ``values`` are group numbers (-1: none), numbers (NaN: none) or texts, as ``kind`` says."""
+    """A column: by ``kind``, ``values`` are group numbers (-1: none), numbers (NaN: none) or texts."""
 
     name: str
     kind: str  # "category", "number" or "text"
     values: Any
     groups: tuple[str, ...] = ()
-    detected: bool = False  # communities: their numbers mean nothing on a map
+    detected: bool = False  # communities, whose numbers have no meaning
     dated: bool = False  # numbers that are seconds since 1970
 
 
 def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
-    """Return one label for each item of an embedding, rows then context; None where there is none.
+    """Return one label for each item of an embedding, rows then context; None for no label.
 
     Parameters
     ----------
     labels : sequence, mapping, pandas Series
-        As in :func:`softvec.names.align.align_labels`. Of two sides, those by name are looked up in both; a
-        sequence has one label a row, or one for each row and each context item.
+        As in :func:`softvec.names.align.align_labels`. Labels by name are looked up on both sides; a sequence
+        has one label per row, or one for each row and each context item.
     """
     rows, context = len(embedding), embedding.context_names
     if context is None:
@@ -54,16 +55,16 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     if not isinstance(labels, Mapping) and numbered:
         values = as_list(labels)
         first = values[:rows] if len(values) == rows + len(context) else values
-        rest = values[rows:] or [None] * len(context)
-        return _side(_objects(first), embedding.names) + rest
+        second = values[rows:] or [None] * len(context)
+        return _side(_objects(first), embedding.names) + second
     sides: list[list[Any]] = []
     for names in (embedding.names, context):
         try:
             sides.append(_side(labels, names))
-        except InputError:  # none of this side
+        except InputError:  # no label for this side
             sides.append([None] * len(names))
     if all(label is None for label in sides[0] + sides[1]):
-        _side(labels, embedding.names)  # says what is wrong
+        _side(labels, embedding.names)  # raises the error
     return sides[0] + sides[1]
 
 
@@ -103,7 +104,7 @@ def label_column(name: str, values: Sequence[Any]) -> Column:
 
 
 def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
-    """Return numbers as a column; single precision where that keeps whole numbers whole."""
+    """Return numbers as a column, in single precision if that keeps integers exact."""
     array = np.array([math.nan if _is_none(v) else float(v) for v in values], np.float64)
     whole = array[np.isfinite(array)]
     exact = len(whole) == 0 or np.abs(whole).max() < 2**24
@@ -113,8 +114,8 @@ def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
 def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     """Return the columns of a frame (pandas, polars, Arrow, mapping of columns), aligned with the items.
 
-    A pandas frame with names as index, or any frame with a column ``name``, is looked up by name;
-    otherwise it has one line a row.
+    A pandas frame with names as index, or any frame with a column ``name``, is matched by name; otherwise it
+    has one line per row.
     """
     columns = frame_columns(metadata)
     index = getattr(metadata, "index", None)
@@ -125,16 +126,16 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
         keys = as_list(columns.pop("name"))
     if keys is not None:
         _check_keys(keys, embedding)
-    made = []
+    result = []
     for name, values in columns.items():
         entries = as_list(values)
-        given = _objects(entries) if keys is None else dict(zip(keys, entries))
+        labels = _objects(entries) if keys is None else dict(zip(keys, entries))
         try:
-            aligned = labels_of(embedding, given)
+            aligned = labels_of(embedding, labels)
         except InputError as error:
             raise InputError(f"metadata column {name!r}: {error}") from error
-        made.append(_column_of(shorten(str(name)), aligned))
-    return made
+        result.append(_column_of(shorten(str(name)), aligned))
+    return result
 
 
 def _check_keys(keys: list[Any], embedding: Embedding) -> None:
@@ -142,10 +143,10 @@ def _check_keys(keys: list[Any], embedding: Embedding) -> None:
         seen: set[Any] = set()
         twice = next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise InputError(f"metadata has the name {twice!r} more than once; expected one line for each item")
-    known = set(map(str, all_names(embedding)))
-    lost = sum(str(key) not in known for key in keys)
-    if 0 < lost < len(keys):
-        warnings.warn(f"{counted(lost, 'line')} of metadata without a vector", stacklevel=5)
+    names = set(map(str, all_names(embedding)))
+    unknown = sum(str(key) not in names for key in keys)
+    if 0 < unknown < len(keys):
+        warnings.warn(f"{counted(unknown, 'line')} of metadata without a vector", stacklevel=5)
 
 
 def _column_of(name: str, values: list[Any]) -> Column:
@@ -153,8 +154,8 @@ def _column_of(name: str, values: list[Any]) -> Column:
     if known and all(_is_number(v) for v in known):
         return number_column(name, values)
     texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
-    different = set(texts)
-    if len(different) > MAX_GROUPS or (len(different) > 40 and 2 * len(different) > len(texts)):
+    distinct = len(set(texts))
+    if distinct > MAX_GROUPS or (distinct > 40 and 2 * distinct > len(texts)):
         return Column(name, "text", texts)
     return label_column(name, [text or None for text in texts])
 
@@ -176,9 +177,24 @@ def _plain(value: Any) -> Any:
 
 
 def shorten(text: str) -> str:
-    """Cut a text that no page could show.
+    """Cut a text that is too long for a page.
 
     >>> len(shorten("x" * 10_000_000))
     500
     """
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+    return style.shorten(text, MAX_TEXT)
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """Number names that occur again.
+
+    >>> distinct_names(["size", "time", "size"])
+    ['size', 'time', 'size (2)']
+    """
+    result: dict[str, None] = {}
+    for name in names:
+        new, number = name, 2
+        while new in result:
+            new, number = f"{name} ({number})", number + 1
+        result[new] = None
+    return list(result)

@@ -1,4 +1,4 @@
-"""All that a map shows, as arrays: gathered from an embedding, then packed into a page or handed on."""
+"""The contents of a map, as arrays: gathered from an embedding, then packed into a page or exported."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 GIVEN = "given coordinates"
-MAX_EDGES = 50_000  # drawn in a page; more is a grey blot and slow on a phone
-AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched unasked: half a minute
-AUTO_COMMUNITIES = 20_000  # items up to which communities are searched unasked: a few seconds
+MAX_EDGES = 50_000  # drawn in a page; more would be a grey blot, and slow on a phone
+AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched by default: half a minute
+AUTO_COMMUNITIES = 20_000  # items up to which communities are detected by default: a few seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +48,24 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a map shows.
+    """Contents of a map.
 
     Attributes
     ----------
     names : list of str
-        One a point, as shown: a pair ``("ada", 3)`` is ``ada@3``.
+        One per point, as shown: a pair ``("ada", 3)`` is ``ada@3``.
     coordinates : ndarray of shape (n, 2)
     first_context : int
-        Number of the first point of the second side; n where there is one side.
+        Number of the first point of the second side; n if there is one side.
     sizes : ndarray of shape (n,) or None
-        What stands behind each point: a degree, a count.
+        Size of each item: a degree, a word count.
     columns : list of Column
     neighbours : list of Neighbours
     edges : Edges or None
     times, items : ndarrays or None
-        Of temporal embeddings: the time of each point (a number or a date), and which item it is.
+        For temporal embeddings: the time of each point (a number or a date), and the number of its item.
     notes : list of str or Message
-        What the map leaves out.
+        Remarks on what the map leaves out.
     """
 
     names: list[str]
@@ -89,7 +89,7 @@ class Content:
 
 
 def shown_names(embedding: Embedding) -> tuple[list[str], int]:
-    """Return the names as text, long ones cut, and how many were cut."""
+    """Return the names as text, long ones cut, and the number of these."""
     texts = [
         "@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in all_names(embedding)
     ]
@@ -125,7 +125,7 @@ def lay_out(
 
 
 def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
-    """Return the k nearest items of each item, of its own side and, if there are two, of the other."""
+    """Return the k nearest items of each item, on its own side and, if there is one, on the other."""
     if k < 1 or len(embedding) == 0:
         return []
     X, Y = embedding.vectors, embedding.context_vectors
@@ -144,7 +144,7 @@ def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: 
     """Search ``V`` in itself; an item is not its own neighbour."""
     ids, cosines = embedding.nearest(V, k + 1, among=among)
     own = ids == np.arange(len(V))[:, None]
-    own[~own.any(axis=1), -1] = True  # more than k others at the same place: the last goes instead
+    own[~own.any(axis=1), -1] = True  # more than k items are equal to it: the last one is dropped instead
     shape = (len(V), ids.shape[1] - 1)
     return Neighbours("same", start, ids[~own].reshape(shape).astype(np.int64) + start,
                       cosines[~own].reshape(shape))  # fmt: skip
@@ -153,7 +153,7 @@ def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: 
 def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     """Return the time of each point and its item, or two Nones.
 
-    Times are given, or those of an embedding of contacts, whose names are (item, time).
+    By default the times are those of an embedding of contacts, whose names are (item, time).
     """
     if times is not None:
         n = len(embedding) + len(embedding.context_names or ())
@@ -175,10 +175,10 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
 
 
 def _given_times(times: Any, n: int) -> Any:
-    given = np.asarray(times).reshape(-1)
-    dates = to_dates(given.astype("M8[us]").tolist() if given.dtype.kind == "M" else given.tolist())
+    flat = np.asarray(times).reshape(-1)
+    dates = to_dates(flat.astype("M8[us]").tolist() if flat.dtype.kind == "M" else flat.tolist())
     try:
-        values = dates if dates is not None else given.astype(np.float64)
+        values = dates if dates is not None else flat.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError("times must hold numbers or dates") from None
     if len(values) != n or not np.isfinite(values).all():
@@ -200,12 +200,12 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
         affinity = edges if isinstance(edges, Affinity) else as_affinity(edges)
     matrix = affinity.matrix.tocoo()
     n = len(embedding)
-    source = _points(affinity.rows, embedding.names, 0, "edges")
+    source = _points(affinity.rows, embedding.names, 0)
     if affinity.symmetric:
         target = source
     else:
         second = embedding.context_names if embedding.context_names is not None else embedding.names
-        target = _points(affinity.columns, second, n if second is embedding.context_names else 0, "edges")
+        target = _points(affinity.columns, second, n if second is embedding.context_names else 0)
     i, j = source[matrix.row], target[matrix.col]
     directed = bool(affinity.details.get("directed", False))
     keep = (i >= 0) & (j >= 0)
@@ -219,8 +219,8 @@ def find_edges(embedding: Embedding, edges: Any) -> Edges:
     return Edges(i[keep], j[keep], weight, directed)
 
 
-def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int64]:
-    """Return the point number of each end of an edge, -1 where it is no item."""
+def _points(ends: Names, items: Names, offset: int) -> NDArray[np.int64]:
+    """Return the point number of each end of an edge, -1 if it is not an item."""
     numbers = np.arange(len(ends), dtype=np.int64) + offset
     if ends == items:
         return numbers
@@ -229,7 +229,7 @@ def _points(ends: Names, items: Names, offset: int, what: str) -> NDArray[np.int
         if len(ends) == len(items) and ends == Names.range(len(ends)):
             return numbers  # a matrix without names: row i is item i
         raise InputError(
-            f"{what}: none of the {len(ends):,} names is an item of the embedding "
+            f"edges: none of the {len(ends):,} names is an item of the embedding "
             f"(first: {ends[0]!r}; items have names such as {items[0]!r})"
         )
     return points

@@ -1,4 +1,4 @@
-"""Maps for other programs: parquet for embedding-atlas, GraphML and GEXF, and attributes of graph objects."""
+"""Export maps: parquet for embedding-atlas, GraphML and GEXF, and attributes of graph objects."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.map import content as gather
+from softvec.map.columns import distinct_names
 from softvec.map.content import Content
 from softvec.plotting.style import PALETTE
 from softvec.read.objects import is_igraph, is_networkx
@@ -24,7 +25,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(content: Content, path: str | os.PathLike[str]) -> None:
-    """Write ``.parquet``, ``.graphml`` or ``.gexf``, as the extension says."""
+    """Write ``.parquet``, ``.graphml`` or ``.gexf``, by the extension."""
     kind = os.path.splitext(os.fspath(path))[1].lower()
     if kind == ".parquet":
         _write_parquet(content, path)
@@ -85,35 +86,25 @@ def column_values(column: Any) -> list[Any]:
 
 
 def _ids(names: Iterable[str]) -> list[str]:
-    """Return names as they may stand in XML, all different."""
-    taken: set[str] = set()
-    ids = []
-    for name in names:
-        text = plain = _NOT_XML.sub("\ufffd", name)
-        number = 2
-        while text in taken:
-            text = f"{plain} ({number})"
-            number += 1
-        taken.add(text)
-        ids.append(text)
-    return ids
+    """Return names as distinct XML attributes."""
+    return distinct_names(_NOT_XML.sub("\ufffd", name) for name in names)
 
 
 def _attributes(content: Content) -> list[tuple[str, str, list[Any]]]:
-    """Return (name, type, values) of all that is known of the nodes but their place."""
-    made: list[tuple[str, str, list[Any]]] = []
+    """Return (name, type, values) of all attributes of the nodes except their position."""
+    attributes: list[tuple[str, str, list[Any]]] = []
     taken: dict[str, Any] = {"label": None, "x": None, "y": None}
     if content.first_context < len(content):
         sides = [content.sides[i >= content.first_context] for i in range(len(content))]
-        made.append(("side", "string", sides))
+        attributes.append(("side", "string", sides))
         taken["side"] = None
     for column in content.columns:
-        plain = "group" if column.name == "label" else column.name  # label is a node's text in such files
+        plain = "group" if column.name == "label" else column.name  # "label" is the name of a node
         name = _free_name(_NOT_XML.sub("\ufffd", plain), taken)
         taken[name] = None
         kind = "double" if column.kind == "number" else "string"
-        made.append((name, kind, column_values(column)))
-    return made
+        attributes.append((name, kind, column_values(column)))
+    return attributes
 
 
 def _text(value: Any) -> str:
@@ -192,16 +183,16 @@ def _gexf(content: Content) -> Iterator[str]:
 
 
 def _colours(content: Content) -> list[str]:
-    """Return the colour of each node by the first column of groups."""
+    """Return the XML of the colour of each node, by the first column of groups."""
     column = next((c for c in content.columns if c.kind == "category"), None)
     if column is None:
         return [""] * len(content)
-    made = []
+    elements = []
     for code in column.values.tolist():
         colour = PALETTE[code % len(PALETTE)] if code >= 0 else "#c8ccd0"
         r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-        made.append(f'<viz:color r="{r}" g="{g}" b="{b}" a="1.0"/>')
-    return made
+        elements.append(f'<viz:color r="{r}" g="{g}" b="{b}" a="1.0"/>')
+    return elements
 
 
 def annotate(
@@ -223,7 +214,7 @@ def annotate(
     """
     Z, _ = gather.lay_out(embedding, coordinates, method, random_state, {})
     groups = embedding.cluster(random_state=random_state).tolist()
-    places = Z.tolist()
+    positions = Z.tolist()
     if is_networkx(graph):
         copy, nodes = graph.copy(), list(graph.nodes)
     elif is_igraph(graph):
@@ -238,9 +229,10 @@ def annotate(
             f"no node of the graph is an item of the embedding (first node: {first}; "
             f"items have names such as {embedding.names[0]!r})"
         )
-    known = [(i, row) for i, row in enumerate(rows) if row is not None]
-    for i, row in known:
+    for i, row in enumerate(rows):
+        if row is None:
+            continue
         target = copy.nodes[nodes[i]] if is_networkx(graph) else copy.vs[i]
-        target["x"], target["y"] = places[row]
+        target["x"], target["y"] = positions[row]
         target["community"] = groups[row]
     return copy

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softvec.core.checks import counted, recorded
+from softvec.core.checks import choice, counted, recorded
 from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
 from softvec.map import content as gather
-from softvec.map.columns import Column, label_column, labels_of, metadata_columns, number_column, shorten
+from softvec.map.columns import (
+    Column,
+    distinct_names,
+    label_column,
+    labels_of,
+    metadata_columns,
+    number_column,
+    shorten,
+)
 from softvec.map.content import Content
 from softvec.map.page import render
 
@@ -32,10 +40,10 @@ class Map:
     Attributes
     ----------
     content : Content
-        What is shown: names, coordinates, columns, neighbours, edges.
+        Names, coordinates, columns, neighbours, edges.
     theme : {"auto", "light", "dark"}
     height : int
-        Of the frame in a notebook, in pixels.
+        Height of the frame in a notebook, in pixels.
     """
 
     content: Content
@@ -51,8 +59,8 @@ class Map:
         """Write the map in the format of its extension.
 
         ``.html`` is the page. ``.parquet`` has name, x, y, neighbours and all columns, for embedding-atlas
-        or any reader of tables. ``.graphml`` and ``.gexf`` have the nodes with x, y and all columns, and the
-        edges that the map was given, for Cytoscape and Gephi.
+        and other tools. ``.graphml`` and ``.gexf`` have the nodes with x, y and all columns, and the edges of
+        the map, for Cytoscape and Gephi.
         """
         from softvec.map import handoff
 
@@ -119,13 +127,13 @@ def make_map(
     communities : bool, optional
         Whether to detect communities as another colour; by default up to 20,000 items.
     times : array of shape (n,), optional
-        A number or date for each item, for the slider. Embeddings of contacts have them in their names.
+        A number or date for each item, for the slider (default: the times of an embedding of contacts).
     sides : two str
-        What rows and context are, such as ``("customers", "articles")``.
+        Names of the two sides, such as ``("customers", "articles")``.
     theme : {"auto", "light", "dark"}
         "auto" follows the reader's system.
     options
-        Passed on to the method of projection.
+        Passed on to the layout.
 
     Returns
     -------
@@ -138,8 +146,7 @@ def make_map(
     >>> emb.map(["x", "x", "y", "y"], method="pca")
     Map(4 points by PCA)
     """
-    if theme not in ("auto", "light", "dark"):
-        raise InputError(f"theme is {theme!r}; expected 'auto', 'light' or 'dark'")
+    choice("theme", theme, ("auto", "light", "dark"))
     if len(embedding) == 0:
         raise InputError("nothing to map: the embedding has no vectors")
     side_names = gather.check_sides(sides)
@@ -147,14 +154,14 @@ def make_map(
     moments, items = gather.find_times(embedding, times)
     columns = _columns(embedding, labels, metadata, communities, moments, random_state)
     graph = None if edges is None else gather.find_edges(embedding, edges)
-    Z, how = gather.lay_out(embedding, coordinates, method, random_state, options)
+    Z, layout = gather.lay_out(embedding, coordinates, method, random_state, options)
     k, notes = _number_of_neighbours(n_neighbors, len(names))
     if cut:
         notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
     if graph is not None and len(graph.source) > max_edges:
         notes.append(f"Only the strongest {max_edges:,} of {len(graph.source):,} edges are drawn.")
     content = Content(
-        names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, how), how,
+        names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, layout), layout,
         sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
         neighbours=gather.find_neighbours(embedding, k), edges=graph, max_edges=max_edges,
         times=moments, items=items, notes=notes,
@@ -170,7 +177,7 @@ def _columns(
     times: Any,
     random_state: int | None,
 ) -> list[Column]:
-    """Return the columns, the one that colours by default first."""
+    """Return the columns; the first one colours the map by default."""
     clusters = isinstance(labels, str) and labels == "clusters"
     if isinstance(labels, str) and not clusters:
         raise InputError(f"labels is {labels!r}; expected a list, a mapping or 'clusters'")
@@ -192,21 +199,8 @@ def _columns(
         dated = times.dtype.kind == "M"
         seconds = times.astype(np.int64) / 1e6 if dated else times
         columns.append(replace(number_column("time", seconds), dated=dated))
-    return _named_apart(columns)
-
-
-def _named_apart(columns: list[Column]) -> list[Column]:
-    """Give a column whose name is taken another: ``size (2)``."""
-    taken: set[str] = set()
-    made = []
-    for column in columns:
-        name, number = column.name, 2
-        while name in taken:
-            name = f"{column.name} ({number})"
-            number += 1
-        taken.add(name)
-        made.append(replace(column, name=name))
-    return made
+    names = distinct_names(column.name for column in columns)
+    return [replace(column, name=name) for column, name in zip(columns, names)]
 
 
 def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str | Message]]:
@@ -235,6 +229,5 @@ def _title(embedding: Embedding, title: str | None) -> str:
     return shorten(str(source)) if source else "Map of vectors"
 
 
-def _subtitle(embedding: Embedding, how: str) -> str:
-    layout = "" if how == gather.GIVEN else f", {how}"
-    return f"{embedding.n_components} dimensions{layout}"
+def _subtitle(embedding: Embedding, layout: str) -> str:
+    return f"{embedding.n_components} dimensions" + ("" if layout == gather.GIVEN else f", {layout}")

@@ -4,8 +4,8 @@ Layout, before gzip: ``b"SVM1"``, the length of the header (uint32, little-endia
 the arrays one after another. ``header["arrays"][name]`` is ``[type, length, offset]``; offsets count from
 the end of the header. A type is ``u1`` to ``u4`` (unsigned integers of 1 to 4 bytes), ``f4`` or ``f8``. An
 array is stored as planes: all lowest bytes, then all second bytes, and so on, which compresses far better
-than numbers side by side. Texts are one UTF-8 blob (``u1``) and their lengths in UTF-16 units, because a
-browser's strings are counted so.
+than whole numbers one after another. Texts are one UTF-8 blob (``u1``) and their lengths in UTF-16 units, as
+browsers count them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRID = 65_535  # coordinates are whole numbers from 0 to this
 
 
 class Packer:
-    """Collects arrays and writes them behind a header.
+    """Collects arrays and writes them after a header.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def encode(data: bytes) -> str:
 
 
 def quantise(coordinates: NDArray[np.floating]) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return x and y as whole numbers 0..65535, one scale for both, the picture centred.
+    """Return x and y as integers 0..65535, on one scale, centred.
 
     Examples
     --------
@@ -111,5 +111,5 @@ def quantise(coordinates: NDArray[np.floating]) -> tuple[NDArray[np.uint16], NDA
 
 
 def pack_cosines(cosines: NDArray[np.floating]) -> NDArray[np.uint16]:
-    """Return cosines as thousandths above -1: 0..2000, the three decimals that the page shows."""
+    """Return cosines as integers 0..2000, thousandths above -1: the page shows three decimals."""
     return np.clip(np.rint((np.asarray(cosines, np.float64) + 1) * 1000), 0, 2000).astype(np.uint16)

@@ -18,7 +18,7 @@ from softvec.map.content import Content, strongest
 from softvec.map.pack import Packer, encode, pack_cosines, quantise
 from softvec.plotting.style import PALETTE
 
-# In this order they make one script; a file uses only what stands before it, or what runs after all.
+# Concatenated in this order; top-level code uses only names of earlier files.
 SCRIPTS = (
     "text.js", "data.js", "colours.js", "index.js", "view.js", "shaders.js", "painter.js", "names.js",
     "overlay.js", "app.js", "state.js", "export.js", "lists.js", "legend.js", "panel.js", "time.js",
@@ -33,7 +33,7 @@ def _resource(name: str) -> str:
 
 @cache
 def script() -> str:
-    """Return the files of the script as one function."""
+    """Return the script: all files, wrapped in one function."""
     body = "\n".join(f"// {name}\n{_resource(name)}" for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
 
@@ -59,12 +59,12 @@ def render(content: Content, theme: str = "auto") -> str:
         "data": encode(pack(content)),
         "script": script(),
     }
-    # in one pass: what is filled in may itself hold braces
+    # in one pass, as the parts may contain braces themselves
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
 
 
 def visible(text: str) -> str:
-    """Return a text without control and direction marks, on one line; for the title of the window.
+    """Return a text on one line, without control and direction marks, for the title of the window.
 
     >>> visible("a\\u202eb\\nc")
     'a\ufffdb\ufffdc'
@@ -115,7 +115,7 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
 
 
 def _pack_sizes(packer: Packer, content: Content) -> str | None:
-    """Return the array of the sizes; often a column shows them already."""
+    """Return the name of the array of sizes; often a column holds them already."""
     if content.sizes is None:
         return None
     for number, column in enumerate(content.columns):
@@ -126,7 +126,7 @@ def _pack_sizes(packer: Packer, content: Content) -> str | None:
 
 def _pack_neighbours(packer: Packer, number: int, block: Any) -> dict[str, Any]:
     count, k = block.ids.shape
-    packer.add(f"neighbours{number}", block.ids.T)  # all nearest, then all second nearest: smoother
+    packer.add(f"neighbours{number}", block.ids.T)  # all nearest, then all second nearest: compresses better
     packer.add(f"cosines{number}", pack_cosines(block.cosines.T))
     return {"kind": block.kind, "start": block.start, "count": count, "k": k, "number": number}
 

@@ -1,8 +1,8 @@
-"""Pictures: a map of the vectors, the loss, histograms, epidemics. matplotlib is loaded on use.
+"""Plots: a map of the vectors, the loss, histograms, epidemics. matplotlib is imported on first use.
 
 Each function draws on ``ax`` (a new figure by default) and returns it. Nine of the colours are Petroff's,
-distinguishable with any colour vision; the tenth is near-black. The largest groups are coloured, the
-others grey; values have a colour bar.
+which are safe for colour-blind readers; the tenth is near-black. The largest groups are coloured, the others
+grey; values have a colour bar.
 """
 
 from softvec.plotting.curves import plot_epidemic, plot_loss, plot_similarities

@@ -1,4 +1,4 @@
-"""What the colours of a map say: groups, or values on a scale."""
+"""Colours of a map: groups, or values on a scale."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 Groups = list[tuple[str, NDArray[np.intp]]]
-MOST_INTEGER_GROUPS = 40  # more integers than this are amounts (degrees, years), unless they are 0, 1, 2, ...
+MOST_INTEGER_GROUPS = 40  # more integers are quantities (degrees, years), unless they are 0, 1, 2, ...
 
 
 @dataclass(frozen=True)
 class Colouring:
-    """Which rows are drawn in which colour.
+    """Rows by colour.
 
     Attributes
     ----------
@@ -42,16 +42,16 @@ class Colouring:
 def values_of(embedding: Embedding, labels: Any, continuous: bool | None) -> NDArray[np.float64] | None:
     """Return labels as values on a scale, NaN where missing; None if they are groups.
 
-    Numbers with decimals are values; integers are groups, unless there are more than 40 of them and they are
-    not 0, 1, 2, ... as numbers of groups are. ``continuous`` decides otherwise.
+    Numbers with decimals are values; integers are groups, unless more than 40 are distinct and they are not
+    0, 1, 2, ... ``continuous`` overrides this.
     """
     if labels is None or isinstance(labels, str) or continuous is False:
         return None
-    given = align_labels(labels, len(embedding), embedding.names).tolist()
-    numbers = np.array([_number(label) for label in given], dtype=object)
+    aligned = align_labels(labels, len(embedding), embedding.names).tolist()
+    numbers = np.array([_number(label) for label in aligned], dtype=object)
     if any(number is None for number in numbers):
         if continuous:
-            first = next(str(label) for label, number in zip(given, numbers) if number is None)
+            first = next(str(label) for label, number in zip(aligned, numbers) if number is None)
             raise InputError(
                 f"labels hold {first!r}, which is not a number; expected numbers for continuous=True"
             )
@@ -77,8 +77,8 @@ def _number(label: Any) -> float | None:
 def _is_scale(values: NDArray[np.float64]) -> bool:
     if (values != np.round(values)).any():
         return True
-    different = np.unique(values[values >= 0])  # -1 says that there is no label
-    return len(different) > MOST_INTEGER_GROUPS and different[-1] != len(different) - 1
+    distinct = np.unique(values[values >= 0])  # -1: no label
+    return len(distinct) > MOST_INTEGER_GROUPS and distinct[-1] != len(distinct) - 1
 
 
 def groups_of(embedding: Embedding, labels: Any) -> Groups:
@@ -89,20 +89,20 @@ def groups_of(embedding: Embedding, labels: Any) -> Groups:
     if isinstance(labels, str):
         if labels != "clusters":
             raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
-        given: Sequence[Any] = [f"group {c}" if c >= 0 else None for c in embedding.cluster()]
+        aligned: Sequence[Any] = [f"group {c}" if c >= 0 else None for c in embedding.cluster()]
     else:
-        given = align_labels(labels, n, embedding.names).tolist()
+        aligned = align_labels(labels, n, embedding.names).tolist()
     rows: dict[Any, list[int]] = {}
-    for i, label in enumerate(given):
+    for i, label in enumerate(aligned):
         rows.setdefault(None if is_missing(label) else label, []).append(i)
-    rest = rows.pop(None, [])
+    unlabelled = rows.pop(None, [])
     named = [(str(label), np.array(members)) for label, members in rows.items()]
     named.sort(key=lambda group: natural_key(group[0]))  # 1, 2, ..., 10
-    return named + ([("", np.array(rest))] if rest else [])
+    return named + ([("", np.array(unlabelled))] if unlabelled else [])
 
 
 def coloured(groups: Groups, most: int) -> Colouring:
-    """Give the largest groups, ``most`` at most, a colour of their own."""
+    """Give the largest groups, at most ``most``, a colour of their own."""
     unlabelled = next((rows for label, rows in groups if label == ""), np.array([], np.intp))
     named = [(label, rows) for label, rows in groups if label != ""]
     order = sorted(range(len(named)), key=lambda i: -len(named[i][1]))

@@ -49,11 +49,15 @@ def plot_loss(
         )  # fmt: skip
         axes.set(xlabel="epoch", ylabel="loss")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
-        axes.set_axisbelow(True)
-        if title:
-            axes.set_title(title)
+        _grid(axes, title)
     return axes
+
+
+def _grid(axes: Axes, title: str | None) -> None:
+    axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if title:
+        axes.set_title(title)
 
 
 def _history(history: Any) -> tuple[list[float], list[float]]:
@@ -75,7 +79,7 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
     Parameters
     ----------
     result : EpidemicPrediction
-        Of :func:`softvec.evaluate.predict_epidemic`.
+        Result of :func:`softvec.evaluate.predict_epidemic`.
     """
     times, expected, low, high = result.curve
     plt = pyplot()
@@ -91,11 +95,8 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
             axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
         else:
             axes.set_xlabel("time")
-        axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
-        axes.set_axisbelow(True)
+        _grid(axes, title)
         axes.legend(loc="best")
-        if title:
-            axes.set_title(title)
     return axes
 
 
@@ -152,7 +153,7 @@ def _by_label(
     members = np.concatenate(groups) if groups else np.array([], np.intp)
     code = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
     if len(members) < 2:
-        raise InputError("fewer than two vectors carry a label")
+        raise InputError("fewer than two vectors have a label")
     a, b = rng.integers(0, len(members), (2, 4 * n_pairs))
     other = code[a] != code[b]
     across = _cosines(embedding, members[a[other]][:n_pairs], members[b[other]][:n_pairs])

@@ -24,15 +24,16 @@ from softvec.plotting.style import (
     axes_of,
     plain_text,
     pyplot,
+    shorten,
 )
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 SIZE = (5.2, 4.4)  # inches
-MARKERS_SHOW = 1000  # points; among more, a triangle cannot be told from a circle
-MAX_EDGES = 50_000  # lines; more are a grey sheet
-LINE = 14.0  # points that a line of the legend takes
+MARKERS_SHOW = 1000  # items up to which different markers are visible
+MAX_EDGES = 50_000  # lines; more would only be a grey area
+LINE = 14.0  # height of a line of the legend, in points
 
 
 def plot_map(
@@ -118,7 +119,7 @@ def plot_map(
 def _layout(
     embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: dict[str, Any]
 ) -> tuple[NDArray[np.float64], str | None]:
-    """Return coordinates, checked, and the line that says how they were found; None for given ones."""
+    """Return checked coordinates, and how they were computed (None for an array of the user)."""
     if coordinates is None:
         coordinates = embedding.layout(method, random_state=random_state, **options)
     caption = getattr(coordinates, "description", None)
@@ -137,7 +138,7 @@ def _weights(embedding: Embedding, sizes: Any) -> NDArray[np.floating] | None:
 
 
 def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
-    """Return how many groups get a colour: ten, or nine and grey; twice as many where markers are seen."""
+    """Return the number of coloured groups: ten, or nine and grey; twice as many if markers are visible."""
     most = len(MARKERS) * len(COLOURS)
     if n_groups is not None:
         if not 0 <= n_groups <= most:
@@ -148,7 +149,7 @@ def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
 
 
 def _looks(colouring: Colouring) -> list[tuple[str, str]]:
-    """Return the colour and the marker of each group; the grey of the palette only where no other grey is."""
+    """Return the colour and the marker of each group; the palette's grey only if there are no grey points."""
     grey = colouring.smaller or len(colouring.unlabelled) or len(colouring.groups) > 2 * len(PALETTE)
     colours = COLOURS if grey else PALETTE
     return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(colouring.groups))]
@@ -178,7 +179,7 @@ def _areas(n: int, weight: NDArray[np.floating] | None) -> NDArray[np.floating]:
 def _draw_edges(axes: Axes, Z: NDArray[Any], pairs: NDArray[np.int64]) -> None:
     from matplotlib.collections import LineCollection
 
-    if len(pairs) > MAX_EDGES:  # evenly spaced ones, the same in every picture
+    if len(pairs) > MAX_EDGES:  # evenly spaced ones, the same in every plot
         pairs = pairs[np.linspace(0, len(pairs) - 1, MAX_EDGES).astype(np.int64)]
     count = max(len(pairs), 1)
     lines = LineCollection(
@@ -195,7 +196,7 @@ def _point_style(n: int) -> dict[str, Any]:
 
 
 def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Colouring, legend: bool) -> None:
-    """Draw the grey points first, then the groups, and say in the legend what each colour is."""
+    """Draw the grey points first, then the groups, and a legend."""
     style = _point_style(len(Z))
     grey = [rows for _, rows in colouring.smaller]
     layers = [(np.concatenate(grey) if grey else np.array([], np.intp), DARK_GREY, "o")]
@@ -218,7 +219,7 @@ def _legend(axes: Axes, colouring: Colouring) -> None:
     columns = 1 + int((len(colouring.groups) + 2 * extra) * LINE // height)
     longest = 32 // columns
     entries = [
-        (plain_text(_short(label, longest)), *look)
+        (plain_text(shorten(label, longest)), *look)
         for (label, _), look in zip(colouring.groups, _looks(colouring))
     ]
     if colouring.smaller:
@@ -239,14 +240,10 @@ def _legend(axes: Axes, colouring: Colouring) -> None:
     )  # fmt: skip
 
 
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def _draw_values(
     axes: Axes, Z: NDArray[Any], area: NDArray[Any], values: NDArray[np.float64], legend: bool
 ) -> None:
-    """Draw values on a colour scale with a bar; a few extreme ones have the colour of its end."""
+    """Draw values on a colour scale with a bar; extreme values have the colour of its ends."""
     from matplotlib.cm import ScalarMappable
 
     style = _point_style(len(Z))

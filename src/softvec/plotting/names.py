@@ -1,4 +1,4 @@
-"""Names beside points, none over another: which, in what order, and where."""
+"""Names on a map, without overlap: which, in what order, and where."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import recorded
 from softvec.names import Names
-from softvec.plotting.style import INK, Axes, plain_text
+from softvec.plotting.style import INK, Axes, plain_text, shorten
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
-ALL_UP_TO = 40  # items: each gets its name, where there is room
+ALL_UP_TO = 40  # items up to which all are named
 BY_DEFAULT = 25
-WORDS = 40  # of a corpus: words are short, and one looks for many
-COMMON = 0.0003  # share of a corpus above which a word says little: "though", "quite", "take" in English
+WORDS = 40  # for a corpus: words are short
+COMMON = 0.0003  # share of a corpus above which a word means little: "though", "quite", "take" in English
 
 
 def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) -> int:
-    """Return how many names to write: none where they say nothing, or where none matters more."""
+    """Return the number of names to write: none if they are not readable, or if items have no sizes."""
     n = len(embedding)
     if n <= ALL_UP_TO:
         return n
@@ -40,7 +40,7 @@ def _is_corpus(embedding: Embedding) -> bool:
 
 
 def is_readable(name: Hashable) -> bool:
-    """Whether a name says something to a reader: a text, no number, barcode, hash or path.
+    """Whether a name means something to a reader: not a number, barcode, hash or path.
 
     >>> [is_readable(name) for name in ("Valjean", "TP53", "AAACCTGAGAAACCAT-1", "5d41402abc4b2a", 7)]
     [True, True, False, False, False]
@@ -57,7 +57,7 @@ def is_readable(name: Hashable) -> bool:
 def order_of_names(
     embedding: Embedding, weight: NDArray[np.floating] | None, Z: NDArray[Any], n_names: int
 ) -> NDArray[np.intp]:
-    """Return rows in the order in which their names are wanted: by weight, for a corpus all over the map."""
+    """Return rows in the order in which to write their names: by weight, for a corpus across the map."""
     n = len(embedding)
     if weight is None:
         return np.arange(n)
@@ -70,18 +70,18 @@ def order_of_names(
 
 
 def _by_region(order: NDArray[np.intp], Z: NDArray[Any], n_names: int) -> NDArray[np.intp]:
-    """Return rows so that each part of the map comes in turn, its first row first.
+    """Return rows so that the cells of a grid over the map take turns, each with its first row first.
 
-    The parts are the fields of a grid with about as many fields as names are wanted.
+    The grid has about as many cells as there are names to write.
     """
     side = max(2, round(n_names**0.5))
     low, span = Z.min(axis=0), np.ptp(Z, axis=0)
-    field = np.minimum((Z[order] - low) / np.where(span > 0, span, 1) * side, side - 1).astype(int)
-    code = field[:, 0] * side + field[:, 1]
-    by_field = np.argsort(code, kind="stable")
-    starts = np.searchsorted(code[by_field], code[by_field])  # where the field of each begins
+    cell = np.minimum((Z[order] - low) / np.where(span > 0, span, 1) * side, side - 1).astype(int)
+    code = cell[:, 0] * side + cell[:, 1]
+    by_cell = np.argsort(code, kind="stable")
+    starts = np.searchsorted(code[by_cell], code[by_cell])  # where the cell of each begins
     turn = np.empty(len(order), np.intp)
-    turn[by_field] = np.arange(len(order)) - starts
+    turn[by_cell] = np.arange(len(order)) - starts
     return order[np.argsort(turn, kind="stable")]
 
 
@@ -93,11 +93,11 @@ def write_names(
     order: NDArray[np.intp],
     n_names: int,
 ) -> None:
-    """Write names beside their points, largest first; one that finds no free place is left out."""
+    """Write names next to their points, in this order; a name without free space is left out."""
     from matplotlib.patheffects import withStroke
 
     figure = axes.get_figure()
-    figure.draw_without_rendering()  # fixes the layout, so that places in pixels are final
+    figure.draw_without_rendering()  # fixes the layout, so that positions in pixels are final
     scale = figure.dpi / 72
     frame = axes.get_window_extent()
     points = axes.transData.transform(Z)
@@ -108,17 +108,16 @@ def write_names(
         (points[i, 0] - r, points[i, 1] - r, points[i, 0] + r, points[i, 1] + r)
         for i, r in zip(big, radius[big] * 0.7)
     ]
+    style: dict[str, Any] = {
+        "fontsize": 7, "color": INK, "zorder": 5,
+        "path_effects": [withStroke(linewidth=2, foreground="white", alpha=0.85)],
+    }  # fmt: skip
     placed = 0
     for i in order[: 8 * n_names]:
         if placed == n_names:
             return
-        text = str(embedding.names[int(i)])
-        short = text if len(text) <= 28 else text[:27] + "…"
-        label = axes.annotate(
-            plain_text(short),
-            points[i], xycoords="figure pixels", fontsize=7, color=INK, annotation_clip=False, zorder=5,
-            path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)],
-        )  # fmt: skip
+        text = plain_text(shorten(str(embedding.names[int(i)]), 28))
+        label = axes.annotate(text, points[i], xycoords="figure pixels", annotation_clip=False, **style)
         box = label.get_window_extent()
         gap = radius[i] + 1.5 * scale
         for dx, dy, align in _PLACES:
@@ -130,11 +129,7 @@ def write_names(
                 taken.append(area_box)
                 label.remove()
                 offset = ((x - points[i, 0]) / scale, (y - points[i, 1]) / scale)
-                axes.annotate(
-                    label.get_text(), Z[i], xytext=offset, textcoords="offset points", fontsize=7, color=INK,
-                    va="bottom", zorder=5,
-                    path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)],
-                )  # fmt: skip
+                axes.annotate(text, Z[i], xytext=offset, textcoords="offset points", va="bottom", **style)
                 placed += 1
                 break
         else:

@@ -1,4 +1,4 @@
-"""Colours, fonts and files of all pictures."""
+"""Colours, fonts and files of all plots."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from softvec.core.errors import InputError, optional_package, printable
 
-Axes = Any  # matplotlib.axes.Axes, loaded on use only
+Axes = Any  # matplotlib.axes.Axes, imported on first use
 
 PALETTE = (
     "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#92dadd",
     "#e76300", "#a96b59", "#b9ac70", "#717581", "#1f2328",
 )  # fmt: skip
-COLOURS = tuple(colour for colour in PALETTE if colour != "#717581")  # beside grey points
+COLOURS = tuple(colour for colour in PALETTE if colour != "#717581")  # if there are grey points too
 MARKERS = ("o", "^", "s", "D")
 GREY = "#d3d6da"  # no label
 DARK_GREY = "#b0b5bb"  # a group without a colour of its own
-SCALE = "viridis"  # perceptually uniform, readable with any kind of colour vision
+SCALE = "viridis"  # perceptually uniform, safe for colour-blind readers
 INK = "#22262b"
 STYLE = {
     "font.size": 9,
@@ -36,12 +36,18 @@ STYLE = {
 
 
 def plain_text(text: str) -> str:
-    """Return a text that matplotlib writes as it is: no mathematics between dollars, none left out.
+    """Return a text that matplotlib shows as it is.
 
-    A legend leaves out entries that begin with an underscore.
+    Dollar signs are escaped, as they would start a formula; an underscore in front, with which matplotlib
+    hides legend entries, is preceded by an invisible space.
     """
     text = printable(text).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
+
+
+def shorten(text: str, longest: int) -> str:
+    """Cut a text to ``longest`` characters."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def pyplot() -> Any:
@@ -81,7 +87,7 @@ def _checked_size(size: Any) -> tuple[float, float]:
 
 
 def save(ax: Axes, path: str | os.PathLike[str], *, dpi: int = 200, close: bool = True) -> None:
-    """Write the figure of ``ax`` atomically; the extension tells the format (png, pdf, svg, ...)."""
+    """Write the figure of ``ax`` atomically, in the format of the extension (png, pdf, svg, ...)."""
     from softvec.core.files import atomic_write
 
     plt = pyplot()

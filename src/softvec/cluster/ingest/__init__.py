@@ -1,4 +1,4 @@
-"""Files of edges to a matrix that several workers hold: the one that one machine would read."""
+"""Read files of edges into a matrix spread over several workers, equal to the one of a single process."""
 
 from softvec.cluster.ingest.matrix import OPTIONS, Ingested, ingest
 

@@ -1,4 +1,4 @@
-"""An error of one worker is the error of all: none is left waiting for the others."""
+"""Raise the error of one worker on all of them, so that none waits for the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def agreed(group: Group, work: Callable[[], T]) -> T:
-    """Return ``work()``, or raise on all workers what it raised on the first of those where it failed."""
+    """Return ``work()``; if it fails on any worker, raise the first one's error on all. Collective."""
     result: T | None = None
     error: Exception | None = None
     try:
@@ -25,14 +25,14 @@ def agreed(group: Group, work: Callable[[], T]) -> T:
 
 
 def portable(group: Group, error: Exception | None) -> Exception | None:
-    """Return an error as other workers can raise it: a user's mistake as it is, else one line about it."""
+    """Return an error that can be sent to other workers: an InputError as it is, others as one line."""
     if error is None or isinstance(error, InputError):
         return error
     return RuntimeError(f"worker {group.rank} failed: {type(error).__name__}: {one_line(error)}")
 
 
 def raise_first(group: Group, errors: Sequence[Exception | None], own: Exception | None = None) -> None:
-    """Raise the first of the errors of all workers; a worker whose own it is keeps its traceback."""
+    """Raise the first error of all workers; the worker that raised it keeps its traceback."""
     for rank, error in enumerate(errors):
         if error is not None:
             raise own if rank == group.rank and own is not None else error

@@ -1,4 +1,4 @@
-"""The pieces of files that a worker reads, block by block, by the readers of one machine."""
+"""Read the pieces of files of one worker, block by block, with the readers of a single process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 class QuotedFile(Exception):
-    """A field in quotes stands in a file that was cut at line ends: it has to be read again, whole."""
+    """A file that was cut at line ends has a quoted field: it has to be read again as a whole."""
 
     def __init__(self, file: int) -> None:
         super().__init__(file)
@@ -46,16 +46,16 @@ class Block:
 
 @dataclass
 class BlockBuilder(EdgeBuilder):
-    """Takes one block of edges at a time from a reader, as it is; names are numbered elsewhere."""
+    """Collects blocks of edges from a reader, without numbering their names."""
 
     taken: list[tuple[Sequence[Any], Array | None]] = field(default_factory=list)
 
     def blocks_of(self, side: int) -> type | None:
-        """Text comes as tokens, however little it is."""
+        """Return the type of a block of text: always tokens."""
         return Tokens
 
     def add(self, sides: Sequence[Any], weights: Array | None = None, times: Array | None = None) -> None:
-        """Take a block."""
+        """Add a block."""
         sides, weights, _ = self.kept(sides, weights, None)
         self.taken.append((sides, weights))
 
@@ -66,7 +66,7 @@ class Reader:
     Attributes
     ----------
     integers : bool
-        Whether ids in text are parsed as integers: until one is met that is not, on any worker.
+        Whether ids in text are parsed as integers: until any worker meets one that is not.
     """
 
     def __init__(self, files: Sequence[EdgeFile], pieces: Sequence[Piece], pool: Workers):
@@ -77,7 +77,7 @@ class Reader:
         self.rows = np.zeros(len(files), np.int64)  # edges of each file
 
     def read(self, own: Sequence[int]) -> Iterator[Block]:
-        """Yield the blocks of the pieces with these numbers."""
+        """Yield the blocks of these pieces, by number."""
         for number in own:
             piece = self.pieces[number]
             row = 0
@@ -91,12 +91,12 @@ class Reader:
                 self.builder.taken.clear()
 
     def _with_places(self, piece: Piece) -> Iterator[None]:
-        """Read a piece; errors in it count lines and rows from the start of the file."""
+        """Read a piece; its errors have line and row numbers from the start of the file."""
         file = self.files[piece.file]
         read: Callable[[int], Iterator[None]]
         if file.table is None:
             read, before = lambda first: self._arrow(piece, first), self._rows_before
-        elif file.by_arrow or (piece.stop < 0 and file.cuts):  # the second was met in quotes
+        elif file.by_arrow or (piece.stop < 0 and file.cuts):  # the latter has quoted fields
             read, before = lambda first: self._csv(piece), None
         else:
             read, before = lambda first: self._text(piece, first), self._lines_before

@@ -1,8 +1,8 @@
-"""Names to numbers on several workers: the same numbers as one machine gives, for any number of workers.
+"""Number names on several workers, with the numbers of a single process for any number of workers.
 
-The hash of a name tells the worker that keeps it. While edges are read, names are asked for there and have a
-provisional code: the keeper, and the number the keeper gave. At the end names are sorted over all workers,
-integers by value and text by the position where it first stands, which gives each its row.
+The hash of a name determines the worker that keeps it. While edges are read, names have a provisional code:
+the keeper, and the number that the keeper gave. At the end all names are sorted, integers by value and text
+by the position where it first occurs, which gives each its row.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from softvec.names import Names
 from softvec.names.coding import IntegerTable, TokenNames, Tokens
 
 Array = NDArray[Any]
-RECENT = 1 << 19  # names a worker remembers the codes of, before it forgets them all and starts anew
-_SAMPLES = 256  # of each worker's keys, by which a global sort is shared out
+RECENT = 1 << 19  # names in a worker's cache of codes, which is cleared when full
+_SAMPLES = 256  # samples of each worker's keys, which split a global sort
 _NOWHERE = np.iinfo(np.int64).max
 
 
 def by_rank(owner: Array, size: int) -> tuple[Array, Array]:
-    """Return the order that sorts entries by the rank they go to, and where each rank's begin in it."""
+    """Return the order that sorts entries by destination rank, and where those of each rank begin."""
     from softvec.kernels import shuffle
 
     counts, order = np.empty(size, np.int64), np.empty(len(owner), np.int64)
@@ -42,14 +42,14 @@ def cut(rows: Array, bounds: Array) -> list[Array]:
 
 
 class Space(ABC):
-    """The names of one type: those this worker keeps, and the codes of those it asked for lately."""
+    """Names of one type: those that this worker keeps, and a cache of codes of those kept by others."""
 
     none: Any  # a block without names
 
     def __init__(self, group: Group, pool: Workers | None = None, recent: int = RECENT) -> None:
         self.group, self._pool, self._most = group, pool, recent
         self._kept = self._table()
-        self._first = np.full(1 << 13, _NOWHERE)  # where each kept name first stands
+        self._first = np.full(1 << 13, _NOWHERE)  # where each kept name first occurs
         self._forget()
         self.ids: Array = np.empty(0, np.int32)  # rows of the kept names, once they are numbered
 
@@ -62,13 +62,13 @@ class Space(ABC):
 
     @property
     def first(self) -> Array:
-        """Where each kept name first stands, until they are numbered."""
+        """Where each kept name first occurs, until names are numbered."""
         return self._first[: len(self)]
 
     def add(self, names: Any, position: int) -> Array:
-        """Return the provisional codes of a block of names, the first of which stands at ``position``.
+        """Return the provisional codes of a block of names that begins at ``position``.
 
-        Collective; the block of a worker that has none left has no rows.
+        Collective; a worker without blocks left passes an empty one.
         """
         before = self._recent.count
         recent = self._recent.encode(names)  # (rows, columns)
@@ -82,7 +82,7 @@ class Space(ABC):
         return codes
 
     def ask(self, names: Any, chosen: Array, positions: Array) -> Array:
-        """Return the codes of some names of a block, from those who keep them; collective."""
+        """Return the codes of some names of a block from their keepers; collective."""
         size = self.group.size
         order, bounds = by_rank(self._owner(names, chosen), size)
         parts = self._messages(names, chosen[order], positions[order], bounds)
@@ -93,7 +93,7 @@ class Space(ABC):
         answers = self.group.exchange(cut(numbers, asked))
         codes = np.empty(len(chosen), np.int64)
         codes[order] = np.concatenate([part.astype(np.int64) * size + r for r, part in enumerate(answers)])
-        return codes.astype(np.int32)  # check_size looks that they fit
+        return codes.astype(np.int32)  # they fit: see check_size
 
     def _note_first(self, numbers: Array, positions: Array) -> None:
         from softvec.kernels import shuffle
@@ -103,7 +103,7 @@ class Space(ABC):
         shuffle.least(numbers, positions, self._first)
 
     def number(self, keys: Array) -> int:
-        """Number all names by their keys, which are distinct; return how many there are. Collective."""
+        """Number all names by their distinct keys; return the number of names. Collective."""
         check_size(self.group.gather(len(self)))
         self._forget()
         ranks, total = global_ranks(self.group, keys)
@@ -112,7 +112,7 @@ class Space(ABC):
         return total
 
     def rows(self, codes: Array) -> Array:
-        """Return the rows of names by their provisional codes, of any shape. Collective."""
+        """Return the rows of provisional codes, of any shape. Collective."""
         size = self.group.size
         flat = codes.reshape(-1)
         order, bounds = by_rank(flat % size, size)
@@ -140,7 +140,7 @@ class Space(ABC):
 
 
 class IntegerSpace(Space):
-    """Integers; a message has two columns, values and positions."""
+    """Integer names; a message has two columns, values and positions."""
 
     none = np.empty((0, 1), np.int64)
 
@@ -177,7 +177,7 @@ class IntegerSpace(Space):
 
 
 class TextSpace(Space):
-    """UTF-8 text; a message is bytes: how many names, their positions, their lengths, and the names."""
+    """Names in UTF-8; a message is bytes: number of names, positions, lengths, and the names."""
 
     none = Tokens.hashed(np.empty(0, np.uint8), np.empty((0, 1), np.int64), np.empty((0, 1), np.int64))
 
@@ -209,7 +209,7 @@ class TextSpace(Space):
         return bool(self._kept.find(token)[0, 0] >= 0)
 
     def number(self, keys: Array) -> int:
-        """Number all names; the tables that only asking needs are given back. Collective."""
+        """Number all names and free the hash tables. Collective."""
         self._names = self._kept.names()
         self._kept = _Counted(len(self))
         return super().number(keys)
@@ -244,9 +244,9 @@ class TextSpace(Space):
 
 
 class Side:
-    """The names of the rows, of the columns, or of both: integers, unless one of them is not.
+    """Names of the rows, of the columns, or of both: integers if all are integers, else text.
 
-    As on one machine, text anywhere makes all names text; integers met before are then named by their digits.
+    As in a single process, one text makes all names text; integers read before become their digits.
     """
 
     def __init__(self, group: Group, pool: Workers | None = None, recent: int = RECENT) -> None:
@@ -255,11 +255,11 @@ class Side:
         self.met: set[type] = set()  # types of blocks, on any worker
 
     def block(self, names: Array | Tokens | None) -> Array | Tokens | None:
-        """Return a block as it is to be added: integers as text, once there is text anywhere."""
+        """Return a block to add: integers become text once any worker has met text."""
         return Tokens.of_integers(names) if isinstance(names, np.ndarray) and Tokens in self.met else names
 
     def add(self, names: Array | Tokens | None, position: int, types: set[type]) -> Array | None:
-        """Return the codes of a block; collective. ``types`` are those of the blocks of all workers."""
+        """Return the codes of a block; ``types`` are those of the blocks of all workers. Collective."""
         self.met |= types
         codes = None
         for kind, space in ((np.ndarray, self.integers), (Tokens, self.texts)):
@@ -270,7 +270,7 @@ class Side:
         return codes
 
     def number(self) -> int:
-        """Number the names; return how many there are. Collective."""
+        """Number the names; return their number. Collective."""
         if Tokens not in self.met:
             return self.integers.number(self.integers.values())
         codes = None
@@ -283,7 +283,7 @@ class Side:
         return total
 
     def rows(self, codes: Array | None, text: bool, types: set[type]) -> Array | None:
-        """Return the rows of a block of codes, of text or integers; collective."""
+        """Return the rows of a block of codes, of text or of integers; collective."""
         rows = None
         for kind, space in ((np.ndarray, self.integers), (Tokens, self.texts)):
             if kind in types:
@@ -298,27 +298,27 @@ class Side:
 
 
 def check_size(kept: Sequence[int]) -> None:
-    """Raise an error where names are so many that a keeper and its number do not fit into 32 bits."""
+    """Raise an error if there are so many names that codes do not fit into 32 bits."""
     if max(kept) * len(kept) >= 2**31:
         raise InputError(f"{sum(kept):,} names or more; softvec numbers rows with 32 bits")
 
 
 class _Counted:
-    """What is left of a table: how many names it had."""
+    """Placeholder for a freed table, with its number of names."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
 
 def _first_met(codes: Array, before: int) -> Array:
-    """Return where each code from ``before`` on first stands; new codes ascend in order of appearance."""
+    """Return where each code from ``before`` on first occurs; new codes ascend in order of appearance."""
     new = np.flatnonzero(codes >= before)
     highest = np.maximum.accumulate(codes[new]) if len(new) else codes[new]
     return new[np.flatnonzero(np.diff(highest, prepend=before - 1) > 0)]
 
 
 def pack_text(buf: Array, starts: Array, ends: Array, numbers: Array, bounds: Array) -> list[Array]:
-    """Return a message of bytes for each rank: how many texts, a number and a length for each, the texts."""
+    """Return a message of bytes for each rank: number of texts, their numbers and lengths, and the texts."""
     from softvec.kernels import shuffle
 
     lengths = (ends - starts).astype(np.int32)
@@ -348,9 +348,9 @@ def unpack_text(message: Array) -> tuple[Array, Array, Array]:
 
 
 def global_ranks(group: Group, keys: Array) -> tuple[Array, int]:
-    """Return, for each of the own keys, how many keys of all workers are smaller; and how many there are.
+    """Return the rank of each own key among the keys of all workers, and the number of keys.
 
-    Keys are distinct. Each worker sorts a range of them, found from samples.
+    Keys are distinct. Each worker sorts a range of them, chosen from samples.
     """
     order = np.argsort(keys)
     ascending = keys[order]

@@ -1,4 +1,4 @@
-"""Which files, what is in them, and the pieces in which workers share them."""
+"""Find files of edges, detect their contents, and split them into pieces for the workers."""
 
 from __future__ import annotations
 
@@ -31,20 +31,18 @@ ROWS = 1 << 20  # rows of a table
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file of edges: what is in which column, and where it can be cut."""
+    """A file of edges: its columns, and where it can be cut."""
 
-    opened: Opened  # without the samples it was detected from
+    opened: Opened  # without the samples of the detection
     layout: Layout
     table: Table | None  # of a text
     by_arrow: bool  # a text that Arrow reads
-    cuts: tuple[
-        int, ...
-    ]  # where its pieces begin, and its end, in bytes or parts; empty where it is one piece
-    rows: tuple[int, ...] = ()  # rows before each piece, where they are known
+    cuts: tuple[int, ...]  # starts of its pieces, and its end, in bytes or parts; empty for a single piece
+    rows: tuple[int, ...] = ()  # rows before each piece, if known
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name of the file in messages."""
         return self.opened.name
 
 
@@ -59,10 +57,10 @@ class Piece:
 
 
 def find_files(where: Any) -> list[Path]:
-    """Return the files of a pattern, a folder or a list, in the order in which they are one list of edges.
+    """Return the files of a pattern, a folder or a list, in the order in which they are read.
 
-    A pattern's and a folder's files are sorted by path, hidden ones and those that begin with ``_`` left out;
-    a list keeps its order.
+    Files of a pattern or a folder are sorted by path, without hidden ones and those that begin with ``_``; a
+    list keeps its order.
     """
     if not isinstance(where, str | os.PathLike):
         files = [Path(path) for path in where]
@@ -87,10 +85,10 @@ def find_files(where: Any) -> list[Path]:
 def open_files(
     where: Any, group: Group, options: TextOptions, kind: str | None, format: str | None, piece: int
 ) -> list[EdgeFile]:
-    """Find out what is in each file; collective.
+    """Open all files; collective.
 
-    The first tells, as on one machine, the kind of data and the layout; the others, shared among workers,
-    must have the same.
+    The first file determines the kind of data and the layout, as in a single process; the others, shared
+    among workers, must have the same.
     """
     paths = agreed(group, lambda: find_files(where))
     first = agreed(group, lambda: _open(paths[0], options, kind, format, piece) if group.rank == 0 else None)
@@ -113,7 +111,7 @@ def is_shared(path: Path, options: TextOptions, kind: str | None, format: str | 
 
 
 def _open_like(first: EdgeFile, path: Path, options: TextOptions, format: str | None, piece: int) -> EdgeFile:
-    """Open a file as the first one was; raise an error where it has another layout."""
+    """Open a file like the first one; raise an error if its layout differs."""
     text = find_format(open_source(path), format) == "text"
     header, roles = first.layout.header, first.layout.roles
     named = header is not None and not (text and first.table is not None)
@@ -135,7 +133,7 @@ def _open_like(first: EdgeFile, path: Path, options: TextOptions, format: str | 
 
 
 def _same_header(first: EdgeFile, other: EdgeFile, options: TextOptions) -> EdgeFile:
-    """Return the other file with the header of the first, or none: the files may be parts of one text."""
+    """Return the other file with the first one's header, or none: the files may be parts of one text."""
     assert first.table is not None
     assert other.table is not None
     header = other.table.header
@@ -150,7 +148,7 @@ def _same_header(first: EdgeFile, other: EdgeFile, options: TextOptions) -> Edge
             Option("header", False),
             " if none has one",
         )
-    return replace(other, table=replace(other.table, header=None))  # names unlike those below, as it happens
+    return replace(other, table=replace(other.table, header=None))  # an edge that only looks like a header
 
 
 def _open(
@@ -187,7 +185,7 @@ def _open_text(opened: Opened, piece: int, quiet: bool) -> EdgeFile:
 
 
 def _cut_text(source: Source, table: Table, piece: int) -> tuple[int, ...]:
-    """Return where pieces of a text begin, and its end; the header and what is above it are in the first."""
+    """Return where the pieces of a text begin, and its end; the header and lines above are in the first."""
     size, first = source.size, piece
     if table.header is not None:
         block = next(text_range(source, 0, min(size, BLOCK)), (b"", 1))[0]
@@ -212,7 +210,7 @@ def _open_arrow(opened: Opened, piece: int, quiet: bool) -> EdgeFile:
 
 
 def _cut_parts(parts: list[int], size: int, piece: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Join row groups or record batches to pieces of about ``piece`` bytes and, if several, ``ROWS`` rows."""
+    """Join row groups or record batches into pieces of about ``piece`` bytes and at most ``ROWS`` rows."""
     share = max(size // len(parts), 1)
     cuts, rows, held, held_rows, before = [0], [0], 0, 0, 0
     for at, count in enumerate(parts):
@@ -237,7 +235,7 @@ def _matrix(name: str) -> InputError:
 
 
 def pieces(files: Sequence[EdgeFile], whole: set[int]) -> list[Piece]:
-    """Return the pieces of all files, in their order; the files in ``whole`` are not cut."""
+    """Return the pieces of all files, in order; the files in ``whole`` are not cut."""
     out = []
     for at, file in enumerate(files):
         if at in whole or len(file.cuts) < 2:

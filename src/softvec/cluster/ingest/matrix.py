@@ -1,4 +1,4 @@
-"""Read files of edges on several workers: names to rows, edges to the owners of their rows."""
+"""Read files of edges on several workers: number the names, and send edges to the owners of their rows."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from softvec.read.edges import dropped_note
 from softvec.read.opened import TEXT_OPTIONS, TextOptions
 
 Array = NDArray[Any]
-_POSITION = 36  # bits of a name's place in its piece
-_ROW_WORK = 16  # a row counts as much as so many entries when work is shared out
+_POSITION = 36  # bits of the position of a name in its piece
+_ROW_WORK = 16  # work of a row, in entries
 OPTIONS = ("directed", "self_loops", "duplicates", *TEXT_OPTIONS)
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What one worker has of the files.
+    """One worker's part of the matrix.
 
     Attributes
     ----------
     shard : Shard
         Its rows of the matrix; not normalised.
     rows, columns : Names
-        Names of its rows and of its columns; one object for both where rows and columns are the same items.
+        Names of its rows and of its columns; one object if rows and columns are the same items.
     kind : str
         Kind of the data: ``"graph"``, ``"pairs"`` or ``"bipartite"``.
     summary : str
-        One line that says what was read, the same on all workers and on one machine.
+        One line on the data, the same on all workers and in a single process.
     weighted : bool
         Whether the matrix has values other than 1.
     """
@@ -77,8 +77,8 @@ def ingest(
 ) -> Ingested:
     """Read files of edges, shared among workers; collective.
 
-    Rows, names and values are those that one machine reads from the files behind one another, for any number
-    of workers. Errors are raised on all workers alike.
+    For any number of workers, rows, names and values are those of a single process that reads the files one
+    after another. Errors are raised on all workers.
 
     Parameters
     ----------
@@ -87,15 +87,15 @@ def ingest(
     group : Group
         The workers.
     unit : int
-        Rows are shared out in multiples of this number, see :func:`softvec.cluster.shard.unit_rows`.
+        Workers own multiples of this number of rows, see :func:`softvec.cluster.shard.unit_rows`.
     kind : {"graph", "pairs", "bipartite"}, optional
-        By default what the first file tells.
+        By default detected from the first file.
     format : str, optional
         As in :func:`softvec.affinity.read_graph`.
     piece : int
-        Bytes, about, that a worker reads of a file before the next worker's turn.
+        Approximate size, in bytes, of the pieces of files that workers read in turn.
     recent : int
-        Names a worker remembers, so that it need not ask for them again.
+        Size of a worker's cache of names.
     options
         ``directed``, ``weighted``, ``self_loops``, ``duplicates``, and how to read a table: ``columns``,
         ``weight``, ``negative``, ``ids``, ``delimiter``, ``header``, ``comment``, ``encoding``, ``decimal``,
@@ -122,7 +122,7 @@ def ingest(
 
 
 class _Reading:
-    """Reads the own pieces in step with the other workers; names are numbered as they come."""
+    """Reads the own pieces in step with the other workers, and numbers their names."""
 
     def __init__(
         self, group: Group, files: list[EdgeFile], whole: set[int], pool: Workers, recent: int
@@ -134,7 +134,7 @@ class _Reading:
         self._turns = -(-len(every) // group.size)
         self.reader = Reader(files, every, pool)
         self.sides = [Side(group, pool, recent) for _ in range(1 + self.two_sided)]
-        self.switches = [-1] * len(self.sides)  # the first edge whose names came as text
+        self.switches = [-1] * len(self.sides)  # the first edge whose names are text
         self.spool = Spool()
         self.zeros = 0
         self.exact = True  # float32 holds all weights
@@ -155,12 +155,12 @@ class _Reading:
             types: list[Any] = [type(part) if part is not None else None for part in names]
             kept = max(max(len(side.integers), len(side.texts)) for side in self.sides)
             quoted = error if isinstance(error, QuotedFile) else None
-            told = self.group.gather((quoted or portable(self.group, error), types, kept))
-            raise_first(self.group, [failed for failed, _, _ in told], error)
-            check_size([count for _, _, count in told])
-            if all(part is None for _, row, _ in told for part in row):
+            ranks = self.group.gather((quoted or portable(self.group, error), types, kept))
+            raise_first(self.group, [failed for failed, _, _ in ranks], error)
+            check_size([count for _, _, count in ranks])
+            if all(part is None for _, row, _ in ranks for part in row):
                 break
-            self._add(block, names, [{row[at] for _, row, _ in told} - {None} for at in range(len(names))])
+            self._add(block, names, [{row[at] for _, row, _ in ranks} - {None} for at in range(len(names))])
         self._start_piece(self._turns)
         self.spool.close()
         import pyarrow as pa
@@ -197,16 +197,16 @@ class _Reading:
 
 def _finish(reading: _Reading, unit: int, text: TextOptions, options: Mapping[str, Any]) -> Ingested:
     group, spool, opened = reading.group, reading.spool, reading.files[0].opened
-    told = group.gather((reading.reader.rows, reading.reader.builder.dropped, reading.zeros, reading.exact,
-                         spool.weighted, len(spool)))  # fmt: skip
-    rows = np.sum([row[0] for row in told], axis=0)
+    ranks = group.gather((reading.reader.rows, reading.reader.builder.dropped, reading.zeros, reading.exact,
+                          spool.weighted, len(spool)))  # fmt: skip
+    rows = np.sum([row[0] for row in ranks], axis=0)
     if not rows.all():
         raise InputError(f"{reading.files[int(np.argmin(rows))].name} is empty: there are no edges in it")
     defaults = {name: p.default for name, p in inspect.signature(KINDS[opened.kind].build).parameters.items()}
     asked = {**defaults, **options}
     self_loops = asked.get("self_loops", "drop")
     choice("self_loops", self_loops, SELF_LOOPS)
-    weighted, merge = merging(any(row[4] for row in told), text.weighted, asked["duplicates"], opened.kind)
+    weighted, merge = merging(any(row[4] for row in ranks), text.weighted, asked["duplicates"], opened.kind)
     spool.weighted = weighted
     _warn_missing(reading)
     shape = tuple(side.number() for side in reading.sides)
@@ -216,16 +216,16 @@ def _finish(reading: _Reading, unit: int, text: TextOptions, options: Mapping[st
     both = not reading.two_sided and not asked.get("directed")
     loops = -1 if reading.two_sided else int(self_loops == "keep")
     counted = merge == "sum" and not weighted
-    exact = weighted and all(row[3] for row in told)
+    exact = weighted and all(row[3] for row in ranks)
     dtype = None if not (weighted or counted) else np.float32 if exact else np.float64
     shard, facts = own_rows(
         group, spool, (n, m), bounds, unit, both=both, loops=loops, dtype=dtype, n_jobs=text.n_jobs,
-        edges=sum(row[5] for row in told),
+        edges=sum(row[5] for row in ranks),
     )  # fmt: skip
     refuse_duplicates(facts.duplicates, merge, weighted)
     valued = weighted or (counted and facts.duplicates > 0)
-    report = Report(facts.loops, facts.duplicates, sum(row[2] for row in told))
-    notes = [*_notes(reading.files[0]), *dropped_note(sum(row[1] for row in told))]
+    report = Report(facts.loops, facts.duplicates, sum(row[2] for row in ranks))
+    notes = [*_notes(reading.files[0]), *dropped_note(sum(row[1] for row in ranks))]
     notes += report_notes(report, self_loops, merge)
     summary = describe(
         (n, m), facts.nnz, facts.diagonal, facts.isolated, one_sided=not reading.two_sided,
@@ -240,7 +240,7 @@ def _notes(file: EdgeFile) -> list[str]:
 
 
 def _warn_missing(reading: _Reading) -> None:
-    """Warn, on the first worker, of words for missing values that are read as names in text files."""
+    """Warn, on the first worker, if text files have words for missing values as names."""
     group = reading.group
     if not any(file.table is not None for file in reading.files):
         return

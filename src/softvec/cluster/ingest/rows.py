@@ -1,4 +1,4 @@
-"""The rows that a worker owns, and what all workers say about the matrix."""
+"""The rows that a worker owns, and counts over the whole matrix."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from softvec.names import Names
 from softvec.read.edges import Edges
 
 Array = NDArray[Any]
-_ENTRIES = 1 << 20  # looked at, at a time
+_ENTRIES = 1 << 20  # entries processed at a time
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Numbers of the whole matrix."""
+    """Counts over the whole matrix."""
 
     nnz: int
-    loops: int  # self loops met
+    loops: int  # self loops read
     duplicates: int  # edges merged into others
     diagonal: int
     isolated: int
@@ -38,7 +38,7 @@ def own_rows(
 ) -> tuple[Shard, Facts]:  # fmt: skip
     """Return the own rows of the matrix of all edges, and facts about it; collective.
 
-    ``dtype`` is None where the matrix has no values; few edges are sorted by every worker.
+    ``dtype`` is None if the matrix has no values; few edges are sorted by every worker.
     """
     small = not worth_compiling(2 * edges)
     lo, hi = int(bounds[0][group.rank]), int(bounds[0][group.rank + 1])
@@ -53,13 +53,13 @@ def own_rows(
         )
         indptr, indices, values, merged = rows.indptr, rows.indices, rows.values, rows.merged
     diagonal = _diagonal(indptr, indices, lo) if len(bounds) == 1 else 0
-    told = group.gather((len(indices), met, merged, diagonal, values is None or bool(np.all(values == 1))))
-    nnz, met, merged, diagonal = (sum(row[at] for row in told) for at in range(4))
-    if all(row[4] for row in told):
+    ranks = group.gather((len(indices), met, merged, diagonal, values is None or bool(np.all(values == 1))))
+    nnz, met, merged, diagonal = (sum(row[at] for row in ranks) for at in range(4))
+    if all(row[4] for row in ranks):
         values = None
     symmetric = both or (len(bounds) == 1 and _is_symmetric(group, indptr, indices, values, lo))
     shard = Shard(group.rank, shape, bounds[0], bounds[-1], indptr, indices, values, symmetric=symmetric)
-    if small:  # every worker has counted all of it
+    if small:  # every worker has counted all edges
         met, merged = met // group.size, merged // group.size
     else:
         on = met - diagonal if loops == 1 else 0  # self loops are entered once
@@ -72,7 +72,7 @@ def _few(
     group: Group, spool: Spool, shape: tuple[int, int], own: tuple[int, int], two_sided: bool, both: bool,
     loops: int, dtype: Any,
 ) -> tuple[Array, Array, Array | None, int, int]:  # fmt: skip
-    """Return the own rows of few edges: each worker sorts all of them, by the code for one machine."""
+    """Return the own rows of few edges: each worker sorts all of them, like a single process."""
     codes, weights = spool.whole()
     counts = group.gather(spool.counts)
     every = group.exchange([codes] * group.size)
@@ -99,7 +99,7 @@ def _few(
 
 
 def _row_numbers(indptr: Array, lo: int, hi: int, first: int) -> Array:
-    """Return the rows, numbered in the whole matrix, of the entries lo..hi-1."""
+    """Return the global row numbers of the entries lo..hi-1."""
     a, b = np.searchsorted(indptr, [lo, hi], side="right") - 1
     b = min(int(b) + 1, len(indptr) - 1)
     sizes = np.diff(np.clip(indptr[a : b + 1], lo, hi))
@@ -115,17 +115,17 @@ def _diagonal(indptr: Array, indices: Array, first: int) -> int:
 
 
 def _is_symmetric(group: Group, indptr: Array, indices: Array, values: Array | None, first: int) -> bool:
-    """Whether the matrix of all workers equals its transpose: by sums of 64-bit hashes of entries.
+    """Whether the matrix of all workers equals its transpose, by sums of 64-bit hashes of entries.
 
-    Two sums, over (i, j, value) and (j, i, value), with two hashes each: of the matrices that differ, one in
-    2**128 would pass.
+    The sums over (i, j, value) and (j, i, value) are compared, with two hashes each: one in 2**128 asymmetric
+    matrices would pass.
     """
     total = _hash_sums(group, indptr, indices, values, first)
     return bool(np.array_equal(total[:2], total[2:]))
 
 
 def entry_sums(group: Group, shard: Shard) -> Array:
-    """Return sums of hashes of all entries: the same for any number of workers. Collective."""
+    """Return sums of hashes of all entries, the same for any number of workers. Collective."""
     return _hash_sums(group, shard.indptr, shard.indices, shard.values, shard.rows[0])
 
 

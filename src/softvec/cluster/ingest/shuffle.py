@@ -1,8 +1,8 @@
-"""Edges to the workers that own their rows, and there to sorted rows with duplicates merged.
+"""Send edges to the workers that own their rows, and sort them there, with duplicates merged.
 
-Bands of 65,536 rows are filled in the order of edges and then sorted one by one by the code of one machine,
-so values are added in the same order. Edges are given back as they are sent: a worker holds its edges or its
-entries, hardly both.
+Bands of 65,536 rows are filled in the order of edges and then sorted one by one by the code of a single
+process, so values are added in the same order. The memory of edges is freed as they are sent: a worker never
+holds both its edges and its entries for long.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Spool:
         return sum(self.counts)
 
     def close(self) -> None:
-        """End the adding."""
+        """Finish adding."""
         self.codes, self.weights = self._codes.finish(), self._weights.finish()
 
     def blocks(self, lo: int, hi: int) -> Iterator[tuple[Array, Array]]:
@@ -65,14 +65,14 @@ class Spool:
         return list(zip(starts, (codes for codes, _ in self.blocks(lo, hi))))
 
     def whole(self) -> tuple[Array, Array]:
-        """Return all codes and weights (empty if none); the spool is spent."""
+        """Return all codes and weights (empty if none), and empty the spool."""
         codes = np.concatenate([np.empty((0, 2), np.int32), *self.codes])
         weights = np.concatenate([np.empty(0), *self.weights]) if self.weighted else np.empty(0)
         self.codes, self.weights = [], []
         return codes, weights
 
     def steps(self) -> Array:
-        """Return in how many blocks each piece comes."""
+        """Return the number of blocks of each piece."""
         stops = np.cumsum(self.counts)
         return np.array([sum(1 for _ in self._cuts(hi - size, hi)) for size, hi in zip(self.counts, stops)])
 
@@ -84,7 +84,7 @@ class Spool:
             lo += size
 
     def release(self, done: int) -> None:
-        """Give back the memory of the first ``done`` edges, as far as it is in whole segments."""
+        """Free the memory of the first ``done`` edges, in whole segments."""
         held = [part for part in range(done // Segments.ROWS) if len(self.codes[part])]
         for part in held:  # a slice would keep its array
             self.codes[part] = np.empty((0, 2), np.int32)
@@ -116,7 +116,7 @@ class Bands:
 
 @dataclass(frozen=True)
 class Rows:
-    """Own rows, sorted and free of duplicates; counts of what was met are of this worker."""
+    """Own rows, sorted and without duplicates, and the number of entries merged."""
 
     indptr: Array
     indices: Array
@@ -127,14 +127,14 @@ class Rows:
 def shuffle(
     group: Group, spool: Spool, bands: Bands, *, both: bool, loops: int, dtype: Any, n_jobs: int | None
 ) -> tuple[Rows, int]:
-    """Return the own rows, and the self loops that this worker read. Collective.
+    """Return the own rows, and the number of self loops that this worker read. Collective.
 
     Parameters
     ----------
     both, loops
         As in :func:`softvec.affinity.compress.edges_to_csr`.
     dtype : dtype or None
-        Of the values; None for no values.
+        Type of the values; None for no values.
     """
     from softvec.kernels import shuffle as kernels
 
@@ -169,7 +169,7 @@ def shuffle(
 def _messages(
     bands: Bands, codes: Array, weights: Array, both: bool, loops: int, weighted: bool, dtype: Any
 ) -> list[Array]:
-    """Return for each worker a message of bytes: entries of each band, then values, columns and places."""
+    """Return a message of bytes for each worker: counts of each band, then values, columns and places."""
     from softvec.kernels import shuffle as kernels
 
     counts = np.zeros(int(bands.starts[-1]), np.int64)
@@ -206,7 +206,7 @@ class _Entries:
         self._late: list[list[Array]] = []  # messages that wait for those of lower ranks
 
     def take(self, messages: list[Array]) -> None:
-        """Take the messages of all workers; order matters only where values are added."""
+        """Take the messages of all workers; their order matters only if values are added."""
         if self._dtype is None:
             for message in messages:
                 self._put(message)
@@ -217,7 +217,7 @@ class _Entries:
             waiting.append(message)
 
     def end_piece(self) -> None:
-        """Take what waited: in the order of pieces, which is that of ranks."""
+        """Take the waiting messages, in the order of ranks, which is that of pieces."""
         for waiting in self._late:
             for message in waiting:
                 self._put(message)
@@ -243,7 +243,7 @@ class _Entries:
             lo += size
 
     def rows(self, n: int, dtype: Any, n_jobs: int | None) -> Rows:
-        """Return the sorted rows; the entries are spent, their memory is that of the result."""
+        """Return the sorted rows, in the memory of the entries, which are lost."""
         indptr = np.zeros(n + 1, np.int64)
         values = (
             self._values

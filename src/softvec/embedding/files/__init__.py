@@ -1,1 +1,1 @@
-"""Files of named vectors: one module for each family of formats, one door in ``formats``."""
+"""Vector files: one module for each family of formats; ``formats`` reads and writes them all."""

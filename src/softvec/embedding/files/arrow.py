@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.embedding.files.formats import open_source, require_finite, title, written
 from softvec.names import Names
 from softvec.read.arrays import length_of
 from softvec.read.tables import check_rows
@@ -43,7 +43,7 @@ def unplain(item: Any) -> Any:
 
 
 def decoded(texts: Iterable[Any], where: str) -> Names:
-    """Return names that were each written as JSON."""
+    """Decode names that were each written as JSON."""
     try:
         names = [unplain(json.loads(text)) for text in texts]
         hash(tuple(names))
@@ -53,7 +53,7 @@ def decoded(texts: Iterable[Any], where: str) -> Names:
 
 
 def name_encoding(names: Names) -> str:
-    """Say how names are written to a column: as text, as integers, or each as JSON."""
+    """Return how names are written to a column: as text, as integers, or each as JSON."""
     arrays = names.to_arrays()
     return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
 
@@ -79,7 +79,7 @@ def to_arrow(emb: Embedding) -> Any:
 
 
 def sides_of(emb: Embedding | Stored) -> tuple[list[tuple[str, Any, Names]], str]:
-    """Return the sides, with vectors and names, and how the names of all are written."""
+    """Return the sides, with vectors and names, and the encoding of all names."""
     sides: list[tuple[str, Any, Names]] = [("rows", emb.vectors, emb.names)]
     if emb.context_vectors is not None and emb.context_names is not None:
         sides.append(("context", emb.context_vectors, emb.context_names))
@@ -97,7 +97,7 @@ def vector_array(V: NDArray[Any]) -> Any:
 
 
 def _tables(emb: Embedding | Stored, rows: int) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of an embedding, and its tables of so many rows each."""
+    """Return the schema of an embedding, and its tables of at most ``rows`` rows each."""
     import pyarrow as pa
 
     sides, encoding = sides_of(emb)
@@ -128,7 +128,7 @@ def _tables(emb: Embedding | Stored, rows: int) -> tuple[Any, Iterator[Any]]:
 def from_arrow(table: Any, name: str) -> Embedding:
     """Read a table: softvec's own columns, or any with names and numbers.
 
-    Names are the column ``name``, else the first column that is no float; the vector is the column of
+    Names are the column ``name``, else the first column that is not of floats; vectors are the column of
     lists, else all columns of floats in order.
     """
     import pyarrow as pa
@@ -143,15 +143,15 @@ def from_arrow(table: Any, name: str) -> Embedding:
     fields = list(enumerate(table.schema))  # by position: names may repeat
     lists = [at for at, f in fields if _is_list(f.type)]
     floats = [at for at, f in fields if pa.types.is_floating(f.type)]
-    plain = [f.name for at, f in fields if at not in {*lists, *floats} and f.name != "side"]
+    others = [f.name for at, f in fields if at not in {*lists, *floats} and f.name != "side"]
     if not lists and not floats:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
     side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
     if "context" not in side:
         names = Names.range(table.num_rows)
-        if plain:
-            key = "name" if "name" in plain else plain[0]
+        if others:
+            key = "name" if "name" in others else others[0]
             names = _names(table.column(key), meta.get("names"), None, name)
         return Embedding(vectors, names, sizes=sizes, provenance=meta.get("provenance", {}), copy=False)
     second = np.array([s == "context" for s in side])
@@ -168,7 +168,7 @@ def from_arrow(table: Any, name: str) -> Embedding:
 
 
 def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
-    """Return softvec's own metadata of a file, empty where another program wrote it."""
+    """Return softvec's own metadata of a file, empty if another program wrote it."""
     if raw is None:
         return {}
     try:
@@ -233,7 +233,7 @@ def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) ->
         ):
             for table in tables:
                 writer.write_table(table)
-    return [] if os.fspath(path) == "-" else [Path(path)]
+    return written(path)
 
 
 def read(source: Path | io.BytesIO, format: str) -> Embedding:
@@ -248,5 +248,5 @@ def read(source: Path | io.BytesIO, format: str) -> Embedding:
             import pyarrow.feather as feather
 
             table = feather.read_table(file)
-        table.validate(full=True)  # Arrow trusts offsets and text until asked to look
+        table.validate(full=True)  # Arrow does not check offsets and text unless asked
         return from_arrow(table, title(source))

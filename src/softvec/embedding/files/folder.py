@@ -1,8 +1,8 @@
-"""A folder of vectors: parquet parts that any table tool reads, and a manifest that makes them one embedding.
+"""A folder of vectors: parquet parts that other tools can read, and a manifest that lists them.
 
-``part-00000.parquet``, ... hold the columns ``name`` and ``vector`` (fixed-size lists of float32) and, where
-known, ``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` is written last: a folder
-without one is unfinished. Workers write their own parts.
+``part-00000.parquet``, ... hold the columns ``name``, ``vector`` (fixed-size lists of float32) and, if known,
+``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` is written last: a folder without
+one is unfinished. Workers write their own parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
 _FILE = re.compile(r"(part|context)-\d{5,}(-\d+)?\.parquet")
-_PART = 512 << 20  # bytes of a part, where one process writes them all
+_PART = 512 << 20  # bytes of a part, if one process writes them all
 _MAX_JSON = 64 << 20
 
 
@@ -52,8 +52,8 @@ class Part:
     sha256: str
 
 
-def made(folder: str | os.PathLike[str]) -> Path:
-    """Make the folder, if need be; an error where vectors would mix with other files."""
+def make_folder(folder: str | os.PathLike[str]) -> Path:
+    """Make the folder if it does not exist; refuse one that holds other files."""
     path = Path(folder)
     check_target(path)
     try:
@@ -64,18 +64,18 @@ def made(folder: str | os.PathLike[str]) -> Path:
 
 
 def generation(folder: str | os.PathLike[str]) -> int:
-    """Make the folder, if need be, and return the number of the next set of parts to write to it.
+    """Make the folder if it does not exist, and return the number of the next set of parts.
 
-    The parts of an older set stay until the manifest of the new one replaces theirs.
+    Older parts are kept until the new manifest is written.
     """
-    path = made(folder)
+    path = make_folder(folder)
     if not (path / MANIFEST).is_file():
         return 0
     return 1 + max((int(match[2] or 0) for match in _numbers(path)), default=0)
 
 
 def check_target(path: Path) -> None:
-    """Raise an error where a folder of vectors cannot be written: it would mix with other files."""
+    """Raise an error if vectors cannot be written to this folder: it is a file, or holds other files."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; give the name of a folder")
     others = [entry.name for entry in path.iterdir() if not _own(entry.name)] if path.is_dir() else []
@@ -100,7 +100,7 @@ def write_part(
     folder: str | os.PathLike[str], number: int, vectors: NDArray[np.float32], names: Names, *,
     encoding: str, side: str = "rows", sizes: NDArray[np.float64] | None = None, generation: int = 0,
 ) -> Part:  # fmt: skip
-    """Write the part of one worker; ``encoding`` of names is that of all parts of the folder."""
+    """Write one part; ``encoding``, that of the names, is the same for all parts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -121,7 +121,7 @@ def write_part(
 def write_manifest(
     folder: str | os.PathLike[str], parts: Sequence[Part], dimensions: int, encoding: str, provenance: Any
 ) -> Path:
-    """Make the parts one embedding, after all of them are written; those of an older one are deleted."""
+    """Write the manifest, after all parts are written, and delete older parts."""
     counts = {side: sum(part.rows for part in parts if part.side == side) for side in SIDES}
     head = {
         "format": FORMAT,
@@ -145,7 +145,7 @@ def write_manifest(
 
 
 def write(emb: Embedding | Stored, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write an embedding as a folder, from one process; arrays of the fit (``extras``) are left out."""
+    """Write an embedding as a folder, from one process, without its ``extras``."""
     number = generation(folder)
     sides, encoding = sides_of(emb)
     rows = max(1, _PART // (4 * emb.n_components))
@@ -176,7 +176,7 @@ class Folder:
         return sum(part.rows for part in self.parts if part.side == side)
 
     def check_digests(self) -> None:
-        """Raise an error where a part is not the file that the manifest describes."""
+        """Raise an error if a part is not the file that the manifest describes."""
         for part in self.parts:
             if _digest(self.path / part.file) != part.sha256:
                 raise InputError(
@@ -185,7 +185,7 @@ class Folder:
 
     @contextmanager
     def opened(self, part: Part) -> Iterator[Any]:
-        """Open a part as a parquet file; what its footer says is checked."""
+        """Open a part as a parquet file, after checking its footer."""
         import pyarrow.parquet as pq
 
         path = self.path / part.file
@@ -202,7 +202,7 @@ class Folder:
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder:
-    """Read and check the manifest of a folder, and that its parts are there."""
+    """Read and check the manifest of a folder, and check that its parts exist."""
     folder = Path(path)
     name = folder / MANIFEST
     if not name.is_file():
@@ -266,7 +266,7 @@ def _part(entry: Any, name: Path) -> Part:
         raise InputError(f"{name} is damaged: a part lacks its file, side, rows, bytes or sha256")
     part = Part(**{key: entry[key] for key in keys})
     if not _FILE.fullmatch(part.file) or part.side not in SIDES or min(part.rows, part.bytes) < 0:
-        raise InputError(f"{name} is damaged: {part.file[:60]!r} is no part of a folder of vectors")
+        raise InputError(f"{name} is damaged: {part.file[:60]!r} is not a part of a folder of vectors")
     return part
 
 

@@ -1,9 +1,9 @@
-"""Files of named vectors: which format a file has, and the one door to reading and writing them all.
+"""Vector files: detect the format, read and write.
 
 Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
 (read by gensim and many others), ``parquet`` and ``feather``, ``safetensors``, ``csv``, ``tsv`` (the two
-files of the TensorBoard projector) and ``npy`` (with a file of names beside it). ``.gz`` works for the text
-formats and word2vec. A path that ends in a slash is a ``folder`` of parquet parts with a manifest.
+files of the TensorBoard projector) and ``npy`` (with a second file for the names). Text formats and word2vec
+may be gzipped (``.gz``). A path that ends in a slash is a ``folder`` of parquet parts with a manifest.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def write_vectors(
     path : path-like
         ``-`` writes to standard output.
     format : str, optional
-        By default told from the extension.
+        By default that of the extension.
     side : {"rows", "context"}, optional
         Write one side of a two-sided embedding. Formats that hold one side write the rows by default.
     index : bool
@@ -135,7 +135,7 @@ def write_vectors(
     if chosen == "folder":
         from softvec.embedding.files import folder
 
-        with locked(folder.made(path), wait=False):
+        with locked(folder.make_folder(path), wait=False):
             return folder.write(emb, path)
     if chosen == "softvec":
         return svec.write(emb, path, index=index)
@@ -147,10 +147,10 @@ def write_vectors(
 
 
 def _one_side(emb: Embedding | Stored, side: str) -> Embedding | Stored:
-    """Return the rows or the context alone; the rows keep what was measured of them."""
+    """Return the rows or the context as an embedding; the rows keep their measured stability."""
     if side == "rows":
-        measured = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}
-        return emb._with(context_vectors=None, context_names=None, extras=measured)
+        stability = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}
+        return emb._with(context_vectors=None, context_names=None, extras=stability)
     if side != "context":
         raise InputError(f"side is {side!r}; expected 'rows' or 'context'")
     if not emb.two_sided:
@@ -161,7 +161,7 @@ def _one_side(emb: Embedding | Stored, side: str) -> Embedding | Stored:
 def read_vectors(
     path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False, index: bool = False
 ) -> Embedding:
-    """Read named vectors; the format is told from the content, then from the extension.
+    """Read named vectors; the format is detected from the content, then from the extension.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def read_vectors(
     mmap : bool
         Leave the vectors on disk and read pages as they are used (own format and npy).
     index : bool
-        Read the search index too, where the file has one (own format).
+        Read the search index too, if the file has one (own format).
     """
     from softvec.embedding.files.record import check_record
 
@@ -208,7 +208,7 @@ def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, 
 
 
 def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
-    """Return a path that exists and is a file, or all of standard input."""
+    """Return the path of an existing file, or the contents of standard input or of a pipe."""
     if os.fspath(path) == "-":
         data = sys.stdin.buffer.read()
         if not data:
@@ -225,7 +225,7 @@ def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
 
 
 def open_source(source: Path | io.BytesIO) -> IO[bytes]:
-    """Open a file (gunzipping it if need be) or rewind what was read from standard input."""
+    """Open a file, gunzipping it if needed, or rewind the contents of standard input."""
     try:
         file: IO[bytes] = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getbuffer())
     except PermissionError as error:
@@ -236,7 +236,7 @@ def open_source(source: Path | io.BytesIO) -> IO[bytes]:
         return file
     stored = length_of(file)
     if isinstance(source, Path):
-        file.close()  # gzip.open closes what it opened itself, and nothing else
+        file.close()  # gzip.open closes only a file that it opened itself
     unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
     return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
 
@@ -244,7 +244,10 @@ def open_source(source: Path | io.BytesIO) -> IO[bytes]:
 def require_finite(
     vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None, *, first: int = 0
 ) -> None:
-    """Raise an error that names the first row with missing, NaN or infinite values; ``first`` is row 0."""
+    """Raise an error that names the first row with missing, NaN or infinite values.
+
+    ``first`` is the number of row 0 of ``vectors`` in the file.
+    """
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         where = f"in row {first + row + 1:,}" if texts is None else f"of {texts[row]!r}"
@@ -264,8 +267,13 @@ def npy_chunks(array: Any) -> tuple[bytes, Iterator[memoryview]]:
     return header.getvalue(), (piece.reshape(-1).view(np.uint8).data for piece in pieces)
 
 
+def written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
+    """Return the files that a writer wrote, none for standard output."""
+    return [] if os.fspath(path) == "-" else [Path(path), *others]
+
+
 def title(source: Path | io.BytesIO) -> str:
-    """Return how messages call this source."""
+    """Return the name of a source in messages."""
     return str(source) if isinstance(source, Path) else "standard input"
 
 
@@ -292,7 +300,7 @@ def _sniff(source: Path | io.BytesIO, name: str) -> str:
 
 
 def _looks_binary(head: bytes) -> bool:
-    """Tell word2vec's binary format: a header of two numbers, then bytes that are no text."""
+    """Whether this is word2vec's binary format: a header of two numbers, then bytes that are not text."""
     first, _, rest = head.partition(b"\n")
     if len(first.split()) != 2 or not all(part.isdigit() for part in first.split()):
         return False

@@ -1,6 +1,6 @@
-"""Vectors of a folder, read part by part: nearest neighbours and other files without all of them in memory.
+"""Read a folder of vectors part by part, to search or convert it without all vectors in memory.
 
-The names are in memory, the vectors are not: a row group of a part is read when its rows are asked for.
+The names are in memory; vectors are read from disk by row group, when they are needed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from softvec.names import Names
 from softvec.read.arrays import stored_names
 
 _BLOCK = 8 * search.ROWS  # whole blocks of the exact search, one for each of its shares
-_IN_MEMORY = 256 << 20  # bytes of vectors that are never worth a file of their own
+_IN_MEMORY = 256 << 20  # bytes of vectors up to which no temporary file is made
 
 
 class Rows:
     """The vectors of one side of a folder, of shape (n, d); slices and numbered rows are read from disk.
 
-    The row group that was read last is kept, so that slices in order read each one once.
+    The last row group is cached, so that slices in order read each group once.
     """
 
     dtype = np.dtype(np.float32)
@@ -115,7 +115,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """An embedding whose vectors stay in a folder: names, neighbours, and all that writers need."""
+    """An embedding whose vectors stay on disk; it can be searched and written to other formats."""
 
     vectors: Rows
     names: Names
@@ -161,7 +161,7 @@ class Stored:
 
 
 def open_stored(path: str | os.PathLike[str]) -> Stored:
-    """Open a folder: digests are checked and names are read, vectors when they are asked for."""
+    """Open a folder: check the digests and read the names; vectors are read when needed."""
     folder = open_folder(path)
     folder.check_digests()
     names, sizes = _names(folder, "rows")
@@ -175,8 +175,8 @@ def open_stored(path: str | os.PathLike[str]) -> Stored:
 def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
     """Read a folder, one row group at a time.
 
-    ``mmap`` puts vectors that are large for the memory into a temporary file and maps it: pages of parquet,
-    with their own headers and levels in between, are no array that could be mapped as it is.
+    ``mmap`` copies vectors that would fill much of the memory to a temporary file and maps that: parquet
+    pages have headers and levels in between, and cannot be mapped as an array.
     """
     stored = open_stored(path)
     return Embedding(
@@ -187,7 +187,7 @@ def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
 
 
 def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
-    """Return what the manifest says, and the first vectors; the rest is left unread, its digest unchecked."""
+    """Return the manifest and the first vectors; nothing else is read, and digests are not checked."""
     folder = open_folder(path)
     V = Rows(folder, "rows")[:rows]
     if not len(V):
@@ -201,7 +201,7 @@ def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding
 
 
 def _batches(folder: Folder, side: str) -> Iterator[Any]:
-    """Yield the names, and sizes where known, of a side."""
+    """Yield the names, and sizes if known, of a side."""
     for part in folder.parts:
         if part.side == side:
             with folder.opened(part) as file:
@@ -220,15 +220,14 @@ def _names(folder: Folder, side: str) -> tuple[Names, NDArray[np.float64] | None
         columns.append(batch.column("name"))
         if "size" in batch.schema.names:
             sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
-    measured = np.concatenate(sizes) if sizes else None
-    n = folder.rows(side)
-    if measured is not None and (len(measured) != n or not np.all(measured >= 0) or np.isinf(measured).any()):
+    n, joined = folder.rows(side), np.concatenate(sizes) if sizes else None
+    if joined is not None and (len(joined) != n or not np.all((joined >= 0) & np.isfinite(joined))):
         raise InputError(f"{folder.path} is damaged: expected a size of 0 or more for each of {n:,} vectors")
-    return _joined(columns, folder), measured
+    return _joined(columns, folder), joined
 
 
 def _whole(rows: Rows, mmap: bool) -> NDArray[np.float32]:
-    V = _room(*rows.shape, mmap)
+    V = _allocate(*rows.shape, mmap)
     done = 0
     for block in rows.blocks():
         V[done : done + len(block)] = block
@@ -236,8 +235,8 @@ def _whole(rows: Rows, mmap: bool) -> NDArray[np.float32]:
     return V
 
 
-def _room(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
-    """Return an array to fill: in memory, or mapped where it would take a large part of what is free."""
+def _allocate(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
+    """Return an empty array: in memory, or in a mapped file if it would fill much of the free memory."""
     free = available_memory()
     size = 4 * n * d
     if not mmap or size <= max(_IN_MEMORY, (free or 0) // 4):
@@ -254,7 +253,7 @@ def _room(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
 
 
 def _reserve(file: int, size: int) -> None:
-    """Give a file its length, with the room on the disk for it where the system can promise that."""
+    """Set the size of a file, and reserve the disk space if the system supports that."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     else:
@@ -262,7 +261,7 @@ def _reserve(file: int, size: int) -> None:
 
 
 def _joined(columns: list[Any], folder: Folder) -> Names:
-    """Return all names, none of them twice."""
+    """Return all names, checked to be unique."""
     import pyarrow as pa
 
     if not columns:

@@ -1,6 +1,6 @@
-"""What a file says of the fit that made its vectors, checked once, where it is read.
+"""Check the record of the fit in a vector file, once, when it is read.
 
-Later calls go on from these numbers: new items, links, another fit. A wrong one would end in a traceback far
+Adding items, predicting links and continuing a fit rely on it: a wrong number would end in a traceback far
 from the file, or in a wrong result.
 """
 
@@ -14,7 +14,7 @@ from softvec.core.errors import InputError
 
 
 class RecordError(InputError):
-    """A file whose vectors are there, but whose record is not one that softvec writes."""
+    """A vector file with an invalid record of its fit."""
 
 
 _MOST = 2**31  # classes, epochs, steps
@@ -44,7 +44,7 @@ def _flag(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> bool:
-    """Whether this is a list of numbers; None stands for one that was not finite."""
+    """Whether this is a list of numbers; None stands for a number that was not finite."""
     return isinstance(value, list) and all(
         part is None or (isinstance(part, int | float) and math.isfinite(part)) for part in value
     )
@@ -61,7 +61,7 @@ _NAME = _text, "a text"
 _COUNT = _integer(1), "an integer of at least 1"
 _HISTORY = _numbers, "a list of numbers"
 
-# part of the record -> field -> what it is, if it is there
+# part of the record -> field -> check and description; every field is optional
 _FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
     "parameters": {
         "beta": _POSITIVE,
@@ -97,17 +97,17 @@ _OPTIONS = {"length": _COUNT, "subsample": _NOT_NEGATIVE}
 
 
 def check_record(record: Mapping[str, Any], n_components: int, name: str) -> None:
-    """Raise an error where a field that softvec goes on from is not what softvec writes there.
+    """Raise an error if a field that softvec uses is invalid.
 
-    A part that is no mapping was written by someone else for something else, and stays unused.
+    A part that is not a mapping was written by another program, and is ignored.
     """
     for part, fields in _FIELDS.items():
         if isinstance(record.get(part), Mapping):
             _check_fields(record[part], fields, part, name)
     softmax, data = record.get("softmax"), record.get("data")
     if isinstance(data, Mapping) and isinstance(data.get("options"), Mapping):
-        known = {key: value for key, value in data["options"].items() if value is not None}
-        _check_fields(known, _OPTIONS, "data.options", name)
+        options = {key: value for key, value in data["options"].items() if value is not None}
+        _check_fields(options, _OPTIONS, "data.options", name)
     if isinstance(softmax, Mapping) and softmax:
         weights = softmax.get("weights")
         if weights is None or "popularity" not in softmax or len(weights) != n_components:

@@ -6,14 +6,14 @@ A zip archive of stored (never compressed) members, in this order::
                             "context_shape": [m, d] or null, "softvec": "0.1.0", "provenance": {...}}
     vectors.npy             (n, d) little-endian float32, its data at a multiple of 64 bytes from the start
     names/*.npy             what Names.to_arrays returns
-    sizes.npy               (n,) float64, how much stands behind each row, if known
+    sizes.npy               (n,) float64, sizes of the items, if known
     context_vectors.npy     the second side, if there is one
     context_names/*.npy
-    extras/*.npy            arrays of the fit that adding items and the stability need, if kept
+    extras/*.npy            arrays of the fit that adding items and stability need, if kept
     index.npy               a usearch index as bytes, if saved with one
 
 ``numpy.load`` opens it too. The reader trusts nothing: no pickle, only the members and types above,
-every size checked against the bytes that are there.
+every size checked against the bytes in the file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title
+from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title, written
 from softvec.embedding.search import restore_index
 from softvec.names import Names
 from softvec.read.arrays import read_header, stored_names
@@ -80,7 +80,7 @@ def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, index: bool 
         for key, array in arrays.items():
             header, chunks = npy_chunks(array)
             _add(archive, f"{key}.npy", chain([header], chunks), _ALIGN, len(header))
-    return [] if os.fspath(path) == "-" else [Path(path)]
+    return written(path)
 
 
 def _add(archive: zipfile.ZipFile, name: str, chunks: Iterable[Any], align: int, header: int = 0) -> None:

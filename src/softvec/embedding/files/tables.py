@@ -1,4 +1,4 @@
-"""Vector files that table tools read: csv, the projector's tsv pair, npy (parquet, feather: ``arrow``)."""
+"""Vector files for tables and arrays: csv, the projector's pair of tsv files, npy; parquet and feather."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softvec.core.files import atomic_write, locked
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files import arrow
-from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title
+from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title, written
 from softvec.embedding.files.word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
@@ -48,10 +48,6 @@ def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Embed
         return _read_csv(source) if format == "csv" else _read_tsv(source)
 
 
-def _written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
-    return [] if os.fspath(path) == "-" else [Path(path), *others]
-
-
 # csv
 
 
@@ -69,7 +65,7 @@ def _write_csv(emb: Embedding | Stored, path: str | os.PathLike[str], format: st
         for lo in range(0, n, arrow.ROWS):
             V = np.ascontiguousarray(emb.vectors[lo : lo + arrow.ROWS].T)
             writer.write_table(pa.table([names[lo : lo + arrow.ROWS], *V], schema=schema))
-    return _written(path)
+    return written(path)
 
 
 def _read_csv(source: Path | io.BytesIO) -> Embedding:
@@ -109,7 +105,7 @@ def _write_tsv(emb: Embedding | Stored, path: str | os.PathLike[str], format: st
             file.write(b"".join(line + b"\n" for line in number_lines(V, "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
             meta.write(lines.encode("utf-8", "surrogatepass"))
-    return _written(path, beside)
+    return written(path, beside)
 
 
 def _read_tsv(source: Path | io.BytesIO) -> Embedding:
@@ -152,7 +148,7 @@ def _write_npy(emb: Embedding | Stored, path: str | os.PathLike[str], format: st
         file.writelines(chain([header], chunks))
         lines = "".join(f"{name}\n" for name in text_names(emb.names, spaces=True))
         text.write(lines.encode("utf-8", "surrogatepass"))
-    return _written(path, beside)
+    return written(path, beside)
 
 
 def _read_npy(source: Path | io.BytesIO, mmap: bool) -> Embedding:
@@ -182,8 +178,8 @@ _UNFINISHED = "softvec: the save of these names was interrupted"
 def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open a file of vectors and one of names that are replaced together, as far as two files can be.
 
-    The vectors are renamed first. From just before that until the names are renamed too, a note stands in
-    place of the names, so that a kill in between never leaves vectors with the names of others.
+    The vectors are renamed first. Just before that, a note replaces the old names until the new ones are
+    renamed, so that a kill in between never leaves vectors with the wrong names.
     """
     with ExitStack() as held, atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
         yield vectors, names

@@ -1,10 +1,10 @@
 """Vectors as safetensors, the pickle-free tensor file of Hugging Face.
 
 Tensors: ``vectors`` (n, d) float32; ``names`` (UTF-8 bytes) and ``name_offsets``, or ``name_ids`` (int64) for
-integers, or ``name_*`` for what else ``Names.to_arrays`` returns; ``sizes`` if known; the second side, if
-there is one, in the same way with ``context_`` in front. The provenance is JSON in the metadata.
+integers, or ``name_*`` for the other arrays of ``Names.to_arrays``; ``sizes`` if known; the second side, if
+any, likewise with the prefix ``context_``. The provenance is JSON in the metadata.
 
-A file of another writer is read where its vectors are certain: one tensor of two dimensions and floats.
+A file of another program is read if it holds exactly one two-dimensional tensor of floats.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import checked_metadata
-from softvec.embedding.files.formats import require_finite, title
+from softvec.embedding.files.formats import require_finite, title, written
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
 _KEY = "softvec"
-_FLOATS = ("F16", "F32", "F64")  # what NumPy has; BF16 and the 8-bit floats it has not
+_FLOATS = ("F16", "F32", "F64")  # NumPy has no BF16 and no 8-bit floats
 _TENSOR_OF = {"utf8": "names", "integers": "name_ids"}
 _KEY_OF = {tensor: key for key, tensor in _TENSOR_OF.items()}
 
@@ -53,7 +53,7 @@ def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     data = package.numpy.save(tensors, {_KEY: json.dumps(meta, allow_nan=False)})
     with atomic_write(path, "wb") as file:
         file.write(data)
-    return [] if os.fspath(path) == "-" else [Path(path)]
+    return written(path)
 
 
 def _name_tensors(names: Names, prefix: str) -> dict[str, NDArray[Any]]:
@@ -67,9 +67,9 @@ def _name_tensors(names: Names, prefix: str) -> dict[str, NDArray[Any]]:
 
 
 def read(source: Path | io.BytesIO) -> Embedding:
-    """Read a file written by :func:`write`, or the one matrix of floats in another's."""
+    """Read a file written by :func:`write`, or the only matrix of floats in that of another program."""
     package = _package()
-    if isinstance(source, io.BytesIO):  # the package opens paths alone
+    if isinstance(source, io.BytesIO):  # the package opens only paths
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "vectors.safetensors"
             copy.write_bytes(source.getbuffer())
@@ -108,7 +108,7 @@ def _read(package: Any, path: Path, name: str) -> Embedding:
 
 
 def _only_matrix(file: Any, name: str) -> str:
-    """Return the one tensor of another writer's file that can be the vectors."""
+    """Return the only tensor of another program's file that can be the vectors."""
     kinds = {
         key: (file.get_slice(key).get_dtype(), file.get_slice(key).get_shape()) for key in sorted(file.keys())
     }

@@ -1,7 +1,7 @@
-"""The text and binary formats of word2vec: what gensim, fastText, GloVe and many others exchange.
+"""The text and binary formats of word2vec, which gensim, fastText, GloVe and many others share.
 
-A name ends at the first space, so spaces in names are written as underscores. Names that all are
-whole numbers come back as integers.
+A name ends at the first space, so spaces in names are written as underscores. If all names are whole numbers,
+they are read as integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import open_source, require_finite, title
+from softvec.embedding.files.formats import open_source, require_finite, title, written
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, binary: bool
                 file.write(b"".join(b"%s %s\n" % (a, v.tobytes()) for a, v in zip(encoded, block)))
                 continue
             file.write(b"".join(b"%s %s\n" % pair for pair in zip(encoded, number_lines(block, " "))))
-    return [] if os.fspath(path) == "-" else [Path(path)]
+    return written(path)
 
 
 def read(source: Path | io.BytesIO, *, binary: bool) -> Embedding:
@@ -169,9 +169,9 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
     if header is not None:
         n, d = header
         if d and rest.strip():
-            given = len(rest.partition(b"\n")[0].split(b" "))
-            if given < d + 1:
-                raise InputError(f"{name}, line 2: {given - 1} numbers, but the header declares {d}")
+            fields = len(rest.partition(b"\n")[0].split(b" "))
+            if fields < d + 1:
+                raise InputError(f"{name}, line 2: {fields - 1} numbers, but the header declares {d}")
         body, line = rest, 2
     else:
         body, line = data, 1
@@ -189,7 +189,7 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
 
 
 class _Irregular(Exception):
-    """The file needs the line parser: trailing spaces, names with spaces, or an error to point at."""
+    """The file needs the line parser: trailing spaces, names with spaces, or an error to locate."""
 
 
 def _parse_fast(body: bytes, d: int) -> tuple[list[str], NDArray[np.float32]]:
