@@ -18,6 +18,7 @@ _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-l
 _SLACK = 1.12  # what the allocator holds on to, and copies in passing (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
+_PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a product
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
 
@@ -93,7 +94,8 @@ def estimate_memory(
     if normalizer == "exact":  # blocks of scores, and the gradient of the rows
         columns = m or n
         scores = max(16 * columns, min(256 * columns, _SCORES))
-        small += 2 * d * d * 8 + threads * scores * size + n * d * size
+        panel = min(columns, _PANEL[0]) * min(d, _PANEL[1])  # of the first thread: among the base
+        small += 2 * d * d * 8 + (threads * scores + (threads - 1) * panel) * size + n * d * size
         if both_ways or m is not None:  # gradients of the columns: eight, their sum in double precision
             small += columns * d * (9 * size + 8)
     else:  # moments, blocks of vectors and their products

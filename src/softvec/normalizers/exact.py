@@ -73,16 +73,17 @@ def exact_gradient(
     sign: float = 1.0,
     *,
     columns: bool = True,
+    buffers: Buffers | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
 
     With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
     left out (empty) without ``columns``. Scores and exponentials are of the precision of X, sums of them of
-    double precision.
+    double precision. A caller who comes again passes the ``buffers`` of the threads, which keep their blocks.
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
-    buffers = Buffers()  # arrays of many MB that came and went would leave gaps in memory
+    buffers = buffers or Buffers()  # arrays of many MB that came and went would leave gaps in memory
     parts = np.empty((_PARTS if columns else 0, *Y.shape), X.dtype)  # each is as large as Y
 
     def block_gradient(part: int, lo: int, hi: int) -> None:
