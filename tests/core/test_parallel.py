@@ -97,3 +97,35 @@ def test_a_pool_in_another_thread_leaves_signals_alone():
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT), [0, 1, 2]]
+
+
+def test_few_results_wait_for_a_stalled_thread():
+    """Each may be large: moments of 512 dimensions are 2 MiB, and blocks many."""
+    go_on, ended = threading.Event(), []
+
+    def work(i):
+        if i == 0:
+            go_on.wait(1)
+        ended.append(i)
+        return [i]
+
+    blocks = [(i,) for i in range(1000)]
+    with workers(2) as pool:
+        assert pool.fold(work, blocks, lambda a, b: a + b) == list(range(1000))
+    assert ended.index(0) <= 16
+
+
+@pytest.mark.parametrize("where", ["block", "sum"])
+def test_an_error_of_a_stalled_thread_ends_those_that_wait(where):
+    def work(i):
+        if i == 0:
+            time.sleep(0.5)
+            if where == "block":
+                raise RuntimeError("stop")
+        return [i]
+
+    def add(a, b):
+        raise RuntimeError("stop")
+
+    with workers(3) as pool, pytest.raises(RuntimeError, match="stop"):
+        pool.fold(work, [(i,) for i in range(1000)], add if where == "sum" else lambda a, b: a + b)

@@ -9,6 +9,7 @@ import pty
 import struct
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from softvec import Embedding
 from softvec.affinity import as_affinity
 from softvec.api import to_affinity
 from softvec.cli import run
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import CODES, InputError, printable
 from softvec.core.untrusted import VARIABLE, most_expanded
 from softvec.names import Names
 from softvec.operators import Sparse, checked_csr
@@ -441,6 +442,12 @@ def test_printable():
 def nasty(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Embedding(np.random.default_rng(0).standard_normal((6, 3)), NASTY).save("v.svec")
+    plain = [name for name in NASTY if "\n" not in name]
+    labels = [f"{name}\tg{i % 2}\x1b[31m\n" for i, name in enumerate(plain)]
+    Path("labels.tsv").write_text("".join(labels))
+    edges = [f"{a}\t{b}\n" for a in plain for b in plain if a < b]
+    Path("e\x1b[2J.tsv").write_text("".join(edges))
+    Path("ragged\x1b[2J.tsv").write_text("a\x1b[2J\tb\t1\n" * 3 + "x\x1b[2J\ty\n")
 
 
 COMMANDS = [
@@ -451,6 +458,14 @@ COMMANDS = [
     ("communities", "v.svec", "-o", "-"),
     ("neighbors", "v.svec", "no\x1b[2J such"),
     ("info", "no\x1b[2J such"),
+    ("predict", "v.svec", "labels.tsv"),
+    ("evaluate", "v.svec", "labels.tsv"),
+    ("convert", "v.svec", "o\x1b[2J.csv"),
+    ("map", "v.svec", "-o", "m\x1b[2J.html"),
+    ("embed", "e\x1b[2J.tsv", "-d", "2", "-o", "x\x1b[2J.svec"),
+    ("embed", "e\x1b[2J.tsv", "-o", "no\x1b[2J/x.svec"),
+    ("info", "e\x1b[2J.tsv"),
+    ("info", "ragged\x1b[2J.tsv"),
 ]
 
 
@@ -492,3 +507,26 @@ def test_names_in_notebooks_are_escaped():
     assert "&lt;script&gt;" in html
     assert "\x1b" not in html
     assert "&amp;amp;" in html
+
+
+@pytest.mark.parametrize("name", ["a\x1b]0;owned\x07.txt", "a\nb.txt", "a\u202eb.txt"])
+def test_errors_show_codes_in_file_names_as_text(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"\x00\xff")
+    with pytest.raises(InputError) as caught:
+        to_affinity(path)
+    assert not CODES.search(str(caught.value))
+
+
+def test_graphml_in_utf_16_is_a_graph(tmp_path):
+    path = tmp_path / "g.graphml"
+    graph = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">'
+    graph += '<edge source="a" target="b"/></graph></graphml>'
+    path.write_text(graph, encoding="utf-16")
+    assert sorted(to_affinity(path).rows) == ["a", "b"]
+    path.write_text('<!DOCTYPE g [<!ENTITY e "x">]>' + graph, encoding="utf-16")
+    with pytest.raises(InputError, match="declares XML entities"):
+        to_affinity(path)
+    path.write_text("<gexf>" + graph[9:], encoding="utf-16")
+    with pytest.raises(InputError, match="is a GEXF file"):
+        to_affinity(path)

@@ -181,3 +181,11 @@ def test_without_the_package(monkeypatch, tmp_path):
     with pytest.raises(InputError, match=r"pip install 'softvec\[safetensors\]'"):
         make().save(tmp_path / "x.safetensors")
     assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_two_entries_of_the_same_name_are_refused(package, tmp_path):
+    path, body = tmp_path / "model.safetensors", np.eye(2, dtype=np.float32).tobytes()
+    entry = '"v":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,16]}'
+    header = f"{{{entry % (2, 2)},{entry % (1, 4)}}}".encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + body)
+    expect_error(path, "two entries of its header have the same name")

@@ -84,7 +84,7 @@ class _HasMessage:
         return Message(*self.args)
 
     def __str__(self) -> str:
-        return str(self.message)
+        return printable(str(self.message))  # a file's name may hold codes as well as a name in it
 
 
 class InputError(_HasMessage, ValueError):

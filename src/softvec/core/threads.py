@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock, local
+from threading import Condition, Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from softvec.core.errors import InputError
 from softvec.core.signals import deferred_signals, handle_deferred_signals
 
 T = TypeVar("T")
+_AHEAD = 8  # results per thread that may wait for an earlier one: some ms of work, the time a core is taken
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
@@ -149,21 +150,41 @@ class Workers:
         take: Callable[[T], None],
     ) -> None:
         """Sum the blocks of each unit in order, and pass the sums of the units to ``take``, in order."""
-        lock, waiting = Lock(), dict[int, T]()
+        changed, waiting = Condition(), dict[int, T]()
         unit: list[T] = []
-        done = [0]
+        done, failed = [0], [False]
+
+        def add_up() -> None:
+            while done[0] in waiting:
+                part = waiting.pop(done[0])
+                unit[:] = [add(unit[0], part) if unit else part]
+                done[0] += 1
+                if done[0] % self.unit == 0 or done[0] == len(blocks):
+                    take(unit.pop())
 
         def merge(i: int, result: T) -> None:
-            with lock:
+            with changed:
                 waiting[i] = result
-                while done[0] in waiting:
-                    part = waiting.pop(done[0])
-                    unit[:] = [add(unit[0], part) if unit else part]
-                    done[0] += 1
-                    if done[0] % self.unit == 0 or done[0] == len(blocks):
-                        take(unit.pop())
+                try:
+                    add_up()
+                except BaseException:
+                    failed[0] = True
+                    raise
+                finally:
+                    changed.notify_all()
+                while i >= done[0] + _AHEAD * self.n_jobs and not failed[0]:
+                    changed.wait()  # for a thread whose core another program has taken
 
-        self._share(function, blocks, merge)
+        def call(*block: Any) -> T:
+            try:
+                return function(*block)
+            except BaseException:
+                with changed:
+                    failed[0] = True
+                    changed.notify_all()
+                raise
+
+        self._share(call, blocks, merge)
 
     def _share(
         self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], take: Callable[[int, T], None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,10 +226,11 @@ class Engine:
         problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
-        V, log_z, E = exact_gradient(X, Y, self.rho, v, beta, pool, columns=columns)
+        gradient = partial(exact_gradient, X, Y, columns=columns, buffers=self.buffers)
+        V, log_z, E = gradient(self.rho, v, beta, pool)
         total = self.rho * log_z
         if self.rho_n is not None:
-            V2, log_z2, E2 = exact_gradient(X, Y, self.rho_n, v, beta, pool, -1.0, columns=columns)
+            V2, log_z2, E2 = gradient(self.rho_n, v, beta, pool, -1.0)
             V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
         return V, total, E
 

@@ -18,6 +18,7 @@ _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-l
 _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
+_PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a product
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
 
@@ -106,7 +107,8 @@ def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_wa
     """Return the bytes of the exact normaliser: blocks of scores, and gradients of rows and columns."""
     columns = m or n
     scores = max(16 * columns, min(256 * columns, _SCORES))
-    total = 2 * d * d * 8 + threads * scores * size + n * d * size
+    panel = min(columns, _PANEL[0]) * min(d, _PANEL[1])  # that of the first thread is part of the base
+    total = 2 * d * d * 8 + (threads * scores + (threads - 1) * panel) * size + n * d * size
     if both_ways or m is not None:  # eight gradients of the columns, and their sum in double precision
         total += columns * d * (9 * size + 8)
     return total

@@ -73,15 +73,19 @@ def exact_gradient(
     sign: float = 1.0,
     *,
     columns: bool = True,
+    buffers: Buffers | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
 
     With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
     empty without ``columns``. Scores and exponentials have the precision of X, their sums double precision.
+    ``buffers`` keep the blocks of each thread from one call to the next.
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
-    buffers = Buffers()  # reused: allocating large arrays again and again would fragment the memory
+    buffers = (
+        buffers or Buffers()
+    )  # reused: allocating large arrays again and again would fragment the memory
     parts = np.empty((_PARTS if columns else 0, *Y.shape), X.dtype)  # each is as large as Y
 
     def block_gradient(part: int, lo: int, hi: int) -> None:

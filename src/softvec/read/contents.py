@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from softvec.core.checks import counted
-from softvec.core.errors import InputError, Option, guess, optional_package
-from softvec.core.untrusted import reading
+from softvec.core.errors import InputError, Option, guess
 from softvec.read import matrices, tables
+from softvec.read.anndata import read_h5ad
 from softvec.read.detect import ARROW, detect
 from softvec.read.edgelist import read_edges
 from softvec.read.edges import Edges
@@ -78,7 +78,7 @@ def read_source(
     if opened.kind == "corpus":
         return replace(read_text(opened.source, options), guessed=True)
     if opened.format == "h5ad":
-        return Contents(opened.name, kind, opened.format, read_anndata(opened))
+        return Contents(opened.name, kind, opened.format, read_anndata(opened, kind, options.get("key")))
     named = ((key, options.get(key)) for key in ("names", "column_names"))
     names = {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
     data = read_contents(opened, options.get("variable"))
@@ -183,11 +183,8 @@ def is_matrix(opened: Opened) -> bool:
     )
 
 
-def read_anndata(opened: Opened) -> Any:
+def read_anndata(opened: Opened, kind: str | None = None, key: str | None = None) -> Any:
     """Read an .h5ad file with the anndata package."""
     if opened.source.path is None or opened.source.compression is not None:
         raise InputError(f"{opened.name} is AnnData, which can only be read from an uncompressed file")
-    needs = f"{opened.name} is AnnData, which needs the package anndata: pip install anndata"
-    anndata = optional_package("anndata", needs)
-    with reading(opened.name, "AnnData file"):
-        return anndata.read_h5ad(opened.source.path)
+    return read_h5ad(opened.source.path, opened.name, kind, key)

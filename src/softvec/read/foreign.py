@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from softvec.core.errors import InputError, Option
-from softvec.read.streams import Source
+from softvec.read.streams import Source, first_bytes
 
 _LOAD = "load it and pass the object"
 _EDGES = "write it as an edge list, GraphML or GML"
@@ -36,7 +36,7 @@ _JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}')
 
 def refuse_foreign(source: Source) -> None:
     """Raise an error with a remedy if a file has a known unsupported format."""
-    head = source.start[:4096]
+    head = first_bytes(source)
     for magic, (what, remedy) in _MAGIC.items():
         if head.startswith(magic):
             raise InputError(f"{source.name} is {what}; {remedy}")

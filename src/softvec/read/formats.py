@@ -15,7 +15,7 @@ from softvec.read.headers import repeats_header
 from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
 from softvec.read.lines import Table
 from softvec.read.roles import Layout, known_names, names_two_kinds
-from softvec.read.streams import Source
+from softvec.read.streams import Source, first_bytes
 
 FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
@@ -26,7 +26,7 @@ def find_format(source: Source, format: str | None = None) -> str:
     if format is not None:
         known = {"csv": "text", "tsv": "text", "txt": "text", "feather": "arrow"}.get(format, format)
         return str(choice("format", known, FORMATS))
-    head = source.start[:4096]
+    head = first_bytes(source)
     if not head:
         raise InputError(f"{source.name} is empty: it has no edges")
     refuse_foreign(source)

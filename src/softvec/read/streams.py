@@ -332,6 +332,14 @@ def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: s
         ) from None
 
 
+def first_bytes(source: Source, size: int = 4096) -> bytes:
+    """Return the start of a source, by which its format is told; text marked as UTF-16 as UTF-8."""
+    head = source.start[:size]
+    if text_encoding(head, None) == "utf-16":
+        return head.decode("utf-16", "ignore").encode("utf-8", "ignore")
+    return head
+
+
 def valid_text(block: bytes, name: str, line: int) -> bytes:
     """Return a block of lines if it is UTF-8 without zero bytes; else raise an error with the line."""
     if not block.isascii():

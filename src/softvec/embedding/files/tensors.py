@@ -82,9 +82,10 @@ def _read(package: Any, path: Path, name: str) -> Embedding:
         reading(name, "safetensors file"),
         package.safe_open(os.fspath(path), framework="numpy") as file,
     ):
+        header = _header(path, name)
         meta = checked_metadata((file.metadata() or {}).get(_KEY), name)
         if not meta:
-            vectors = _matrix(file, _only_matrix(file, name), name)
+            vectors = _matrix(file, _only_matrix(header, name), name)
             return Embedding(vectors, copy=False)
         keys = set(file.keys())
         vectors = _matrix(file, "vectors", name)
@@ -107,11 +108,25 @@ def _read(package: Any, path: Path, name: str) -> Embedding:
         )
 
 
-def _only_matrix(file: Any, name: str) -> str:
+def _header(path: Path, name: str) -> dict[str, Any]:
+    """Return the header's entry of each tensor; the package has checked the offsets."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)
+        if len(entries) < len(pairs):  # the package takes the last
+            raise InputError(f"{name} is damaged: two entries of its header have the same name")
+        return entries
+
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size), object_pairs_hook=unique)
+    header.pop("__metadata__", None)
+    return dict(header)
+
+
+def _only_matrix(header: dict[str, Any], name: str) -> str:
     """Return the only tensor of another program's file that can be the vectors."""
-    kinds = {
-        key: (file.get_slice(key).get_dtype(), file.get_slice(key).get_shape()) for key in sorted(file.keys())
-    }
+    kinds = {key: (header[key]["dtype"], header[key]["shape"]) for key in sorted(header)}
     matrices = [key for key, (dtype, shape) in kinds.items() if dtype in _FLOATS and len(shape) == 2]
     if len(matrices) == 1:
         return matrices[0]
