@@ -166,3 +166,9 @@ def test_ids_that_are_also_numbers_with_an_exponent(text):
 @pytest.mark.parametrize("text", [b"0.5 1e5\n2 3.5\n1.5 2\n", b"a b 1e5\nb c 2e5\n", b"1e-5 2\n2 1e-3\n"])
 def test_plain_numbers_are_no_ids(text):
     detect(io.BytesIO(text))  # a warning would be an error
+
+
+def test_dates_between_blanks_are_times():
+    text = b"".join(b"p%d p%d 2020-01-0%d\n" % (k % 4, k % 3 + 1, k % 9 + 1) for k in range(12))
+    with pytest.warns(GuessWarning, match="by column 2; kind='graph' leaves the times out"):
+        assert detect(io.BytesIO(text)).kind == "temporal"

@@ -89,7 +89,8 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         chosen = _for_kind(options, kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
             table = _find_table(source, sample, comment, chosen)
-        _say_exponents(table, sample, source.name, chosen)
+        if not _say_exponents(table, sample, source.name, chosen) and kind == "features":
+            _say_whole(table, source.name)
     elif kind not in _MATRIX_KINDS:
         _say_exponents(table, sample, source.name, chosen)
     if kind not in (*_MATRIX_KINDS, "corpus") and square is None:
@@ -97,10 +98,17 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
     return Opened(source, "text", kind, chosen, TextTable(table, sample, square))
 
 
-def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> None:
-    """Say that ids such as ``1E5``, which are numbers too, are read as numbers."""
+def _say_whole(table: Table, name: str) -> None:
+    """Say that two or three columns of whole numbers, written as decimals, may be edges."""
+    ends = table.layout.columns[:2]
+    if table.header is None and table.n_fields < 4 and all(v % 1 == 0 for c in ends for v in c.values):
+        guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
+
+
+def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> bool:
+    """Say that ids such as ``1E5``, which are numbers too, are read as numbers; return whether it was."""
     if table.header is not None or options.columns is not None:
-        return
+        return False
     rows = [lines.split(line, table.delimiter) for line in sample]
     for at in range(min(2, table.n_fields)):
         fields = [row[at] for row in rows if len(row) == table.n_fields]
@@ -113,7 +121,8 @@ def _say_exponents(table: Table, sample: list[bytes], name: str, options: TextOp
                 " and ",
                 Option("columns", ...),
             )
-            return
+            return True
+    return False
 
 
 def _say_padded(table: Table, sample: list[bytes], name: str) -> None:

@@ -134,8 +134,6 @@ def _say_wide(table: Table, wide: str, name: str) -> None:
             Option("kind", "corpus"),
             " if they are sequences",
         )
-    elif wide == "features" and len(columns) < 4 and all(v % 1 == 0 for c in columns[:2] for v in c.values):
-        guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
 
 
 def _said_kind(layout: Layout, name: str) -> str:

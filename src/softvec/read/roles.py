@@ -191,7 +191,7 @@ def find_roles(
             raise InputError(f"columns names a weight, and weight is {weight!r}; give one of them")
         layout.roles |= chosen
         return layout
-    layout.roles = chosen
+    layout.roles = dict(chosen)
     by_name(layout)
     _by_stamps(layout)
     _set_index_apart(layout)

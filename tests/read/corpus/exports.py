@@ -60,7 +60,6 @@ EXPORTS = [
     ),
     Case("SQL table", "+--+--+\n| a | b |\n+--+--+\n" + _each("| {} | {} |"), suffix=".txt", ends=REFUSED),
     Case("sets of numbers", "1,12,3\n4,5\n2,3,9,4\n" * 5, suffix=".txt", ends=REFUSED),
-    Case("dates between blanks", _each("p{} p{} 2020-01-01"), suffix=".txt", ends=REFUSED),
     Case("CoNLL-2003", _each("w{} N{} B-NP O"), "corpus", suffix=".txt", ends=SAID),
     Case("gene sets", "".join(f"S{k}\thttp://x" + "\tG1" * (k + 6) + "\n" for k in range(12)), "corpus",
          suffix=".gmt", ends=SAID),
