@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import threading
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -172,3 +173,18 @@ def test_dates_between_blanks_are_times():
     text = b"".join(b"p%d p%d 2020-01-0%d\n" % (k % 4, k % 3 + 1, k % 9 + 1) for k in range(12))
     with pytest.warns(GuessWarning, match="by column 2; kind='graph' leaves the times out"):
         assert detect(io.BytesIO(text)).kind == "temporal"
+
+
+def test_ten_columns_that_start_with_1_are_a_table():
+    text = b"".join(b"%d\ta%d\tb%d\tc\td\t_\t0\te\t_\t_\n" % (k, k % 3, k % 4) for k in range(1, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuessWarning)
+        assert detect(io.BytesIO(text)).format == "text"
+
+
+def test_a_current_directory_gives_its_name_to_the_result(tmp_path, monkeypatch):
+    from softvec.cli.options import output_beside
+
+    (tmp_path / "texts").mkdir()
+    monkeypatch.chdir(tmp_path / "texts")
+    assert output_beside(".", ".svec") == "texts.svec"

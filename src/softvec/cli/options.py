@@ -164,7 +164,7 @@ def output_beside(source: str, extension: str) -> str:
     """Return where a result goes by default: beside the input, in the current directory for a stream."""
     if source == "-":
         return f"softvec{extension}"
-    name = Path(source).name
+    name = Path(source).name or Path(source).resolve().name
     for zipped in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(zipped)
     return f"{Path(name).stem or name}{extension}"

@@ -31,12 +31,13 @@ _TEXTS = (
     (rb"(strict\s+)?(di)?graph\b[^\[\n]*\{", "a Graphviz file", _EDGES),
     (rb"(c\b[^\n]*\n\s*)*p\s+(edge|col|sp|max|cut|aux\s+\w+)\s+[0-9]", "a DIMACS file", _EDGES),
     (rb"#1\.[23]\s*\n[0-9]+\t[0-9]", "a GCT file", "remove its first two lines and the column Description"),
-    (rb"([+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+)+ *\r?\n){2}", "a LibSVM file",
-     "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
+    (rb"([+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+)+ *\r?\n){2}|[+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+){20}",
+     "a LibSVM file", "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
     (rb"(#[^\n]*\n)*(@prefix\s|@base\s|(<[^>\s]+>|_:\w+)\s+<[^>\s]+>\s+[<_\"])", "an RDF file",
      "load it with rdflib and write subjects and objects as a table"),
     (rb"(WEBVTT\b|[0-9]+\s*\n[0-9:]+,[0-9]+ --> )", "a subtitle file", "remove its numbers and times"),
-    (rb"(#[^\n]*\n)*1(\t[^\t\n]+){9}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
+    (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
+     rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
 )  # fmt: skip
 _JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[')
 
