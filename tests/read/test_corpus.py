@@ -11,6 +11,7 @@ for library in ("pandas", "polars", "networkx", "igraph"):
 sys.path.insert(0, str(Path(__file__).parent / "corpus"))
 
 from cases import FILES, OBJECTS  # noqa: E402
+from exports import EXPORTS  # noqa: E402
 from outcomes import by_command, outcome  # noqa: E402
 
 
@@ -22,7 +23,7 @@ def test_the_corpus_is_large_enough():
     assert len({case.name for case in (*FILES, *OBJECTS)}) == len(FILES) + len(OBJECTS) >= 100
 
 
-@pytest.mark.parametrize("case", [*FILES, *OBJECTS], ids=title)
+@pytest.mark.parametrize("case", [*FILES, *EXPORTS, *OBJECTS], ids=title)
 def test_right_or_said_or_refused(case, tmp_path):
     end, words = outcome(case, tmp_path)
     assert end in case.ends, words
@@ -30,7 +31,7 @@ def test_right_or_said_or_refused(case, tmp_path):
         assert "(read as " not in words  # said, and right as well
 
 
-@pytest.mark.parametrize("case", FILES, ids=title)
+@pytest.mark.parametrize("case", [*FILES, *EXPORTS], ids=title)
 def test_the_command_says_the_same(case, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

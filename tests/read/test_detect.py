@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import threading
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -166,3 +167,24 @@ def test_ids_that_are_also_numbers_with_an_exponent(text):
 @pytest.mark.parametrize("text", [b"0.5 1e5\n2 3.5\n1.5 2\n", b"a b 1e5\nb c 2e5\n", b"1e-5 2\n2 1e-3\n"])
 def test_plain_numbers_are_no_ids(text):
     detect(io.BytesIO(text))  # a warning would be an error
+
+
+def test_dates_between_blanks_are_times():
+    text = b"".join(b"p%d p%d 2020-01-0%d\n" % (k % 4, k % 3 + 1, k % 9 + 1) for k in range(12))
+    with pytest.warns(GuessWarning, match="by column 2; kind='graph' leaves the times out"):
+        assert detect(io.BytesIO(text)).kind == "temporal"
+
+
+def test_ten_columns_that_start_with_1_are_a_table():
+    text = b"".join(b"%d\ta%d\tb%d\tc\td\t_\t0\te\t_\t_\n" % (k, k % 3, k % 4) for k in range(1, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuessWarning)
+        assert detect(io.BytesIO(text)).format == "text"
+
+
+def test_a_current_directory_gives_its_name_to_the_result(tmp_path, monkeypatch):
+    from softvec.cli.options import output_beside
+
+    (tmp_path / "texts").mkdir()
+    monkeypatch.chdir(tmp_path / "texts")
+    assert output_beside(".", ".svec") == "texts.svec"

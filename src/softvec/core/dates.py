@@ -22,7 +22,13 @@ _UNITS = {  # in microseconds; "m" is ambiguous (minute or month)
     **dict.fromkeys(("w", "week", "weeks"), 604_800_000_000),
 }
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]+)\s*")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _LONGEST = 1e17  # microseconds, 3,000 years: sums with dates stay within 64 bits
+
+
+def is_stamp(text: str) -> bool:
+    """Whether a text is a date or a time stamp in ISO's form."""
+    return _STAMP.fullmatch(text) is not None
 
 
 def is_duration(value: Any) -> bool:

@@ -83,9 +83,7 @@ def exact_gradient(
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
-    buffers = (
-        buffers or Buffers()
-    )  # reused: allocating large arrays again and again would fragment the memory
+    buffers = buffers or Buffers()  # reused: allocating large arrays repeatedly would fragment memory
     parts = np.empty((_PARTS if columns else 0, *Y.shape), X.dtype)  # each is as large as Y
 
     def block_gradient(part: int, lo: int, hi: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted
+from softvec.core.dates import is_stamp
 from softvec.core.dates import parse as parse_dates
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
@@ -18,7 +19,7 @@ from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.opened import TextOptions
-from softvec.read.roles import Column, Layout, is_stamp
+from softvec.read.roles import Column, Layout
 
 _SAMPLE = 2000  # rows used to detect the content of a column
 
@@ -159,7 +160,10 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             quoted = re.search(r"'.*'", one_line(error))
             shown = f"holds {quoted[0]}" if quoted else f"does not hold numbers ({one_line(error)})"
             dates = " or dates such as 2024-03-01 or 2024-03-01T09:30Z, all alike" if role == "time" else ""
-            raise InputError(f"{where}: the {role} column {shown}; expected numbers{dates}") from None
+            text = f"{where}: the {role} column {shown}; expected numbers{dates}"
+            if role != "time":
+                raise InputError(text) from None
+            raise InputError(text, "; ", Option("kind", "graph"), " leaves the times out") from None
     if pa.types.is_time(kind):
         raise InputError(
             f"{where}: the {role} column holds times of day; expected dates such as 2024-03-01T09:30"

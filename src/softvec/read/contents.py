@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -79,6 +80,9 @@ def read_source(
         return replace(read_text(opened.source, options), guessed=True)
     if opened.format == "h5ad":
         return Contents(opened.name, kind, opened.format, read_anndata(opened, kind, options.get("key")))
+    if opened.kind == "graph" and options.get("directed") is None and says_directed(opened):
+        guess(f"{opened.name} says that its edges are directed; they are read as undirected without ",
+              Option("directed", True))  # fmt: skip
     named = ((key, options.get(key)) for key in ("names", "column_names"))
     names = {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
     data = read_contents(opened, options.get("variable"))
@@ -163,6 +167,15 @@ def _edges_or_matrix(opened: Opened, variable: str | None) -> Edges | Graph:
     if format == "mat":
         return matrices.read_mat(source, variable)
     return matrices.read_network(source, format, options.weight)
+
+
+def says_directed(opened: Opened) -> bool:
+    """Whether a text calls its edges directed: in its first line, or in a column."""
+    if opened.text is None or opened.text.square is not None:
+        return False
+    columns = ({str(value).lower() for value in c.values} for c in opened.text.table.layout.columns)
+    first = re.match(rb"(#\s*Directed graph\b|%\s*asym\b)", opened.source.start)
+    return first is not None or {"directed"} in columns
 
 
 def is_matrix(opened: Opened) -> bool:

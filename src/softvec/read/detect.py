@@ -10,6 +10,7 @@ from typing import Any
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.read import lines
 from softvec.read.arrays import read_header
+from softvec.read.foreign import ForeignLayout
 from softvec.read.formats import find_format, square_names, text_kind
 from softvec.read.kinds import guess_kind, wide_kind
 from softvec.read.lines import Table
@@ -75,9 +76,11 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
     try:
         sample, comment = _sample_lines(source, options)
         table = _find_table(source, sample, comment, chosen)
+    except ForeignLayout:
+        raise
     except InputError:
         prose = _sample_words(source, options) if kind is None else []
-        if not prose or lines.modal_fields(prose, 0)[0] <= 3:
+        if not prose or lines.modal_fields(prose, 0)[0] <= 3 or lines.is_cut(prose):
             raise  # too few words per line for text: the error about the table is more helpful
         return Opened(source, "text", text_kind(prose, None, source.suffix, source.name), options)
     square = square_names(table, sample, source.name)
@@ -86,16 +89,26 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
         chosen = _for_kind(options, kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
             table = _find_table(source, sample, comment, chosen)
-        _warn_exponents(table, sample, source.name, chosen)
+        if not _warn_exponents(table, sample, source.name, chosen) and kind == "features":
+            _warn_whole_numbers(table, source.name)
     elif kind not in _MATRIX_KINDS:
         _warn_exponents(table, sample, source.name, chosen)
+    if kind not in (*_MATRIX_KINDS, "corpus") and square is None:
+        _warn_padded(table, sample, source.name)
     return Opened(source, "text", kind, chosen, TextTable(table, sample, square))
 
 
-def _warn_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> None:
-    """Warn that values such as ``1E5``, which may be ids, are read as numbers."""
+def _warn_whole_numbers(table: Table, name: str) -> None:
+    """Warn that two or three columns of whole numbers, written as decimals, may be edges."""
+    ends = table.layout.columns[:2]
+    if table.header is None and table.n_fields < 4 and all(v % 1 == 0 for c in ends for v in c.values):
+        guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
+
+
+def _warn_exponents(table: Table, sample: list[bytes], name: str, options: TextOptions) -> bool:
+    """Warn that values such as ``1E5``, which may be ids, are read as numbers; return whether any are."""
     if table.header is not None or options.columns is not None:
-        return
+        return False
     rows = [lines.split(line, table.delimiter) for line in sample]
     for at in range(min(2, table.n_fields)):
         fields = [row[at] for row in rows if len(row) == table.n_fields]
@@ -108,7 +121,20 @@ def _warn_exponents(table: Table, sample: list[bytes], name: str, options: TextO
                 " and ",
                 Option("columns", ...),
             )
-            return
+            return True
+    return False
+
+
+def _warn_padded(table: Table, sample: list[bytes], name: str) -> None:
+    """Say that ids such as 007 and 7, both of which occur, are two items."""
+    rows = [lines.split(line, table.delimiter) for line in sample]
+    ends = [table.roles[role] for role in ("source", "target")]
+    ids = {row[at] for row in rows if len(row) == table.n_fields for at in ends}
+    padded = (field for field in ids if field[:1] == b"0" and field.isdigit() and len(field) > 1)
+    both = next((field for field in sorted(padded) if (field.lstrip(b"0") or b"0") in ids), None)
+    if both is not None:
+        short = (both.lstrip(b"0") or b"0").decode()
+        guess(f"{name}: {both.decode()} and {short} are read as two items; write ids alike if they are one")
 
 
 def _sample_words(source: Source, options: TextOptions) -> list[bytes]:

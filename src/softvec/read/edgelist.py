@@ -5,6 +5,7 @@ Names are integers if all of them are, else strings. Quoted fields are left to A
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -24,7 +25,9 @@ from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
 
 _POWERS = 10.0 ** np.arange(23)
-MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None")
+MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "\\N")
+_TOTALS = ("Total", "TOTAL", "Totals", "Sum", "Grand Total")
+_ZONE = re.compile(r".*:\d\d(\.\d+)?[+-]\d\d:?\d\d")
 
 
 class Quoted(Exception):
@@ -54,6 +57,9 @@ def edge_table(opened: Opened) -> Table:
         )
     if options.ids != "string":
         _refuse_mixed_ids(table, source.name)
+    times = layout.columns[layout.roles["time"]] if "time" in layout.roles else None
+    if times is not None and times.stamps and any(map(_ZONE.fullmatch, times.values)):
+        guess(f"{source.name}: the times have zones; they are used in UTC")
     return table
 
 
@@ -65,6 +71,7 @@ def read_edges(opened: Opened) -> Edges:
     for missing in MISSING:
         if missing in edges.rows or missing in edges.columns:
             warn_missing(source.name, missing)
+    warn_total(source.name, edges.rows)
     columns = table.layout.summary
     return replace(edges, notes=(columns, *edges.notes)) if columns else edges
 
@@ -72,6 +79,13 @@ def read_edges(opened: Opened) -> Edges:
 def warn_missing(where: str, word: str) -> None:
     """Warn that a word that may stand for a missing value is read as a name."""
     guess(f"{where}: {word} is read as a name; remove these lines if it means missing")
+
+
+def warn_total(where: str, names: Any) -> None:
+    """Warn that a word for a total names an item."""
+    for word in _TOTALS:
+        if word in names:
+            guess(f"{where}: {word} is read as a name; remove it if it is a total")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:

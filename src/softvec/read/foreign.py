@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from softvec.core.errors import InputError, Option
 from softvec.read.streams import Source, first_bytes
@@ -30,8 +31,19 @@ _TEXTS = (
     (rb"(strict\s+)?(di)?graph\b[^\[\n]*\{", "a Graphviz file", _EDGES),
     (rb"(c\b[^\n]*\n\s*)*p\s+(edge|col|sp|max|cut|aux\s+\w+)\s+[0-9]", "a DIMACS file", _EDGES),
     (rb"#1\.[23]\s*\n[0-9]+\t[0-9]", "a GCT file", "remove its first two lines and the column Description"),
+    (rb"([+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+)+ *\r?\n){2}|[+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+){20}",
+     "a LibSVM file", "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
+    (rb"(#[^\n]*\n)*(@prefix\s|@base\s|(<[^>\s]+>|_:\w+)\s+<[^>\s]+>\s+[<_\"])", "an RDF file",
+     "load it with rdflib and write subjects and objects as a table"),
+    (rb"(WEBVTT\b|[0-9]+\s*\n[0-9:]+,[0-9]+ --> )", "a subtitle file", "remove its numbers and times"),
+    (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
+     rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
 )  # fmt: skip
-_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}')
+_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[')
+
+
+class ForeignLayout(InputError):
+    """Lines in a form that is known not to be read; they are not text either."""
 
 
 def refuse_foreign(source: Source) -> None:
@@ -91,3 +103,34 @@ def _refuse_json(name: str, text: bytes) -> None:
     if each:
         raise _not_read(name, "JSON lines", "convert it to CSV, as with pandas.read_json(..., lines=True)")
     raise _not_read(name, "JSON", "convert it to CSV, as with pandas.read_json")
+
+
+def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) -> None:
+    """Refuse lines in the form of another program, and a first comment of another style.
+
+    ``cut`` says whether the delimiter cuts the lines at all.
+    """
+
+    def share(pattern: bytes) -> float:
+        return sum(re.search(pattern, line) is not None for line in lines) / len(lines)
+
+    if share(rb"\{'") > 0.5:
+        raise ForeignLayout(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or give the graph itself"
+        )
+    if share(rb"^\d+::.*\S") > 0.9 or (share(rb"::") > 0.9 and delimiter != 58 and not cut):
+        raise ForeignLayout(f"{name}: columns are separated by '::'; write a tab or a comma instead")
+    if share(rb"^\s*([(\[])[^()\[\]]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
+        shown = lines[0].strip()[:40].decode("utf-8", "replace")
+        raise ForeignLayout(
+            f"{name}: lines such as {shown!r} are in brackets; write the columns without them"
+        )
+    if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t]') > 0:
+        raise ForeignLayout(f'{name}: quotes within fields are written \\"; double them instead')
+    first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
+    if first and not last and first[1] != bytes([delimiter]):
+        shown = lines[0].strip().decode("utf-8", "replace")
+        raise InputError(
+            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
+        )

@@ -86,19 +86,26 @@ def text_kind(
         Result of :func:`square_names` for the table.
     """
     if table is None:
-        _refuse_adjacency(sample, name)
-        return "corpus"
+        return _prose(sample, name)
     layout = table.layout
     if names_two_kinds(table.header):
         return _kind_with_warnings(layout, name)
     timed = table.header is not None and "time" in table.roles
     is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
     if not is_table and wide_kind(layout) is None:
-        _refuse_adjacency(sample, name)
-        return "corpus"
+        return _prose(sample, name)
     if square is not None:
         return "graph"
     if lines.looks_temporal(table, sample):
+        times = layout.columns[0].values
+        if len(set(times)) == len(times) or any(table.numeric[3:]):
+            guess(
+                f"{name} is read as temporal contacts, the times in column 0; ",
+                Option("kind", "graph"),
+                " and ",
+                Option("columns", ...),
+                " if it only numbers the lines",
+            )
         return "temporal"
     wide = wide_kind(layout)
     if wide is not None:
@@ -109,8 +116,24 @@ def text_kind(
                 f"{name} is read as a matrix of numbers; if {ends} are the ends of edges, pass ",
                 Option("kind", "graph"),
             )
+        _warn_wide(table, wide, name)
         return wide
     return _kind_with_warnings(layout, name)
+
+
+def _warn_wide(table: Table, wide: str, name: str) -> None:
+    """Warn of what is uncertain about a table of numbers without a header."""
+    columns = table.layout.columns
+    if table.header is not None:
+        return
+    if wide == "bipartite" and all(column.numeric for column in columns):
+        guess(
+            f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
+            Option("kind", "features"),
+            " if its rows are feature vectors, ",
+            Option("kind", "corpus"),
+            " if they are sequences",
+        )
 
 
 def _kind_with_warnings(layout: Layout, name: str) -> str:
@@ -123,7 +146,8 @@ def _kind_with_warnings(layout: Layout, name: str) -> str:
 def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | None:
     """Whether a table is a square matrix of numbers: True with names, False without; else None.
 
-    Without names, a table is only recognised as square if it is completely in the sample.
+    Names of rows or columns alone are those of both if the matrix is symmetric. Without names, a table is
+    only recognised as square if it is completely in the sample.
     """
     numeric = table.numeric
     rows = [lines.split(line, table.delimiter) for line in sample]
@@ -132,7 +156,7 @@ def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | Non
     if table.header is not None and table.n_fields > 2:
         body = [[row[0].decode("utf-8", "replace"), *row[1:]] for row in rows[1:]]
         if not repeats_header(table.header, body):
-            return None
+            return False if all(numeric) and _is_symmetric(rows[1:], table.n_fields) else None
         if any(field == b"" for row in rows[1:] for field in row[1:]):
             raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
         return True if all(numeric[1:]) else None
@@ -140,12 +164,41 @@ def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | Non
     if table.header is None and n > 3 and all(numeric) and len(rows) == n:
         matrix = np.array([[float(f) for f in row] for row in rows])
         return False if np.array_equal(matrix, matrix.T) or set(np.unique(matrix)) <= {0.0, 1.0} else None
+    if table.header is None and not numeric[0] and all(numeric[1:]):
+        return False if _is_symmetric([row[1:] for row in rows], n - 1) else None
     return None
+
+
+def _is_symmetric(rows: Sequence[Sequence[bytes]], n: int) -> bool:
+    """Whether rows of text are a square, symmetric matrix of more than three rows."""
+    return 3 < n == len(rows) and [list(row) for row in rows] == [list(row) for row in zip(*rows)]
+
+
+def _prose(sample: Sequence[bytes], name: str) -> str:
+    """Take a text for a corpus; say so where its lines have tabs or all the same number of words."""
+    _refuse_adjacency(sample, name)
+    body = list(dict.fromkeys(sample[:2000]))
+    n, share = lines.modal_fields(body, 0)
+    tabs = sum(b"\t" in line.strip() for line in body) > 0.8 * len(body)
+    if len(body) > 9 and (tabs or (n > 2 and share > 0.95)):
+        why = "have tabs" if tabs else f"all have {n} words"
+        guess(
+            f"{name} is read as text, though its lines {why}; ",
+            Option("kind", "graph"),
+            " and ",
+            Option("columns", ...),
+            " if it is a table, ",
+            Option("kind", "corpus"),
+            " if not",
+        )
+    return "corpus"
 
 
 def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
     """Raise an error if a text may be an adjacency list, or edges written with arrows."""
-    rows = [words for words in (lines.split(line, 0) for line in sample[:2000]) if words]
+    marks = bytes.maketrans(b",;|", b"   ")
+    plain = [line if b" " in line.strip() else line.translate(marks) for line in sample[:2000]]
+    rows = [words for words in (lines.split(line, 0) for line in plain) if words]
     middles = {row[1] if len(row) == 3 else b"" for row in rows}
     if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
         raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
@@ -176,7 +229,10 @@ def _is_table(sample: Sequence[bytes], table: Table) -> bool:
     if table.header is not None and ends_are_named(table.layout):
         return share >= 0.8
     ids_numeric = all(table.numeric[:2])
-    if n == 2:
+    columns = table.layout.columns
+    if n > 2 and columns[2].stamps and not columns[0].stamps:
+        return share >= 0.8
+    if n == 2 or all(column.empty for column in columns[2:]):
         return share >= 0.8 or (share >= 0.5 and ids_numeric)
     if n == 3 and share == 1 and len(sample) > 2 and table.numeric == (False, True, False):
         return True  # a weight between two names

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from softvec.core.dates import is_stamp
 from softvec.core.errors import InputError, Message, Option
-from softvec.read.roles import is_stamp, known_names, paired, word_of
+from softvec.read.roles import known_names, paired, word_of
 
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
@@ -65,7 +66,9 @@ def plain_number(field: bytes, mark: bytes) -> bytes:
     return field.replace(b".", b"").replace(b",", b".") if mark == b"," else field.replace(b",", b"")
 
 
-_MISSING = frozenset((b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b"."))
+_MISSING = frozenset(
+    (b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b".", rb"\N")
+)
 
 
 def find_header(
@@ -87,6 +90,8 @@ def find_header(
         return len(set(first)) == len(first), []  # an empty corner above the row names
     if len(first) == n_fields > 2 and len(below) > 2 and repeats_header(first, below):
         return True, []
+    if len(first) == n_fields - 1 > 2 and len(below) > 2 and repeats_header([b"", *first], below):
+        return True, []  # R leaves the corner out
     if any(NUMBER.fullmatch(f) or is_stamp(f.decode("utf-8", "replace")) for f in first):
         return False, []
     elsewhere = {f for row in below for f in row}
@@ -95,7 +100,8 @@ def find_header(
         return (not again) or known_names(words) >= 2, []
     known = known_names([word for word in words if len(word) > 1])
     if again or not below:
-        return (known >= 2 and not again) or (known == len(words) > 2), []
+        header = (known >= 2 and not again) or (known == len(words) > 2)
+        return header, [_read_as_data(words)] if known == len(words) and not header else []
     if known >= 2:
         return True, []
     return _unlike_the_rest(first, words, below)
@@ -145,6 +151,9 @@ def _unlike_the_rest(
         ]
     if len(below) < 2:
         return False, []
-    return False, [
-        Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
-    ]
+    return False, [_read_as_data(words)]
+
+
+def _read_as_data(words: list[str]) -> Message:
+    shown = ", ".join(words[:4])
+    return Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from softvec.core.checks import counted
+from softvec.core.dates import is_stamp
 from softvec.core.errors import InputError, Message, Option
+from softvec.read.foreign import refuse_layout
 from softvec.read.headers import (
     DIGITS,
     GROUPED,
@@ -25,13 +27,13 @@ from softvec.read.headers import (
     find_header,
     plain_number,
 )
-from softvec.read.roles import Column, Layout, find_roles, is_stamp
+from softvec.read.roles import Column, Layout, find_roles
 
 COMMENTS = b"#%"
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
-_NAMES = {0: "blanks", 9: "tabs", 44: "commas", 59: "semicolons", 124: "bars"}
-_MISSING = ("na", "n/a", "nan", "null", "none", "?", "-")
+_NAMES = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
+_MISSING = ("na", "n/a", "nan", "null", "none", "?", "-", "\\n")
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,20 @@ def is_data(line: bytes, comments: bytes) -> bool:
 
 
 def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
-    """Return the data lines at the start of a text."""
-    return [line for line in head.split(b"\n") if is_data(line, comments)]
+    """Return the data lines at the start of a text; a quoted field may contain line breaks."""
+    records: list[list[bytes]] = []
+    for line in head.split(b"\n"):
+        if records and _is_open(b" ".join(records[-1])):
+            records[-1].append(line)
+        elif is_data(line, comments):
+            records.append([line])
+    joined = [(b" ".join(record), record) for record in records]
+    return [part for line, record in joined for part in (record if _is_open(line) else [line]) if part]
+
+
+def _is_open(line: bytes) -> bool:
+    """Whether a quoted field starts on a line, but does not end on it."""
+    return line.count(b'"') % 2 == 1 and re.search(rb'(^|[,;\t|]) *"([^"]|"")*$', line) is not None
 
 
 def marked_names(head: bytes, comments: bytes) -> bytes | None:
@@ -148,12 +162,20 @@ def modal_fields(lines: Sequence[bytes], delimiter: int) -> tuple[int, float]:
     return number, times / len(lines)
 
 
+def is_cut(lines: Sequence[bytes]) -> bool:
+    """Whether tabs or bars cut nearly all lines into the same number of fields, as they cut no prose."""
+    cuts = (modal_fields(lines, delimiter) for delimiter in (9, 124))
+    return len(lines) > 3 and any(number > 2 and share >= 0.8 for number, share in cuts)
+
+
 def find_delimiter(lines: Sequence[bytes]) -> int:
     """Return the delimiter that splits most lines into the same number of fields, at least two.
 
     >>> [chr(find_delimiter([line])) for line in (b"Rome, Italy\\tParis, France", b"1;2;0,5", b"a,b")]
     ['\\t', ';', ',']
     """
+    if _is_spaced_and_quoted(lines):
+        return 32
     best, best_share, best_number = 0, 0.0, 0
     for delimiter in (9, 44, 59, 124):
         if not any(delimiter in line for line in lines):
@@ -170,6 +192,15 @@ def find_delimiter(lines: Sequence[bytes]) -> int:
     number, share = modal_fields(lines, 0)
     # blanks, if they split more lines alike than any single character does
     return 0 if number >= 2 and share > best_share else best
+
+
+def _is_spaced_and_quoted(lines: Sequence[bytes]) -> bool:
+    """Whether fields are quoted and set apart by single blanks, as R's write.table sets them."""
+    quoted = re.compile(rb'("[^"]*"|[^"\s]+)( ("[^"]*"|[^"\s]+))+\r?')
+    titled = re.fullmatch(rb'"[^"]*"( "[^"]*")+\r?', lines[0])
+    if not all(quoted.fullmatch(line) and (titled or line.startswith(b'"')) for line in lines[:200]):
+        return False
+    return len(lines) > 2 and modal_fields(lines[1:], 32)[1] == 1
 
 
 def _within_numbers(lines: Sequence[bytes]) -> bool:
@@ -206,7 +237,7 @@ def find_table(
             " reads them)",
         )
     byte = find_delimiter(lines) if delimiter is None else delimiter_byte(delimiter)
-    _refuse_layout(lines, byte, name)
+    refuse_layout(lines, byte, name, cut=modal_fields(lines, byte)[0] > 1)
     rows = [split(line, byte) for line in lines]
     n_fields, _ = modal_fields(lines if len(lines) < 4 else lines[1:], byte)
     quoted = any(has_quotes(line, byte) for line in lines)
@@ -214,13 +245,17 @@ def find_table(
     guesses: list[Message] = []
     if header is None:
         header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
+        if not header and all_integers(rows[0]) and int(rows[0][-1]) == len(rows) - 1 > 3:
+            shown = " ".join(field.decode() for field in rows[0])
+            guesses.append(Message(f"line 1 ({shown}) is read as data; remove it if it counts the lines"))
     body = rows[1:] if header else rows
     if header and len(first) != n_fields:
         if body and len(first) == n_fields - 1 and len({row[0] for row in body}) == len(body):
             first = ["", *first]  # R writes no name for the column of row names
         else:
             raise InputError(
-                f"{name}: the header has {len(first)} columns, the lines below {n_fields}; fix it, or pass ",
+                f"{name}: the header has {counted(len(first), 'column')}, the lines below it {n_fields}; "
+                "repair it, remove it if it is a title, or pass ",
                 Option("header", False),
             )
     if header and not body:
@@ -236,24 +271,6 @@ def find_table(
     )  # fmt: skip
 
 
-def _refuse_layout(lines: Sequence[bytes], byte: int, name: str) -> None:
-    """Raise an error for edge data of networkx, the separator ``::``, or a comment of another style."""
-    if sum(b"{'" in line for line in lines) > 0.5 * len(lines):
-        raise InputError(
-            f"{name} holds edge attributes as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or pass the graph itself"
-        )
-    doubled = sum(b"::" in line for line in lines) > 0.9 * len(lines)
-    if doubled and byte != 58 and modal_fields(lines, byte)[0] < 2:
-        raise InputError(f"{name}: columns are separated by '::'; write a tab or a comma instead")
-    first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
-    if first and not last:
-        shown = lines[0].strip().decode("utf-8", "replace")
-        raise InputError(
-            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
-        )
-
-
 def _wanted_names(columns: Any, weight: Any) -> list[str]:
     """Return the column names that the user gave, which must be in the header."""
     wanted = list(columns.values()) if isinstance(columns, dict) else columns
@@ -263,7 +280,8 @@ def _wanted_names(columns: Any, weight: Any) -> list[str]:
 
 def _describe(title: str | None, fields: list[bytes], mark: bytes, separators: bool) -> Column:
     """Describe a column of text."""
-    present = [f for f in fields if f and f != b"{}"]  # networkx writes {} for an edge without data
+    # networkx writes {} where an edge has no data, MySQL \\N
+    present = [f for f in fields if f not in (b"", b"{}", rb"\N")]
     plain = mark == b"." and not separators
     shown = [f if plain or not GROUPED.fullmatch(f) else plain_number(f, mark) for f in present]
     known = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]

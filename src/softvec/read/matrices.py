@@ -16,6 +16,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
+from softvec.read.edgelist import warn_total
 from softvec.read.kinds import labels_among, row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.opened import Opened, TextOptions
@@ -200,6 +201,10 @@ def read_text(opened: Opened) -> Graph:
     if opened.text.square and titles and len(titles) == len(names) and titles != list(map(str, names)):
         matrix = matrix[:, [titles.index(str(name)) for name in names]]
         titles = list(map(str, names))
+    if opened.text.square is False and titles and opened.kind in ("graph", "dense"):
+        names = titles
+    if names and matrix.shape[0] == matrix.shape[1]:
+        warn_total(source.name, names[-1:])
     return Graph(matrix, names or None, None, titles)
 
 

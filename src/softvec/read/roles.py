@@ -19,10 +19,10 @@ ROLES = ("source", "target", "weight", "time")
 KNOWN = {
     "source": "source src from from_id from_node fromnodeid i u head node1 node_1 id1 a start sender user "
     "ego gene1 word1 source_id from_node_id subject node_i left user_id userid customer customer_id row "
-    "follower citing parent caller origin regulator author buyer employee",
+    "follower citing parent caller origin regulator author buyer employee start_id",
     "target": "target tgt dst dest destination to to_id to_node tonodeid j v tail node2 node_2 id2 b end "
     "receiver item alter gene2 word2 target_id to_node_id object node_j right item_id itemid movie movie_id "
-    "movieid film product product_id column col followed followee cited child callee recipient seller",
+    "movieid film product product_id column col followed followee cited child callee recipient seller end_id",
     "weight": "weight weights w value values count counts score strength rating n freq frequency "
     "combined_score edge_weight number flow volume similarity correlation corr amount trips passengers "
     "confidence probability prob affinity intensity duration total",
@@ -40,7 +40,6 @@ _SMALL_IS_CLOSE = frozenset(
      "evalue", "e_value", "padj")
 )  # fmt: skip
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
 
 
@@ -114,8 +113,8 @@ class Layout:
 
 
 def word_of(name: Any) -> str:
-    """Return a column name in lower case, with underscores for blanks and hyphens."""
-    word = str(name).strip().lower().replace(" ", "_").replace("-", "_")
+    """Return a column name in lower case, with underscores for blanks and hyphens, without marks of Neo4j."""
+    word = re.sub(r"^:|\(.*\)$", "", str(name).strip().lower()).strip().replace(" ", "_").replace("-", "_")
     return "" if word.startswith("unnamed:_") else word
 
 
@@ -192,7 +191,7 @@ def find_roles(
             raise InputError(f"columns includes a weight, and weight is {weight!r}; pass only one of them")
         layout.roles |= chosen
         return layout
-    layout.roles = chosen
+    layout.roles = dict(chosen)
     by_name(layout)
     _by_stamps(layout)
     _set_index_apart(layout)
@@ -201,11 +200,10 @@ def find_roles(
         _weight(layout)
     elif "weight" not in chosen:
         _check_named_weight(layout, where)
-    ends = [layout.columns[layout.roles[role]] for role in ("source", "target")]
+    ends = (layout.columns[layout.roles[role]] for role in ("source", "target"))
     if layout.header and all(end.numeric and not end.whole for end in ends):
         layout.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
-    order = {role: layout.roles[role] for role in ROLES if role in layout.roles}
-    layout.roles = order
+    layout.roles = {role: layout.roles[role] for role in ROLES if role in layout.roles}
     return layout
 
 
@@ -353,6 +351,10 @@ def _check_named_weight(layout: Layout, where: str) -> None:
     """Check that a column called weight holds numbers: else raise an error, or ignore it if it is text."""
     column = layout.columns[layout.roles["weight"]]
     if column.numeric:
+        numbers = (c.name for c in map(layout.columns.__getitem__, _free(layout)) if c.numeric)
+        if others := [name for name in numbers if word_of(name) in _KNOWN["weight"]]:
+            text = f"column {column.name} is used as the weight, {others[0]} is not; name another with "
+            layout.guess(text, Option("weight", ...))
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
     if all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
@@ -393,8 +395,3 @@ def position(header: Sequence[Any] | None, n_columns: int, column: Any, where: s
         return int(column)
     shown = ", ".join(map(repr, names)) if header is not None else f"numbers 0 to {n_columns - 1}"
     raise InputError(f"{where} has no column {column!r}; its columns are {shown}")
-
-
-def is_stamp(text: str) -> bool:
-    """Whether a text is a date or a time stamp in ISO 8601 format."""
-    return _STAMP.fullmatch(text) is not None
