@@ -190,3 +190,11 @@ def test_a_lost_connection_is_one_line():
     work = SimpleNamespace(kept_every=0, with_threads=lambda n_jobs: lost())
     with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* the checkpoint"):
         list(cluster.run(work, print))
+
+
+def test_a_head_that_was_stopped_is_a_lost_connection():
+    cluster = RayCluster(None, "ray://head:10001")
+    cluster._ray = SimpleNamespace(nodes=list)
+    work = SimpleNamespace(kept_every=5, with_threads=lambda n_jobs: cluster._nodes())
+    with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* command again$"):
+        list(cluster.run(work, print))

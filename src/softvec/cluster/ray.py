@@ -239,6 +239,8 @@ class RayCluster:
     def _nodes(self) -> list[dict[str, Any]]:
         """Return the nodes that workers run on: not a head that was started with ``--num-cpus 0``."""
         alive = [node for node in self._ray.nodes() if node["Alive"]]
+        if not alive:
+            raise ConnectionError("no node is left")  # the head was stopped
         nodes = [node for node in alive if node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise InputError(
@@ -315,7 +317,9 @@ class RayCluster:
                     raise InputError(
                         line + f"{lost} times after epoch {epoch}; use more workers, or larger machines"
                     ) from error
-                warnings.warn(line + f"the fit goes on from epoch {epoch}", stacklevel=2)
+                own = plan.store is None and plan.kept_every == 0  # the workers know its epoch
+                start = "its checkpoint" if own else f"epoch {epoch}"
+                warnings.warn(line + f"the fit goes on from {start}", stacklevel=2)
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
