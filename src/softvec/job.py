@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,22 @@ class Vectors:
     Y: NDArray[Any] | None
     provenance: dict[str, Any]
     extras: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is told of finished vectors: how many, of how many dimensions, and how they were made."""
+
+    vectors: int
+    context_vectors: int
+    dimensions: int
+    provenance: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, emb: Embedding) -> Outcome:
+        """Return what is told of an embedding."""
+        context = 0 if emb.context_vectors is None else len(emb.context_vectors)
+        return cls(len(emb), context, emb.n_components, emb.provenance)
 
 
 class Job:

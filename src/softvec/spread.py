@@ -42,12 +42,12 @@ from softvec.fit.loop import State
 from softvec.fit.problem import Problem
 from softvec.fit.recipes import N_COMPONENTS, recipe_of
 from softvec.fit.settings import Settings
-from softvec.job import Job, Vectors
+from softvec.job import Job, Outcome, Vectors
 from softvec.names import Names
 from softvec.read.folders import is_table
 from softvec.read.opened import TextOptions
 
-__all__ = ["FilesJob", "Outcome", "embed_files"]
+__all__ = ["FilesJob", "embed_files"]
 
 Array = NDArray[Any]
 _PROBE = (".probe.", ".part")  # a file by which workers see whether they share the driver's disk
@@ -119,16 +119,6 @@ class FilesJob:
             raise InputError(Option("normalizer", "exact"), " needs all vectors in one process; leave it out")
         settings = {name: value for name, value in fit.items() if name in Settings.__annotations__}
         Settings(self.n_components or N_COMPONENTS, **settings)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was written: how many vectors, of how many dimensions, and how they were made."""
-
-    vectors: int
-    context_vectors: int
-    dimensions: int
-    provenance: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mpi4py")
+from softvec.cluster.choose import choose
+from softvec.core.errors import InputError
 from tests.cluster.processes import command, finished, ranks_of
 
 OPTIONS = ("-d", 8, "--seed", 0, "--view", "walk", "--threads", 1)
@@ -75,3 +77,9 @@ def test_a_killed_run_continues_on_another_number_of_ranks(victim, uninterrupted
     assert other.read_bytes() == uninterrupted
     assert not saved.exists()  # removed once the vectors are saved
     assert np.isfinite(np.load(other)).all()
+
+
+def test_tasks_of_slurm_that_mpi_does_not_join_are_refused(monkeypatch):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "8")
+    with pytest.raises(InputError, match="srun started 8 tasks, but MPI sees one rank; use srun --mpi=pmi2"):
+        choose("mpi")

@@ -28,6 +28,24 @@ def test_the_manifest_asks_for_options_that_exist():
     assert manifest["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] > 1
 
 
+def test_the_manifest_has_the_fields_of_kuberay():
+    yaml = pytest.importorskip("yaml")
+    manifest = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text())
+    assert (manifest["apiVersion"], manifest["kind"]) == ("ray.io/v1", "RayJob")
+    spec = manifest["spec"]
+    assert set(spec) == {"entrypoint", "shutdownAfterJobFinishes", "rayClusterSpec"}
+    cluster = spec["rayClusterSpec"]
+    assert set(cluster) == {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
+    assert set(cluster["headGroupSpec"]) == {"rayStartParams", "template"}
+    assert cluster["headGroupSpec"]["rayStartParams"] == {"num-cpus": "0"}  # the values are text
+    for group in cluster["workerGroupSpecs"]:
+        counts = ("replicas", "minReplicas", "maxReplicas")
+        assert set(group) == {"groupName", *counts, "rayStartParams", "template"}
+        pod = group["template"]["spec"]
+        mounted = {mount["name"] for each in pod["containers"] for mount in each["volumeMounts"]}
+        assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
 @pytest.mark.slow
 def test_laptop():
     pytest.importorskip("ray")

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, say
+from softvec.core.checks import counted
 
 if TYPE_CHECKING:
-    from softvec.cli.report import Made
     from softvec.cluster.choose import Cluster
     from softvec.cluster.rank import Report
     from softvec.fit.run import Runner
+    from softvec.job import Outcome
     from softvec.spread import FilesJob
 
 
@@ -28,7 +29,7 @@ def workers_of(cluster: str | None, n_jobs: int | None, settings: Settings) -> I
     with choose(cluster, n_jobs) as workers:
         if workers.driver:
             dashboard = f"; dashboard at {workers.address}" if workers.address else ""
-            say(settings, f"cluster: {workers.workers} workers{dashboard}")
+            say(settings, f"cluster: {counted(workers.workers, 'worker')}{dashboard}")
         yield workers
 
 
@@ -70,11 +71,10 @@ def _shown(show: Callable[..., None] | None) -> Callable[[Report], None]:
 
 def embed_shared_files(
     job: FilesJob, target: str, written_as: str, workers: Cluster, settings: Settings, force: bool
-) -> Made:
+) -> Outcome:
     """Let the workers read files of edges, fit and write them; say what they read."""
     import tempfile
 
-    from softvec.cli.report import Made
     from softvec.cli.terminal import epoch_progress, seconds
     from softvec.embedding import Embedding
     from softvec.spread import embed_files
@@ -88,7 +88,7 @@ def embed_shared_files(
         remove_checkpoint(str(job.fit["checkpoint"]), workers)
     data, spent = done.provenance["data"], done.provenance["seconds"]["reading"]
     say(settings, f"{data['kind']}: {data['summary']} ({seconds(spent)})")
-    return Made(done.vectors, done.context_vectors, done.dimensions, done.provenance)
+    return done
 
 
 def remove_checkpoint(path: str, cluster: Any) -> None:

@@ -20,7 +20,7 @@ from softvec.cli.options import (
     load,
     parse_settings,
 )
-from softvec.cli.report import Made, report
+from softvec.cli.report import report
 from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
 from softvec.core.errors import InputError, Option
 
@@ -141,7 +141,10 @@ def embed(
     emb.save(target, written_as)
     if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
         remove_checkpoint(str(fit["checkpoint"]), cluster)
-    report(Made.of(emb), target, settings)
+    from softvec.job import Outcome
+
+    stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
+    report(Outcome.of(emb), target, settings, stability)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
 

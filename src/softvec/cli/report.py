@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, print_json, say, seconds
 from softvec.core.checks import counted
 
 if TYPE_CHECKING:
-    from softvec.embedding import Embedding
+    from softvec.job import Outcome
 
 
-@dataclass(frozen=True)
-class Made:
-    """What is told of vectors: how many, of how many dimensions, and how they were made."""
-
-    vectors: int
-    context: int
-    dimensions: int
-    record: dict[str, Any]
-    stability: str = ""
-
-    @classmethod
-    def of(cls, emb: Embedding) -> Made:
-        """Return what is told of an embedding."""
-        context = 0 if emb.context_vectors is None else len(emb.context_vectors)
-        stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
-        return cls(len(emb), context, emb.n_components, emb.provenance, stability)
-
-
-def report(made: Made, target: str, settings: Settings) -> None:
-    """Print what was made: the vectors, the work, and the exact loss on a sample of rows."""
-    record, context = made.record, made.context
+def report(made: Outcome, target: str, settings: Settings, stability: str = "") -> None:
+    """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
+    record, context = made.provenance, made.context_vectors
     if settings.json:
         if target != "-":  # standard output holds the vectors
             print_json(_summary(made, target))
@@ -47,11 +29,11 @@ def report(made: Made, target: str, settings: Settings) -> None:
         f"-> {'standard output' if target == '-' else target}",
     )
     say(settings, loss_line(record))
-    if made.stability:
-        say(settings, made.stability)
+    if stability:
+        say(settings, stability)
 
 
-def measured_loss(record: dict[str, Any]) -> dict[str, Any]:
+def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the loss of finished vectors by the exact softmax, as a provenance tells it.
 
     That is the cross-entropy of the calibrated softmax, where it was fitted, or else the exact loss of the
@@ -76,7 +58,7 @@ def measured_loss(record: dict[str, Any]) -> dict[str, Any]:
     return {**values, "approximated_loss": losses[-1]}
 
 
-def loss_line(record: dict[str, Any]) -> str:
+def loss_line(record: Mapping[str, Any]) -> str:
     """Return the loss in words.
 
     Examples
@@ -104,13 +86,13 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _summary(made: Made, target: str) -> dict[str, Any]:
-    record = made.record
+def _summary(made: Outcome, target: str) -> dict[str, Any]:
+    record = made.provenance
     summary = {
         "output": target,
         "vectors": made.vectors,
         "dimensions": made.dimensions,
-        "context_vectors": made.context,
+        "context_vectors": made.context_vectors,
         "data": record["data"],
         "view": record.get("view"),
         "epochs": len(record["history"].get("loss", [])),

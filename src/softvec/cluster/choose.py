@@ -57,15 +57,16 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
         return MpiCluster()
     from softvec.cluster.ray import RayCluster
 
-    if local is not None or (text == "auto" and not os.environ.get("RAY_ADDRESS")):
+    named = os.environ.get("RAY_ADDRESS", "") if text == "auto" else text
+    if local is not None or (text == "auto" and named in ("", "local")):
         count = int(local[1]) if local is not None and local[1] else min(8, resolve_n_jobs(None))
         if count < 1:
             raise InputError.of("cluster", text, "local:N with at least one worker")
         return RayCluster(count, None, n_jobs)
+    if named == "auto" or re.fullmatch(r"(ray://)?[\w.\-\[\]:]+:\d+", named):
+        return RayCluster(None, named, n_jobs)
     if text == "auto":
-        return RayCluster(None, "auto", n_jobs)
-    if re.fullmatch(r"(ray://)?[\w.\-\[\]:]+:\d+", text):
-        return RayCluster(None, text, n_jobs)
+        raise InputError(f"RAY_ADDRESS is {named!r}; expected ray://host:port, host:port, auto or local")
     raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
 
 

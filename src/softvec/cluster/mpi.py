@@ -5,6 +5,7 @@ Every rank starts the same command. Rank 0 is the driver and a worker, the other
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 import time
@@ -90,12 +91,23 @@ def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
+def _refuse_separate_tasks(ranks: int) -> None:
+    """Refuse tasks of Slurm that do not see each other: each would fit the whole and write the same file."""
+    tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
+    if ranks == 1 and tasks > 1:
+        raise InputError(
+            f"srun started {tasks} tasks, but MPI sees one rank; use srun --mpi=pmi2 (srun --mpi=list shows "
+            "what is supported), or mpiexec"
+        )
+
+
 class MpiCluster:
     """All ranks of one ``mpiexec``; in a ``with`` block, which runs tasks on every rank but 0."""
 
     def __init__(self) -> None:
         self._comm = world()
         self.workers = self._comm.Get_size()
+        _refuse_separate_tasks(self.workers)
         self.driver = self._comm.Get_rank() == 0
         self.address: str | None = None
         ranks = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))

@@ -6,18 +6,18 @@ copies of the vectors that the object store keeps for the driver.
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
+from softvec.cluster.connect import LOOPBACK, connect, load_ray
 from softvec.cluster.rank import Report, Work
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
@@ -28,35 +28,7 @@ Array = NDArray[Any]
 T = TypeVar("T")
 Number = tuple[int, int]  # of a fit, and of a message in it
 _POLL = 0.2  # seconds between two looks at the workers
-_LOOPBACK = "127.0.0.1"
 _RESTARTS = 3  # in a row without a new checkpoint
-logger = logging.getLogger("softvec")
-
-
-def _ray() -> Any:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else every worker warns about it
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise InputError("a cluster needs Ray; install it with pip install 'softvec[cluster]'") from error
-    return ray
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """Let Ray listen at 127.0.0.1 alone, as it does on Windows and macOS.
-
-    Elsewhere it replaces that address by one that other machines reach, and has no public option against it.
-    """
-    from ray._private import ray_constants as constants
-
-    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
-    constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        constants.ENABLE_RAY_CLUSTER = before
 
 
 class Mailbox:
@@ -98,7 +70,9 @@ class RayGroup:
     def _settle(self) -> None:
         """Forget what was delivered; an error of a peer is the driver's to tell."""
         self._pending = (
-            _ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1] if self._pending else []
+            load_ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1]
+            if self._pending
+            else []
         )
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
@@ -233,7 +207,7 @@ class RayCluster:
     driver = True
 
     def __init__(self, workers: int | None, address: str | None = None, threads: int | None = None):
-        self._ray, self._started = _ray(), False
+        self._ray, self._started = load_ray(), False
         self._target, self._wanted, self._threads = address, workers, threads
         self.address: str | None = None
         self.memory: int | None = None
@@ -241,41 +215,39 @@ class RayCluster:
         self.fits = 0  # begun
 
     def __enter__(self) -> RayCluster:
-        ray = self._ray
-        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-        if not ray.is_initialized():
-            if self._target is None:
-                options |= {
-                    "num_cpus": 2 * (self._wanted or 1),
-                    "include_dashboard": False,
-                    "address": "local",
-                }
-                options |= {"_node_ip_address": _LOOPBACK}
-            else:
-                options |= {"address": self._target}
-            try:
-                with warnings.catch_warnings(), _loopback() if self._target is None else nullcontext():
-                    warnings.simplefilter("ignore")
-                    self.address = ray.init(**options).dashboard_url or None
-            except Exception as error:
-                raise InputError(f"no Ray cluster at {self._target or 'this machine'}: {error}") from error
+        if not self._ray.is_initialized():
+            self.address = connect(self._ray, self._target, 2 * (self._wanted or 1))
             self._started = True
-        nodes = [node for node in ray.nodes() if node["Alive"]]
-        if self._started and self._target is None and nodes[0]["NodeManagerAddress"] != _LOOPBACK:
+        nodes = self._nodes()
+        if self._started and self._target is None and nodes[0]["NodeManagerAddress"] != LOOPBACK:
             warnings.warn(
                 f"Ray listens at {nodes[0]['NodeManagerAddress']}, which other machines may reach; it was "
-                f"told to take {_LOOPBACK}",
+                f"told to take {LOOPBACK}",
                 stacklevel=2,
             )
         self.workers = self._wanted or len(nodes)
         per_node = max(1, -(-self.workers // len(nodes)))
-        free = available_memory() if self._target is None else None
-        if self._target is not None:
+        cores = min(int(node["Resources"]["CPU"]) for node in nodes)
+        if self._target is None:
+            free, cores = available_memory(), min(cores, resolve_n_jobs(None))
+        else:
             free = int(min(node["Resources"].get("memory", 0) for node in nodes)) or None
         self.memory = None if free is None else free // per_node
-        cores = min(int(node["Resources"].get("CPU", 1)) for node in nodes)
-        self._threads = self._threads or max(1, min(cores, resolve_n_jobs(None)) // per_node)
+        self._threads = self._threads or max(1, cores // per_node)
         return self
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        """Return the nodes that workers run on: not a head that was started with ``--num-cpus 0``."""
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        if not alive:
+            raise ConnectionError("no node is left")  # the head was stopped
+        nodes = [node for node in alive if node["Resources"].get("CPU", 0) >= 1]
+        if not nodes:
+            raise InputError(
+                f"the Ray cluster at {self._target} has no node with a CPU for workers ({len(alive)} nodes); "
+                "add nodes with ray start --address"
+            )
+        return nodes
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._end()
@@ -288,16 +260,37 @@ class RayCluster:
         if len(self.actors) != size:
             self._end()
             kind = self._ray.remote(num_cpus=1, max_concurrency=2 * size + 4, max_restarts=0)(Worker)
-            self.actors = [kind.remote() for _ in range(size)]
+            places = [self._place(node) for node in self._nodes()]
+            self.actors = [
+                kind.options(scheduling_strategy=places[rank % len(places)]).remote() for rank in range(size)
+            ]
         return self.actors
+
+    def _place(self, node: dict[str, Any]) -> Any:
+        """Return how to start a worker on a node: Ray alone would fill one node before the next."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return NodeAffinitySchedulingStrategy(node["NodeID"], soft=True)
 
     def _end(self) -> None:
         for actor in self.actors:
-            self._ray.kill(actor)
+            with suppress(Exception):  # where the head is gone
+                self._ray.kill(actor)
         self.actors = []
 
     def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
         """Run a fit; where a worker is lost, go on from the last checkpoint. Yield the parts one by one."""
+        try:
+            yield from self._run(plan, on_report)
+        except ConnectionError as error:  # of Ray's client; other drivers end with their head
+            where = self._target or "this machine"
+            resumes = " to go on from the checkpoint" if plan.kept_every == 0 else ""
+            raise InputError(
+                f"lost the connection to the Ray cluster at {where}; start the cluster and run the same "
+                f"command again{resumes}"
+            ) from error
+
+    def _run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
         ray = self._ray
         plan = plan.with_threads(self._threads or 1)
         tasks = [ray.put(replace(plan.task(rank), state=None)) for rank in range(plan.size)]
@@ -324,7 +317,9 @@ class RayCluster:
                     raise InputError(
                         line + f"{lost} times after epoch {epoch}; use more workers, or larger machines"
                     ) from error
-                warnings.warn(line + f"the fit goes on from epoch {epoch}", stacklevel=2)
+                own = plan.store is None and plan.kept_every == 0  # the workers know its epoch
+                start = "its checkpoint" if own else f"epoch {epoch}"
+                warnings.warn(line + f"the fit goes on from {start}", stacklevel=2)
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise

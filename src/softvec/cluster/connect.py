@@ -1,0 +1,87 @@
+"""A connection to Ray: on this machine, listening on loopback alone, or to the head of a cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from softvec.core.errors import InputError
+
+LOOPBACK = "127.0.0.1"
+_REACHED = 5.0  # seconds that an address has to answer; Ray itself waits for half a minute or more
+_PORTS = {"ray://": 10001, "": 6379}  # of a head, by the form of its address
+
+
+def load_ray() -> Any:
+    """Return Ray."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else every worker warns about it
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError("a cluster needs Ray; install it with pip install 'softvec[cluster]'") from error
+    return ray
+
+
+def connect(ray: Any, target: str | None, processors: int) -> str | None:
+    """Connect to the head at an address, or start Ray on this machine (None); return the dashboard's URL."""
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if target is None:
+        options |= {"num_cpus": processors, "include_dashboard": False, "address": "local"}
+        options |= {"_node_ip_address": LOOPBACK}
+    else:
+        _require_server(target)
+        options |= {"address": target}
+    try:
+        with warnings.catch_warnings(), _loopback() if target is None else nullcontext():
+            warnings.simplefilter("ignore")
+            return ray.init(**options).dashboard_url or None
+    except Exception as error:
+        raise InputError(f"no Ray cluster at {target or 'this machine'}: {_reason(error)}") from error
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Let Ray listen at 127.0.0.1 alone, as it does on Windows and macOS.
+
+    Elsewhere it replaces that address by one that other machines reach, and has no public option against it.
+    """
+    from ray._private import ray_constants as constants
+
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+def _require_server(address: str) -> None:
+    """Refuse an address where nothing listens."""
+    match = re.fullmatch(r"(ray://)?\[?(.+?)\]?:(\d+)", address)
+    if match is None:
+        return  # auto: Ray looks for a head on this machine
+    try:
+        socket.create_connection((match[2], int(match[3])), _REACHED).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "no answer"
+        raise InputError(
+            f"no Ray cluster at {address}: {reason[0].lower()}{reason[1:]}; check that the head runs and the "
+            f"port is right (usually {_PORTS[match[1] or '']}), or use local:4 for workers on this machine"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return why Ray did not connect, in one line."""
+    if "ray[client]" in str(error):
+        return "ray:// needs Ray's client; install it with pip install 'softvec[cluster]'"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if "Traceback" in lines[0]:  # of the server; its last line tells the reason
+        lines[0] = f"{lines[0].split('Traceback')[0].rstrip()} {lines[-1].strip()}"
+    return lines[0]

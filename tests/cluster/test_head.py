@@ -1,0 +1,200 @@
+"""Fits on a real head of Ray, through its client server (ray://), and addresses without one."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+import softvec
+from softvec.cluster.choose import choose
+from softvec.cluster.ray import RayCluster
+from softvec.core.errors import InputError
+from softvec.embedding import Embedding
+from tests.cluster.processes import finished
+from tests.cluster.test_spread import edges, write
+
+_LOOPBACK = "127.0.0.1"
+
+
+def free_port():
+    """Return a port that nothing listens on."""
+    with socket.socket() as sock:
+        sock.bind((_LOOPBACK, 0))
+        return sock.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def head():
+    """A head with a client server on loopback; yields the address of the latter."""
+    pytest.importorskip("grpc", reason="Ray's client server needs grpcio: pip install 'ray[client]'")
+    client, gcs, folder = free_port(), free_port(), tempfile.mkdtemp(prefix="sv")  # short: it holds sockets
+    own = {
+        "RAY_TMPDIR": folder,  # ray start notes the last head there
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen at loopback alone
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # else workers starve on a busy machine
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+    }
+    program = [
+        sys.executable,
+        "-c",
+        "from ray.scripts.scripts import main; main()",
+        "start",
+        "--head",
+        "--block",
+    ]
+    options = {"node-ip-address": _LOOPBACK, "port": gcs, "ray-client-server-port": client, "num-cpus": 2}
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    log = Path(folder) / "head.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*program, *words, "--include-dashboard", "false"],
+            stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **own}, start_new_session=True,
+        )  # fmt: skip
+    try:
+        end = time.monotonic() + 60
+        while not all(map(listens, (client, gcs))):
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.skip(f"Ray's client server does not start here: {log.read_text()[-300:]}")
+            time.sleep(0.1)
+        yield f"ray://{_LOOPBACK}:{client}"
+    finally:
+        process.send_signal(signal.SIGTERM)  # ends the processes that it started, too
+        try:
+            process.wait(45)  # it may drain for 30 seconds
+        except subprocess.TimeoutExpired:
+            process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def listens(port):
+    """Whether a port of this machine is open."""
+    try:
+        socket.create_connection((_LOOPBACK, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch):
+    """Speak to the head without a token."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_head_gives_the_bits_of_one_process(head, tmp_path):
+    whole, parts = write(tmp_path, edges(weights=True))
+    fit = {"n_components": 8, "random_state": 0, "n_jobs": 1, "n_epochs": 3}
+    one = softvec.embed(whole, **fit)
+    first = f"""
+import ray, softvec
+ray.init({head!r}, logging_level="ERROR")  # one connection for both fits
+softvec.embed({str(whole)!r}, cluster={head!r}, **{fit}).save({str(tmp_path / "file.svec")!r})
+"""
+    options = ("-d", 8, "--seed", 0, "--threads", 1, "--epochs", 3, "--cluster", head)
+    said = finished("embed", parts, "-o", f"{tmp_path}/folder/", *options, first=first)
+    assert "cluster: 1 worker\n" in said
+    for name in ("file.svec", "folder"):
+        there = Embedding.load(tmp_path / name)
+        assert one.names.to_list() == there.names.to_list()
+        np.testing.assert_array_equal(one.vectors.view(np.uint32), there.vectors.view(np.uint32))
+
+
+@pytest.mark.parametrize("address", ["ray://10.0.0.1:10001", "10.0.0.1:6379", "auto"])
+def test_auto_is_the_cluster_that_the_environment_names(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    assert choose("auto")._target == address
+    assert choose("local:2")._target is None
+
+
+@pytest.mark.parametrize("address", ["", "local"])
+def test_auto_is_this_machine_without_a_cluster(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    assert choose("auto")._target is None
+
+
+@pytest.mark.parametrize("scheme", ["ray://", ""])
+def test_a_wrong_address_is_refused_at_once(scheme):
+    address = f"{scheme}{_LOOPBACK}:{free_port()}"
+    begun = time.monotonic()
+    message = f"no Ray cluster at {re.escape(address)}: connection refused; check that the head runs"
+    with pytest.raises(InputError, match=message), choose(address):
+        pass
+    assert time.monotonic() - begun < 10
+
+
+def test_an_unknown_host_is_refused_at_once():
+    with (
+        pytest.raises(InputError, match=r"no Ray cluster at ray://head.invalid:10001: "),
+        choose("ray://head.invalid:10001"),
+    ):
+        pass
+
+
+def test_the_address_of_a_dashboard_is_refused(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
+    with pytest.raises(InputError, match=r"RAY_ADDRESS is 'http://127.0.0.1:8265'; expected ray://host:port"):
+        choose("auto")
+
+
+class FakeRay:
+    """Ray with a head without CPUs and two nodes of 16 cores; notes where actors are put."""
+
+    def __init__(self):
+        self.places = []
+
+    def is_initialized(self):
+        return True
+
+    def nodes(self):
+        cores = {"0": {}, "a": {"CPU": 16.0, "memory": 2**30}, "b": {"CPU": 16.0, "memory": 2**31}}
+        return [{"NodeID": name * 56, "Alive": True, "Resources": each} for name, each in cores.items()]
+
+    def remote(self, **options):
+        return lambda kind: self
+
+    def options(self, scheduling_strategy):
+        self.places.append(scheduling_strategy.node_id[0])
+        return SimpleNamespace(remote=lambda: None)
+
+
+def test_every_node_with_cpus_runs_one_worker_on_all_its_cores():
+    cluster = RayCluster(None, f"{_LOOPBACK}:6379")
+    cluster._ray = ray = FakeRay()
+    cluster.__enter__()
+    assert (cluster.workers, cluster._threads, cluster.memory) == (2, 16, 2**30)
+    cluster.take(3)
+    assert ray.places == ["a", "b", "a"]
+
+
+def test_a_lost_connection_is_one_line():
+    def lost():
+        raise ConnectionError("Client is shutting down.")
+
+    cluster = RayCluster(None, "ray://head:10001")
+    cluster._ray = FakeRay()
+    work = SimpleNamespace(kept_every=0, with_threads=lambda n_jobs: lost())
+    with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* the checkpoint"):
+        list(cluster.run(work, print))
+
+
+def test_a_head_that_was_stopped_is_a_lost_connection():
+    cluster = RayCluster(None, "ray://head:10001")
+    cluster._ray = SimpleNamespace(nodes=list)
+    work = SimpleNamespace(kept_every=5, with_threads=lambda n_jobs: cluster._nodes())
+    with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* command again$"):
+        list(cluster.run(work, print))
