@@ -146,6 +146,16 @@ def test_default_chooses_the_regularisation():
     assert result["micro_f1"] == node_classification(X, labels, repeats=2, C="cv")[0.5]["micro_f1"]
 
 
+def test_vectors_that_differ_little_are_told_apart():
+    """The first values of C predict the commonest class alone; the search must go on past them."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random(60) < 0.35).astype(int)
+    X = 0.1 * (np.eye(2)[labels] + 0.1 * rng.standard_normal((60, 2)))
+    Y = label_matrix(labels, 60)
+    assert not decision(X, fit_one_vs_rest(X, Y, C_GRID[2])).argmax(axis=1).any()
+    assert node_classification(X, labels, repeats=5)[0.5]["micro_f1"] > 0.95
+
+
 def test_cross_validation_chooses_what_an_exhaustive_search_does():
     from sklearn.model_selection import cross_val_score
     from sklearn.multiclass import OneVsRestClassifier

@@ -192,7 +192,8 @@ def _best_C(X: np.ndarray, Y: np.ndarray) -> float:
     """Choose C by 3-fold cross-validation on micro-F1; training rows are in random order already.
 
     All folds go up the grid together, each fit starting from the last one, and stop once two values of C in a
-    row are no better than the best so far.
+    row are worse than the best so far. Equal scores do not stop it: if the vectors differ little, the first
+    values of C all predict the commonest label. Of equal scores the smallest C is taken.
     """
     folds = [fold for fold in np.array_split(np.arange(len(X)), 3) if 0 < len(fold) < len(X)]
     if not folds:
@@ -202,10 +203,10 @@ def _best_C(X: np.ndarray, Y: np.ndarray) -> float:
     best, hits, worse = C_GRID[0], -1, 0
     for C, fits in zip(C_GRID, zip(*paths)):
         count = sum(_hits(X[fold], Y[fold], weights) for fold, weights in zip(folds, fits))
-        worse = 0 if count > hits else worse + 1
+        worse = worse + 1 if count < hits else 0
         if count > hits:
             best, hits = C, count
-        elif worse == 2:
+        if worse == 2:
             break
     return best
 
