@@ -11,10 +11,16 @@ from .campaign import PUBLISHED
 from .methods import METHODS
 
 US = "softvec"
-CLOSE = 0.5
+CLOSE, FAR = 0.5, 1.0
 SIGNIFICANT = 2
 SHARE = 2 / 3
-FLOORS = {"blogcatalog": 43.0, "ppi": 25.2}
+FLOORS = {
+    "blogcatalog": 43.0,
+    "ppi": 25.2,
+    "wikipedia_pos": 53.0,
+    "musae_chameleon": 63.0,
+    "usa_airports": 64.0,
+}
 SPEEDUP = 100.0
 WALKERS = frozenset(method.name for method in METHODS if method.walks)
 
@@ -81,25 +87,31 @@ def undominated(data: dict[str, Any]) -> list[Check]:
     ]
 
 
-def near_best(data: dict[str, Any]) -> Check:
-    """Check that softvec is best or close to it on most graphs."""
-    near, far = [], []
+def near_best(data: dict[str, Any]) -> list[Check]:
+    """Check that softvec is the best method on half of the graphs, close on most, and far behind on none."""
+    gaps = {}
     for graph in measured_graphs(data):
         cells = published(data, graph)
-        best = max(cells.values(), key=lambda c: c["micro_f1"])
-        gap = best["micro_f1"] - cells[US]["micro_f1"]
-        if gap <= CLOSE:
-            near.append(graph)
-        else:
-            far.append(f"{graph} (-{gap:.2f} to {best['method']})")
-    total = len(near) + len(far)
-    text = f"{len(near)} of {total}" + (f"; not on {', '.join(far)}" if far else "")
-    statement = f"best or within {CLOSE} points of the best micro-F1 on two thirds of the graphs"
-    return Check(statement, len(near) >= SHARE * total if total else None, text)
+        rivals = [cell for name, cell in cells.items() if name != US]
+        if rivals:
+            best = max(rivals, key=lambda cell: cell["micro_f1"])
+            gaps[graph] = best["micro_f1"] - cells[US]["micro_f1"], best["method"]
+    total = len(gaps)
+
+    def check(statement: str, bound: float, share: float) -> Check:
+        behind = [f"{graph} (-{gap:.2f} to {name})" for graph, (gap, name) in gaps.items() if gap > bound]
+        text = f"{total - len(behind)} of {total}" + (f"; not on {', '.join(behind)}" if behind else "")
+        return Check(statement, total - len(behind) >= share * total if total else None, text)
+
+    return [
+        check("best micro-F1 on half of the graphs", 0.0, 1 / 2),
+        check(f"within {CLOSE} points of the best micro-F1 on two thirds of the graphs", CLOSE, SHARE),
+        check(f"within {FAR:g} point of the best micro-F1 on every graph", FAR, 1.0),
+    ]
 
 
 def floors(data: dict[str, Any]) -> list[Check]:
-    """Check the least scores on two graphs."""
+    """Check the least scores on some graphs."""
     checks = []
     for graph, floor in FLOORS.items():
         cell = published(data, graph).get(US)
@@ -144,4 +156,4 @@ def walk_speedup(data: dict[str, Any]) -> list[Check]:
 
 def all_checks(data: dict[str, Any]) -> list[Check]:
     """Return every check."""
-    return [*undominated(data), near_best(data), *floors(data), *walk_speedup(data)]
+    return [*undominated(data), *near_best(data), *floors(data), *walk_speedup(data)]
