@@ -111,7 +111,7 @@ def embed(
         "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option
         implies a single fit. "links" predicts missing links best: two vectors for each node of a graph, as
         source and as target, and a softmax in which targets are weighted by degree.
-        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, six
+        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, ten
         epochs (one from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
         All other options go to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
@@ -272,7 +272,7 @@ def planned(
     else:
         walk_length = walk_of_preset
     if cluster is None and partition is not None:
-        raise InputError(Option("partition"), " is for a cluster; give ", Option("cluster"), " too")
+        raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
     return Plan(data, kind, walk_length, options, fit)
 
 

@@ -64,7 +64,7 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is told of finished vectors: how many, of how many dimensions, and how they were made."""
+    """Summary of finished vectors: their number, dimensions and provenance."""
 
     vectors: int
     context_vectors: int
@@ -73,7 +73,7 @@ class Outcome:
 
     @classmethod
     def of(cls, emb: Embedding) -> Outcome:
-        """Return what is told of an embedding."""
+        """Return the summary of an embedding."""
         context = 0 if emb.context_vectors is None else len(emb.context_vectors)
         return cls(len(emb), context, emb.n_components, emb.provenance)
 
@@ -219,7 +219,7 @@ class Job:
     def _softmax(self, X: NDArray[Any], Y: Any, seed: int) -> dict[str, Any] | None:
         """Calibrate a softmax that turns vectors of a graph into probabilities of a step of its walk."""
         affinity = self.affinity
-        if self.effort == "fast":  # a fifth of the time
+        if self.effort == "fast":  # it would take a large part of so short a fit
             return None
         if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
             return None

@@ -321,7 +321,7 @@ def _probe(folder: str | os.PathLike[str]) -> Iterator[str]:
 
 @contextmanager
 def _collected(first: bool) -> Iterator[list[Warning]]:
-    """Collect, on the first worker, what is warned of: the driver tells it."""
+    """Collect the warnings of the first worker, which the driver shows."""
     messages: list[Warning] = []
     if not first:
         yield messages

@@ -295,7 +295,7 @@ def test_names_of_rows_and_of_ids(path):
         ([], {}, "nothing to embed: the data has no edges"),
         ([(1, 1)], {"duplicates": "twice"}, "duplicates is 'twice'"),
         ([(1, 2)], {"weighted": True}, "have no weights"),
-        ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 duplicate edges"),
+        ([(1, 2), (1, 2)], {"duplicates": "error"}, "1 duplicate edge; pass"),
         ([(1, 2, 1.0), (1, 2, 2.0)], {"duplicates": "merge"}, "cannot choose between them"),
         ([(1, 2)], {"length": 0}, "length is 0"),
         ([(1, 2)], {"lenght": 2}, "unknown option 'lenght' for graph data; expected one of .*length"),

@@ -94,7 +94,7 @@ def test_windows():
 @pytest.mark.parametrize(
     ("contacts", "options", "message"),
     [
-        ([(0, 1, 2)], {"window": 1, "n_windows": 2}, "give one of them"),
+        ([(0, 1, 2)], {"window": 1, "n_windows": 2}, "pass only one of them"),
         ([(0, 1, 2)], {"window": 0}, "window is 0; expected a number above 0"),
         ([(0, 1, 2)], {"n_windows": 0}, "n_windows is 0"),
         ([(0, 1, 2)], {"n_windows": 2}, "the same time"),

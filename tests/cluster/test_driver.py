@@ -126,7 +126,7 @@ def test_a_partition_needs_a_cluster(edges, capsys):
     import softvec
     from softvec.cli import run
 
-    with pytest.raises(InputError, match="partition is for a cluster; give cluster too"):
+    with pytest.raises(InputError, match="partition is for a cluster; also pass cluster"):
         softvec.embed(random_graph(), partition="stream")
     assert run(["embed", str(edges), "--partition", "stream"]) == 2
     assert "--partition is for a cluster; give --cluster too" in capsys.readouterr().err

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("ray")
 import softvec
 from softvec.cluster.choose import choose
+from softvec.cluster.connect import _reason
 from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
@@ -75,7 +76,8 @@ def head():
         try:
             process.wait(45)  # it may drain for 30 seconds
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # of all that it started: it has its own session
+            process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -190,6 +192,59 @@ def test_a_lost_connection_is_one_line():
     work = SimpleNamespace(kept_every=0, with_threads=lambda n_jobs: lost())
     with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* the checkpoint"):
         list(cluster.run(work, print))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "Initialization failure from server:\nTraceback (most recent\n  line\nOSError: no disk\n",
+            "Initialization failure from server: OSError: no disk",
+        ),
+        (
+            "Call to `ray.init()` on the server failed with: Traceback\n ...\nOSError: no disk",
+            "OSError: no disk",
+        ),
+        ("the versions differ\nmore", "the versions differ"),
+    ],
+)
+def test_an_error_of_the_server_is_one_line_with_its_reason(text, reason):
+    line = _reason(ConnectionAbortedError(text))
+    assert line.endswith(reason)
+    assert "\n" not in line
+
+
+def test_a_cluster_without_workers_is_disconnected():
+    ended = []
+    cluster = RayCluster(None, "ray://head:10001")
+    cluster._ray = SimpleNamespace(
+        is_initialized=lambda: True,
+        nodes=lambda: [{"NodeID": "0", "Alive": True, "Resources": {}}],
+        shutdown=lambda: ended.append(True),
+    )
+    cluster._started = True
+    with pytest.raises(InputError, match=r"ray://head:10001 has no node with a CPU for workers \(1 node\)"):
+        cluster.__enter__()
+    assert ended == [True]
+
+
+@pytest.mark.parametrize("kind", [BrokenPipeError, ConnectionError])
+def test_a_closed_pipe_is_no_lost_connection(kind):
+    def fail(n_jobs):
+        raise kind
+
+    cluster = RayCluster(None, "ray://head:10001")
+    expected = BrokenPipeError if kind is BrokenPipeError else InputError
+    with pytest.raises(expected):
+        list(cluster.run(SimpleNamespace(kept_every=0, with_threads=fail), print))
+
+
+def test_tasks_of_slurm_that_mpi_does_not_join_are_refused(monkeypatch):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    with pytest.raises(InputError, match="srun started 4 tasks, but MPI sees one rank"):
+        choose("auto")
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "")
+    assert choose("auto")._target is None
 
 
 def test_a_head_that_was_stopped_is_a_lost_connection():

@@ -99,7 +99,7 @@ def test_repeats_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert run(["info", "karate.svec", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["stability"]["n_neighbors"] == 10
     assert run(["neighbors", "karate.svec", "3", "-n", "2"]) == 0
-    assert "share in common between 3 seeds: 3 " in " ".join(capsys.readouterr().err.split())
+    assert "that 3 seeds have in common: 3 " in " ".join(capsys.readouterr().err.split())
 
 
 def test_person_across_times():

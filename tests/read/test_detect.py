@@ -5,8 +5,9 @@ import io
 import os
 import sys
 import threading
+import time
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from softvec.read import edgelist
 from softvec.read.columns import add_table
 from softvec.read.detect import detect
 from softvec.read.edges import EdgeBuilder
+from softvec.read.lines import sample_lines
 from softvec.read.opened import TextOptions
 from softvec.read.streams import text_blocks
 
@@ -183,8 +185,36 @@ def test_ten_columns_that_start_with_1_are_a_table():
 
 
 def test_a_current_directory_gives_its_name_to_the_result(tmp_path, monkeypatch):
-    from softvec.cli.options import output_beside
+    from softvec.cli.options import default_output
 
     (tmp_path / "texts").mkdir()
     monkeypatch.chdir(tmp_path / "texts")
-    assert output_beside(".", ".svec") == "texts.svec"
+    assert default_output(".", ".svec") == "texts.svec"
+
+
+def test_names_with_two_decimals_are_feature_vectors(tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"n{i} {i / 7:.3f} {i / 3:.3f}\n" for i in range(1, 30)))
+    assert softvec.affinity.read(tmp_path / "a.txt").kind == "features"
+
+
+def test_a_quote_that_is_a_word_joins_no_lines(tmp_path):
+    lines = ['" the 12', '" and 7', *(f"w{i} w{i + 1} {i + 1}" for i in range(20))]
+    (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
+    with pytest.warns(GuessWarning):
+        affinity = softvec.affinity.read(tmp_path / "a.txt", kind="graph")
+    assert affinity.shape == (24, 24)
+
+
+def test_an_open_quote_does_not_hide_the_lines_below():
+    assert sample_lines(b'"a\n# no\n\nb,c\n' + b"d,e\n" * 200, b"#")[:3] == [b'"a', b"b,c", b"d,e"]
+    assert sample_lines(b'"a\nb",c\nd,e', b"#") == [b'"a b",c', b"d,e"]
+
+
+@pytest.mark.parametrize("head", [b"(" + b"," * 200_000, b'"' + b"\n" * 60_000, b"a,b\n" + b"(" * 100_000])
+def test_hostile_lines_are_read_in_linear_time(head, tmp_path):
+    (tmp_path / "a.csv").write_bytes(head)
+    begin = time.process_time()
+    with suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        softvec.affinity.read(tmp_path / "a.csv")
+    assert time.process_time() - begin < 10  # quadratic: minutes

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
 from softvec.core.scratch import copied, empty, kept, on_disk
 from softvec.core.threads import workers
@@ -69,14 +70,14 @@ def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
     """Raise an error if duplicates are not allowed, or have weights and cannot be merged."""
     if merge == "error" and duplicates:
         raise InputError(
-            f"{duplicates:,} duplicate edges; pass ",
+            f"{counted(duplicates, 'duplicate edge')}; pass ",
             Option("duplicates", "sum"),
             " or ",
             Option("duplicates", "merge"),
         )
     if merge == "merge" and weighted and duplicates:
         raise InputError(
-            f"{duplicates:,} duplicate edges have weights, and ",
+            f"there are weights on {counted(duplicates, 'duplicate edge')}, and ",
             Option("duplicates", "merge"),
             " cannot choose between them; pass ",
             Option("duplicates", "sum"),

@@ -99,7 +99,7 @@ def _guess(data: Any, options: Mapping[str, Any]) -> str:
         if graph:
             guess(
                 "the AnnData is read as the graph obsp['connectivities']; ",
-                Option("key", ...), " names another, ", Option("kind", "features"), " takes X"
+                "pass ", Option("key", ...), " for another graph, or ", Option("kind", "features"), " for X"
             )  # fmt: skip
         else:
             guess(

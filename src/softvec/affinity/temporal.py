@@ -104,7 +104,7 @@ def _windows(
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the window number of each time, and the time at which each window starts."""
     if window is not None and n_windows is not None:
-        raise InputError(f"window is {window} and n_windows is {n_windows}; give one of them")
+        raise InputError(f"window is {window} and n_windows is {n_windows}; pass only one of them")
     if times.dtype.kind == "M":
         return _dated_windows(times, window, n_windows, equal)
     if is_duration(window):

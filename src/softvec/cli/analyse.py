@@ -140,7 +140,6 @@ def evaluate(
     emb = load(vectors, format, settings)
     groups = _read_groups(labels, emb)
     target = groups.members if groups.multiple else groups.codes
-
     with working(settings, "logistic regression"):
         scores = tasks.node_classification(
             emb.vectors,
@@ -199,7 +198,12 @@ def plot(
         ),
     ] = None,
     names: Annotated[
-        int | None, Flag("--names", help="Maximum number of names (default: as many as fit).", min=0)
+        int | None,
+        Flag(
+            "--names",
+            help="Maximum number of names (default: all of up to 40 items, else 25; 40 for text).",
+            min=0,
+        ),
     ] = None,
     limit: Annotated[
         int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)

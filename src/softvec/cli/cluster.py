@@ -54,7 +54,7 @@ def runner_of(
 
 
 def _shown(show: Callable[..., None] | None) -> Callable[[Report], None]:
-    """Return what shows every epoch that a report tells of."""
+    """Return a callback that shows the epoch of each report."""
     last = [0]
 
     def on_report(report: Report) -> None:
@@ -62,7 +62,7 @@ def _shown(show: Callable[..., None] | None) -> Callable[[Report], None]:
             return
         new = report.epoch - last[0] if report.epoch > last[0] else report.epoch  # the next fit begins at 1
         last[0] = report.epoch
-        more = f"{report.sent / 2**20:,.0f} MiB exchanged, {report.workers} workers alive"
+        more = f"{report.sent / 2**20:,.0f} MiB exchanged, {counted(report.workers, 'worker')} alive"
         for _ in range(new):
             show(report.epoch, report.loss, None, more)
 

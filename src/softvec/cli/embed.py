@@ -195,7 +195,7 @@ def _read(plan: Plan, settings: Settings, force: bool) -> tuple[Affinity, float]
             f"{source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a folder on a "
             "large disk with ",
             Option("scratch", ...),
-            " (--force tries anyway)",
+            " (to try anyway, pass --force)",
         )
     started = time.perf_counter()
     with working(settings, f"reading {source}"):

@@ -160,7 +160,8 @@ def default_output(source: str, extension: str) -> str:
     """Return the default output: the name of the input with another extension, in the current directory."""
     if source == "-":
         return f"softvec{extension}"
-    name = Path(source).name or Path(source).resolve().name
+    name = Path(source).name
+    name = Path(source).resolve().name if name in ("", "..") else name
     for zipped in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(zipped)
     return f"{Path(name).stem or name}{extension}"

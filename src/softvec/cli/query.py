@@ -108,7 +108,7 @@ def _say_stability(emb: Any, keys: list[Any]) -> None:
     shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
     measured = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
     if measured:
-        what = f"of the {stability.n_neighbors} nearest, share in common between {stability.repeats} seeds"
+        what = f"share of the {stability.n_neighbors} nearest that {stability.repeats} seeds have in common"
         note(f"{what}: {', '.join(measured)}")
 
 

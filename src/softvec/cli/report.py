@@ -34,7 +34,7 @@ def report(made: Outcome, target: str, settings: Settings, stability: str = "") 
 
 
 def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the loss of finished vectors by the exact softmax, as a provenance tells it.
+    """Return the loss of finished vectors by the exact softmax, from their provenance.
 
     That is the cross-entropy of the calibrated softmax, where it was fitted, or else the exact loss of the
     diagnosis. ``approximated_loss`` is the last one of the fit, which the mixture normaliser gives.

@@ -62,6 +62,10 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
         count = int(local[1]) if local is not None and local[1] else min(8, resolve_n_jobs(None))
         if count < 1:
             raise InputError.of("cluster", text, "local:N with at least one worker")
+        if text == "auto":
+            from softvec.cluster.mpi import refuse_separate_tasks
+
+            refuse_separate_tasks(1)
         return RayCluster(count, None, n_jobs)
     if named == "auto" or re.fullmatch(r"(ray://)?[\w.\-\[\]:]+:\d+", named):
         return RayCluster(None, named, n_jobs)

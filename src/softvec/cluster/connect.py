@@ -43,7 +43,8 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
             warnings.simplefilter("ignore")
             return ray.init(**options).dashboard_url or None
     except Exception as error:
-        raise InputError(f"no Ray cluster at {target or 'this machine'}: {_reason(error)}") from error
+        what = "Ray does not start on this machine" if target is None else f"no Ray cluster at {target}"
+        raise InputError(f"{what}: {_reason(error)}") from error
 
 
 @contextmanager
@@ -81,7 +82,7 @@ def _reason(error: Exception) -> str:
     """Return why Ray did not connect, in one line."""
     if "ray[client]" in str(error):
         return "ray:// needs Ray's client; install it with pip install 'softvec[cluster]'"
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    if "Traceback" in lines[0]:  # of the server; its last line tells the reason
-        lines[0] = f"{lines[0].split('Traceback')[0].rstrip()} {lines[-1].strip()}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if "Traceback" in str(error) or lines[0].endswith(":"):  # of the server; its last line tells the reason
+        return f"{lines[0].split('Traceback')[0].rstrip(': ')}: {lines[-1]}"
     return lines[0]

@@ -108,13 +108,13 @@ def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) 
     advice: tuple[Any, ...] = ("use workers with more memory",)
     if free > fixed:  # the variable part shrinks with the rows; halos less so
         advice = (f"use about {int(np.ceil(1.2 * workers * (need - fixed) / (free - fixed)))} such workers",)
+    who = "the worker" if workers == 1 else f"each of {workers} workers"
     raise InputError(
-        f"each of {workers} workers needs about {need / 2**30:,.1f} GiB, and "
-        f"{free / 2**30:,.1f} GiB are free; ",
+        f"{who} needs about {need / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free; ",
         *advice,
-        " (",
+        " (to try anyway, pass ",
         Option("check_memory", False),
-        " tries anyway)",
+        ")",
     )
 
 

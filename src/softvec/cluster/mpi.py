@@ -91,9 +91,9 @@ def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
-def _refuse_separate_tasks(ranks: int) -> None:
+def refuse_separate_tasks(ranks: int) -> None:
     """Refuse tasks of Slurm that do not see each other: each would fit the whole and write the same file."""
-    tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
+    tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS") or 1)
     if ranks == 1 and tasks > 1:
         raise InputError(
             f"srun started {tasks} tasks, but MPI sees one rank; use srun --mpi=pmi2 (srun --mpi=list shows "
@@ -107,7 +107,7 @@ class MpiCluster:
     def __init__(self) -> None:
         self._comm = world()
         self.workers = self._comm.Get_size()
-        _refuse_separate_tasks(self.workers)
+        refuse_separate_tasks(self.workers)
         self.driver = self._comm.Get_rank() == 0
         self.address: str | None = None
         ranks = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))

@@ -1,4 +1,4 @@
-"""The seam on Ray: every worker is an actor with a mailbox, and large arrays travel through the object store.
+"""A cluster on Ray: every worker is an actor with a mailbox; large arrays travel through the object store.
 
 A worker that is lost takes the fit back to the last checkpoint: the one on the path that was given, else
 copies of the vectors that the object store keeps for the driver.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from softvec.cluster.connect import LOOPBACK, connect, load_ray
 from softvec.cluster.rank import Report, Work
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
@@ -68,7 +69,7 @@ class RayGroup:
         self._pending.append(self._peers[rank].deliver.remote(number, self.rank, letter))
 
     def _settle(self) -> None:
-        """Forget what was delivered; an error of a peer is the driver's to tell."""
+        """Forget what was delivered; the driver reports an error of a peer."""
         self._pending = (
             load_ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1]
             if self._pending
@@ -78,9 +79,7 @@ class RayGroup:
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send a part to every rank; return what each sent here."""
         number = self._next()
-        for step in range(
-            1, self.size
-        ):  # each begins with its neighbour, so that none is asked by all at once
+        for step in range(1, self.size):  # each starts with its neighbour: else all would ask rank 0 first
             rank = (self.rank + step) % self.size
             self.sent += parts[rank].nbytes
             self._send(number, rank, parts[rank])
@@ -92,7 +91,7 @@ class RayGroup:
         return received
 
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks: each passes the total on, the last tells all."""
+        """Add up the parts in the order of ranks: each passes the total on, the last one sends it to all."""
         number, last = self._next(), self._next()
         # as bytes: arrays out of the object store cannot be added to
         total = None if self.rank == 0 else pickle.loads(self._mailbox.take(number, self.rank - 1))
@@ -218,11 +217,22 @@ class RayCluster:
         if not self._ray.is_initialized():
             self.address = connect(self._ray, self._target, 2 * (self._wanted or 1))
             self._started = True
+        try:
+            self._choose_workers()
+        except BaseException as error:
+            self.__exit__(None, None, None)  # else the next fit would use this connection
+            if isinstance(error, ConnectionError):
+                raise self._lost() from error
+            raise
+        return self
+
+    def _choose_workers(self) -> None:
+        """Decide how many workers there are, and the threads and memory of each."""
         nodes = self._nodes()
         if self._started and self._target is None and nodes[0]["NodeManagerAddress"] != LOOPBACK:
             warnings.warn(
-                f"Ray listens at {nodes[0]['NodeManagerAddress']}, which other machines may reach; it was "
-                f"told to take {LOOPBACK}",
+                f"Ray listens at {nodes[0]['NodeManagerAddress']}, which other machines may reach, although "
+                f"softvec asked for {LOOPBACK}",
                 stacklevel=2,
             )
         self.workers = self._wanted or len(nodes)
@@ -234,7 +244,6 @@ class RayCluster:
             free = int(min(node["Resources"].get("memory", 0) for node in nodes)) or None
         self.memory = None if free is None else free // per_node
         self._threads = self._threads or max(1, cores // per_node)
-        return self
 
     def _nodes(self) -> list[dict[str, Any]]:
         """Return the nodes that workers run on: not a head that was started with ``--num-cpus 0``."""
@@ -244,15 +253,26 @@ class RayCluster:
         nodes = [node for node in alive if node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise InputError(
-                f"the Ray cluster at {self._target} has no node with a CPU for workers ({len(alive)} nodes); "
-                "add nodes with ray start --address"
+                f"the Ray cluster at {self._where} has no node with a CPU for workers "
+                f"({counted(len(alive), 'node')}); add nodes with ray start --address"
             )
         return nodes
+
+    @property
+    def _where(self) -> str:
+        return self._target or "this machine"
+
+    def _lost(self, resumes: str = "") -> InputError:
+        return InputError(
+            f"lost the connection to the Ray cluster at {self._where}; start the cluster and run the same "
+            f"command again{resumes}"
+        )
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._end()
         if self._started:
             self._ray.shutdown()
+            self._started = False
 
     def take(self, size: int) -> list[Any]:
         """Return actors for a fit: those of the last one, where they are as many."""
@@ -283,12 +303,9 @@ class RayCluster:
         try:
             yield from self._run(plan, on_report)
         except ConnectionError as error:  # of Ray's client; other drivers end with their head
-            where = self._target or "this machine"
-            resumes = " to go on from the checkpoint" if plan.kept_every == 0 else ""
-            raise InputError(
-                f"lost the connection to the Ray cluster at {where}; start the cluster and run the same "
-                f"command again{resumes}"
-            ) from error
+            if isinstance(error, BrokenPipeError | load_ray().exceptions.RayError):
+                raise  # of our own output, or of a worker
+            raise self._lost(" to go on from the checkpoint" if plan.kept_every == 0 else "") from error
 
     def _run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
         ray = self._ray
@@ -305,21 +322,21 @@ class RayCluster:
                 raise _clear(error) from error
             except ray.exceptions.RayError as error:
                 self._end()
-                states, epoch = attempt.states, attempt.epoch
+                own = plan.store is None and plan.kept_every == 0  # the workers' checkpoint
+                states, epoch = attempt.states, attempt.reported if own else attempt.epoch
                 if plan.store is not None:
                     manifest = plan.store.manifest()
                     tasks = [ray.put(replace(ray.get(task), manifest=manifest)) for task in tasks]
                     epoch = 0 if manifest is None else manifest["epoch"]
-                lost, since = (lost + 1, since) if epoch == since else (1, epoch)
+                lost, since = (lost + 1, since) if epoch <= since else (1, epoch)
                 reason = "ran out of memory" if "OutOfMemory" in type(error).__name__ else "was lost"
-                line = f"a worker {reason} (of {plan.size}); "
+                line = f"a worker {reason} (of {plan.size})"
                 if lost > _RESTARTS:
                     raise InputError(
-                        line + f"{lost} times after epoch {epoch}; use more workers, or larger machines"
+                        f"{line}, {lost} times after epoch {epoch}; use more workers or larger machines"
                     ) from error
-                own = plan.store is None and plan.kept_every == 0  # the workers know its epoch
                 start = "its checkpoint" if own else f"epoch {epoch}"
-                warnings.warn(line + f"the fit goes on from {start}", stacklevel=2)
+                warnings.warn(f"{line}; the fit resumes from {start}", stacklevel=2)
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
@@ -329,7 +346,7 @@ class _Attempt:
     """One try to finish a fit with a set of workers."""
 
     def __init__(self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int):
-        self._ray, self.states, self.epoch = ray, states, 0
+        self._ray, self.states, self.epoch, self.reported = ray, states, 0, 0
         self._actors = cluster.take(len(tasks))
         number = cluster.fits
         self._fits = [
@@ -338,8 +355,8 @@ class _Attempt:
         ]
 
     def finish(self, on_report: Callable[[Report], None]) -> Iterator[Any]:
-        """Wait for all; meanwhile tell of every epoch, and keep copies of the vectors."""
-        ray, waiting, told = self._ray, list(self._fits), 0
+        """Wait for all; meanwhile report every epoch, and keep copies of the vectors."""
+        ray, waiting = self._ray, list(self._fits)
         while waiting:
             done, waiting = ray.wait(waiting, num_returns=1, timeout=_POLL, fetch_local=False)
             for ref in done:
@@ -348,11 +365,11 @@ class _Attempt:
                 report, kept = ray.get(self._actors[0].report.remote())
                 if kept > self.epoch:
                     self._keep(kept)
-                if report is not None and report.epoch > told:
-                    told = report.epoch
+                if report is not None and report.epoch > self.reported:
+                    self.reported = report.epoch
                     on_report(report)
         report, _ = ray.get(self._actors[0].report.remote())
-        if report is not None and report.epoch > told:
+        if report is not None and report.epoch > self.reported:
             on_report(report)
         results = (ray.get(ref) for ref in self._fits)
         return (_copy(result) if isinstance(result, State) else result for result in results)

@@ -94,9 +94,7 @@ def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:
     units, cuts = len(work), [0]
     for worker in range(1, workers):
         cut = int(np.searchsorted(work, work[-1] * worker / workers)) + 1
-        least, most = (
-            cuts[-1] + 1,
-            units - (workers - worker),
-        )  # at least a unit for each, if there are enough
+        # at least a unit for each, if there are enough
+        least, most = cuts[-1] + 1, units - (workers - worker)
         cuts.append(min(max(cut, least), max(most, min(least, units))))
     return np.minimum(np.array([*cuts, units], np.int64) * unit, n)

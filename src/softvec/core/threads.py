@@ -164,6 +164,8 @@ class Workers:
 
         def merge(i: int, result: T) -> None:
             with changed:
+                if failed[0]:
+                    return
                 waiting[i] = result
                 try:
                     add_up()

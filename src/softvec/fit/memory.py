@@ -207,10 +207,15 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
         smaller = int(smaller * 0.9)
     advice: list[str | Option] = []
     if smaller >= 8:
-        advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit; "]
+        advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit"]
     if needed_memory(affinity, n_components, fit, scratch=True) <= free:
         tmpfs = "" if folder is None else f" ({os.fspath(folder)} is held in memory)"
-        advice += ["to keep large arrays in a folder on disk, pass ", Option("scratch", ...), tmpfs]
+        advice += [
+            *(["; or "] if advice else []),
+            "to keep large arrays in a folder on disk, pass ",
+            Option("scratch", ...),
+            tmpfs,
+        ]
     raise InputError(
         f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
         f"{free / 2**30:,.1f} GiB are free; ",

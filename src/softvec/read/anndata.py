@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Timer
+from threading import Event, Timer
 from typing import IO, Any
 
 import numpy as np
@@ -41,15 +41,23 @@ def read_h5ad(path: str | os.PathLike[str], name: str, kind: str | None, key: st
     seconds = _SECONDS + stored // _BYTES_PER_SECOND
     with (
         reading(name, "AnnData file"),
-        _child(path, kind or "", key or "", most_expanded(stored)) as process,
+        _child(path, kind or "", key or "", most_expanded(stored), seconds + 5) as process,
     ):
-        timer = Timer(seconds, process.kill)
+        late = Event()
+
+        def stop() -> None:
+            late.set()
+            process.kill()
+
+        timer = Timer(seconds, stop)
         timer.start()
         try:
             return _parse(process, name, stored)
         except (EOFError, ValueError) as error:
-            if not timer.is_alive():
-                raise InputError(f"{name} is damaged: reading it did not end in {seconds} seconds") from error
+            if late.is_set():
+                raise InputError(
+                    f"{name} was not read in {seconds} seconds: it is damaged, or the disk is slow"
+                ) from error
             if isinstance(error, EOFError):
                 code = process.wait()
                 raise InputError(f"{name} is damaged: the HDF5 library crashes on it ({code})") from error
@@ -60,7 +68,7 @@ def read_h5ad(path: str | os.PathLike[str], name: str, kind: str | None, key: st
 
 @contextmanager
 def _child(path: str | os.PathLike[str], *words: object) -> Iterator[subprocess.Popen[bytes]]:
-    here = [entry or os.getcwd() for entry in sys.path]
+    here = [str(entry) or os.getcwd() for entry in sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
     command = [sys.executable, "-P", "-c", _CHILD, os.path.abspath(path), *map(str, words)]
     process = subprocess.Popen(

@@ -64,11 +64,32 @@ def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterab
         roles = {"time": 0, "source": 1, "target": 2}
         roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
         guesses = ()
+    elif options.columns is None and options.weight is None and weighted is None:
+        guesses = [*guesses, *_weights_in_doubt(layout)]
     for text in guesses:
         if weighted is None or Option("weighted", False) not in text.options:
             guess(f"{where}: ", text)
     unused = {"" if options.timed else "time", "weight" if weighted is False else ""}
     return replace(layout, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
+
+
+def _weights_in_doubt(layout: Layout) -> list[Message]:
+    """Return guesses about a table without a header: weights that look like years, or unused numbers."""
+    if layout.header is not None:
+        return []
+    at = layout.roles.get("weight")
+    if at is None:
+        taken = {*layout.roles.values(), layout.index}
+        unused = [k for k, c in enumerate(layout.columns) if c.numeric and not c.running and k not in taken]
+        if not unused:
+            return []
+        text = f"no weights are used, though there are numbers in column{'s' * (len(unused) > 1)} "
+        return [Message(text, ", ".join(map(str, unused[:4])), "; name one with ", Option("weight", ...))]
+    column = layout.columns[at]
+    if column.whole and all(1800 <= value <= 2100 for value in column.values) and len(column.values) > 2:
+        text = f"column {at} is used as the weight, though it looks like years; "
+        return [Message(text, Option("weighted", False), " if it is")]
+    return []
 
 
 def to_arrow(column: Any) -> Any:

@@ -81,8 +81,8 @@ def read_source(
     if opened.format == "h5ad":
         return Contents(opened.name, kind, opened.format, read_anndata(opened, kind, options.get("key")))
     if opened.kind == "graph" and options.get("directed") is None and says_directed(opened):
-        guess(f"{opened.name} says that its edges are directed; they are read as undirected without ",
-              Option("directed", True))  # fmt: skip
+        guess(f"{opened.name} is marked as directed, but is read as undirected; pass ",
+              Option("directed", True), " if the directions matter")  # fmt: skip
     named = ((key, options.get(key)) for key in ("names", "column_names"))
     names = {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
     data = read_contents(opened, options.get("variable"))
@@ -174,7 +174,7 @@ def says_directed(opened: Opened) -> bool:
     if opened.text is None or opened.text.square is not None:
         return False
     columns = ({str(value).lower() for value in c.values} for c in opened.text.table.layout.columns)
-    first = re.match(rb"(#\s*Directed graph\b|%\s*asym\b)", opened.source.start)
+    first = re.match(rb"(#\s*Directed graph\b(?! \(each unordered pair)|%\s*asym\b)", opened.source.start)
     return first is not None or {"directed"} in columns
 
 

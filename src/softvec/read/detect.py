@@ -101,7 +101,8 @@ def _detect_text(source: Source, options: TextOptions, kind: str | None) -> Open
 def _warn_whole_numbers(table: Table, name: str) -> None:
     """Warn that two or three columns of whole numbers, written as decimals, may be edges."""
     ends = table.layout.columns[:2]
-    if table.header is None and table.n_fields < 4 and all(v % 1 == 0 for c in ends for v in c.values):
+    whole = all(c.numeric and all(value % 1 == 0 for value in c.values) for c in ends)
+    if table.header is None and table.n_fields < 4 and whole:
         guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
 
 

@@ -59,7 +59,7 @@ def edge_table(opened: Opened) -> Table:
         _refuse_mixed_ids(table, source.name)
     times = layout.columns[layout.roles["time"]] if "time" in layout.roles else None
     if times is not None and times.stamps and any(map(_ZONE.fullmatch, times.values)):
-        guess(f"{source.name}: the times have zones; they are used in UTC")
+        guess(f"{source.name}: the times have time zones; they are used in UTC")
     return table
 
 

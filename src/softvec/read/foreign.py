@@ -39,7 +39,7 @@ _TEXTS = (
     (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
      rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
 )  # fmt: skip
-_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[')
+_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]')
 
 
 class ForeignLayout(InputError):
@@ -117,17 +117,15 @@ def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) 
     if share(rb"\{'") > 0.5:
         raise ForeignLayout(
             f"{name} holds the data of edges as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or give the graph itself"
+            "networkx.write_weighted_edgelist, or pass the graph itself"
         )
-    if share(rb"^\d+::.*\S") > 0.9 or (share(rb"::") > 0.9 and delimiter != 58 and not cut):
+    if delimiter != 58 and (share(rb"^\d+::[^:\s]+::") > 0.9 or (share(rb"::") > 0.9 and not cut)):
         raise ForeignLayout(f"{name}: columns are separated by '::'; write a tab or a comma instead")
-    if share(rb"^\s*([(\[])[^()\[\]]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
+    if share(rb"^\s*[(\[][^()\[\],]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
         shown = lines[0].strip()[:40].decode("utf-8", "replace")
-        raise ForeignLayout(
-            f"{name}: lines such as {shown!r} are in brackets; write the columns without them"
-        )
-    if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t]') > 0:
-        raise ForeignLayout(f'{name}: quotes within fields are written \\"; double them instead')
+        raise ForeignLayout(f"{name}: lines such as {shown!r} have brackets; remove them")
+    if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]') > 0.01:
+        raise InputError(f'{name}: quotes within fields are written \\"; double them instead')
     first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
     if first and not last and first[1] != bytes([delimiter]):
         shown = lines[0].strip().decode("utf-8", "replace")

@@ -100,11 +100,11 @@ def text_kind(
         times = layout.columns[0].values
         if len(set(times)) == len(times) or any(table.numeric[3:]):
             guess(
-                f"{name} is read as temporal contacts, the times in column 0; ",
+                f"{name} is read as temporal contacts, with the times in column 0; "
+                "if that column only numbers the lines, pass ",
                 Option("kind", "graph"),
                 " and ",
                 Option("columns", ...),
-                " if it only numbers the lines",
             )
         return "temporal"
     wide = wide_kind(layout)

@@ -123,7 +123,7 @@ def two_kinds(layout: Layout) -> bool:
 def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
     """Return the kind of data in a table of edges, and remarks on what is uncertain."""
     kind, remarks = _guess_kind(layout, where)
-    doubts = [*_unused(layout), *_ends_in_doubt(layout), *_weights_in_doubt(layout)]
+    doubts = [*_unused(layout), *_ends_in_doubt(layout)]
     return kind, [*remarks, *(Message(f"{where}: ", text) for text in doubts)]
 
 
@@ -140,7 +140,8 @@ def _ends_in_doubt(layout: Layout) -> list[str | Message]:
                 "write them to a file of their own, one per line"
             )
     timed = "time" in layout.roles or len(layout.columns) < 3 or layout.header is not None
-    if not timed and left.unix and list(left.values) == sorted(left.values):
+    shared = set(left.values) & set(right.values) if left.unix else set()
+    if not timed and left.unix and not shared and list(left.values) == sorted(left.values):
         text = f"column {ends[0]} is read as names, though its numbers are sorted and may be times; "
         remarks.append(Message(text, Option("kind", "temporal"), " reads them as times"))
     plain = [replace(column, name=re.sub("_?id$", "", word_of(column.name))) for column in layout.columns]
@@ -150,29 +151,9 @@ def _ends_in_doubt(layout: Layout) -> list[str | Message]:
     words = {word_of(left.name), word_of(right.name)}
     plain_words = len(words) == 2 and min(map(len, words)) > 1
     if left.whole and right.whole and plain_words and not two_kinds(layout):
-        text = f"{left.name} and {right.name} are read as one kind of items, an id in both as one item; "
-        remarks.append(Message(text, Option("kind", "bipartite"), " if they are two"))
+        text = f"{left.name} and {right.name} are read as ids of the same kind of items; pass "
+        remarks.append(Message(text, Option("kind", "bipartite"), " if they are two kinds"))
     return remarks
-
-
-def _weights_in_doubt(layout: Layout) -> list[str | Message]:
-    """Say, of a table without a header, that weights look like years or that numbers are not used."""
-    if layout.header is not None:
-        return []
-    at = layout.roles.get("weight")
-    if at is None:
-        rest = [k for k, c in enumerate(layout.columns) if c.numeric and not c.running]
-        rest = [k for k in rest if k not in layout.roles.values() and k != layout.index]
-        if not rest:
-            return []
-        shown = ", ".join(map(str, rest[:4]))
-        text = f"no weights are used, though there are numbers in column{'s' * (len(rest) > 1)} {shown}; "
-        return [Message(text, "name one with ", Option("weight", ...))]
-    column = layout.columns[at]
-    if column.whole and all(1800 <= value <= 2100 for value in column.values) and len(column.values) > 2:
-        text = f"column {at} is used as the weight, though it looks like years; "
-        return [Message(text, Option("weighted", False), " if it is")]
-    return []
 
 
 def _unused(layout: Layout) -> list[str]:

@@ -30,6 +30,9 @@ from softvec.read.headers import (
 from softvec.read.roles import Column, Layout, find_roles
 
 COMMENTS = b"#%"
+_OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line
+_CLOSES = re.compile(rb'[^"]*(?:""[^"]*)*"[ \r]*(?:[,;\t|]|$)')
+_LINES_OF_A_FIELD = 100
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
 _NAMES = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
@@ -128,19 +131,21 @@ def is_data(line: bytes, comments: bytes) -> bool:
 
 def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
     """Return the data lines at the start of a text; a quoted field may contain line breaks."""
-    records: list[list[bytes]] = []
+    done: list[bytes] = []
+    record: list[bytes] = []  # lines of a quoted field that is still open
     for line in head.split(b"\n"):
-        if records and _is_open(b" ".join(records[-1])):
-            records[-1].append(line)
-        elif is_data(line, comments):
-            records.append([line])
-    joined = [(b" ".join(record), record) for record in records]
-    return [part for line, record in joined for part in (record if _is_open(line) else [line]) if part]
-
-
-def _is_open(line: bytes) -> bool:
-    """Whether a quoted field starts on a line, but does not end on it."""
-    return line.count(b'"') % 2 == 1 and re.search(rb'(^|[,;\t|]) *"([^"]|"")*$', line) is not None
+        if not record:
+            if is_data(line, comments):
+                (record if _OPENS.search(line) else done).append(line)
+            continue
+        record.append(line)
+        if _CLOSES.match(line):
+            done.append(b" ".join(record))
+            record = []
+        elif b'"' in line or len(record) > _LINES_OF_A_FIELD:  # no quoted field after all
+            done += [part for part in record if is_data(part, comments)]
+            record = []
+    return [*done, *(part for part in record if is_data(part, comments))]
 
 
 def marked_names(head: bytes, comments: bytes) -> bytes | None:
@@ -245,7 +250,7 @@ def find_table(
     guesses: list[Message] = []
     if header is None:
         header, guesses = find_header(rows, n_fields, _wanted_names(columns, weight))
-        if not header and all_integers(rows[0]) and int(rows[0][-1]) == len(rows) - 1 > 3:
+        if not header and _counts_lines(rows):
             shown = " ".join(field.decode() for field in rows[0])
             guesses.append(Message(f"line 1 ({shown}) is read as data; remove it if it counts the lines"))
     body = rows[1:] if header else rows
@@ -269,6 +274,14 @@ def find_table(
         byte, comments, tuple(first) if header else None, n_fields, layout.roles, quoted, layout,
         (*guesses, *layout.guesses), mark, separators,
     )  # fmt: skip
+
+
+def _counts_lines(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether the first line may count nodes (at least every id) and edges (the lines below it)."""
+    if not all(len(row) == 2 and all_integers(row) for row in rows):
+        return False
+    nodes, edges = map(int, rows[0])
+    return edges == len(rows) - 1 > 3 and nodes >= max(int(field) for row in rows[1:] for field in row)
 
 
 def _wanted_names(columns: Any, weight: Any) -> list[str]:

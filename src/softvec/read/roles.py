@@ -114,7 +114,8 @@ class Layout:
 
 def word_of(name: Any) -> str:
     """Return a column name in lower case, with underscores for blanks and hyphens, without marks of Neo4j."""
-    word = re.sub(r"^:|\(.*\)$", "", str(name).strip().lower()).strip().replace(" ", "_").replace("-", "_")
+    plain = str(name).strip().lower()
+    word = (re.sub(r"^:|\([^()]*\)$", "", plain).strip() or plain).replace(" ", "_").replace("-", "_")
     return "" if word.startswith("unnamed:_") else word
 
 
@@ -364,7 +365,7 @@ def _check_named_weight(layout: Layout, where: str) -> None:
         text = f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r})"
         raise InputError(text, "; convert it, or pass ", Option("weighted", False))
     text = f"column {column.name} holds no numbers and is not used; "
-    layout.guess(text, Option("weighted", False), " to say so")
+    layout.guess(text, "; to silence this note, pass ", Option("weighted", False))
     del layout.roles["weight"]
 
 
@@ -389,7 +390,7 @@ def position(header: Sequence[Any] | None, n_columns: int, column: Any, where: s
     names = list(header) if header is not None else []
     if column in names:
         if names.count(column) > 1:
-            raise InputError(f"{where} has {names.count(column)} columns {column!r}; give positions from 0")
+            raise InputError(f"{where} has {names.count(column)} columns {column!r}; pass positions from 0")
         return names.index(column)
     if isinstance(column, int | np.integer) and 0 <= column < n_columns:
         return int(column)

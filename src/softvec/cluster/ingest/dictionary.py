@@ -300,7 +300,7 @@ class Side:
 def check_size(kept: Sequence[int]) -> None:
     """Raise an error if there are so many names that codes do not fit into 32 bits."""
     if max(kept) * len(kept) >= 2**31:
-        raise InputError(f"{sum(kept):,} names or more; softvec numbers rows with 32 bits")
+        raise InputError(f"{sum(kept):,} names or more; softvec uses 32-bit row numbers")
 
 
 class _Counted:

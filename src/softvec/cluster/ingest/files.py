@@ -210,7 +210,7 @@ def _open_arrow(opened: Opened, piece: int, quiet: bool) -> EdgeFile:
 
 
 def _cut_parts(parts: list[int], size: int, piece: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Join row groups or record batches into pieces of about ``piece`` bytes and at most ``ROWS`` rows."""
+    """Join row groups or record batches into pieces of about ``piece`` bytes and ``ROWS`` rows."""
     share = max(size // len(parts), 1)
     cuts, rows, held, held_rows, before = [0], [0], 0, 0, 0
     for at, count in enumerate(parts):
