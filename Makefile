@@ -35,7 +35,8 @@ browser: $(STAMP)
 	@sh tests/install_browser.sh $(PY)
 
 test: lint browser
-	$(PY) -m pytest -m 'not slow'
+	$(PY) -m pytest -m 'not slow and not alone' -n 2 --dist loadfile
+	$(PY) -m pytest -m 'alone and not slow'
 
 test-slow: browser
 	$(PY) -m pytest -m slow

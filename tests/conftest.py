@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import signal
 from contextlib import contextmanager
 
 import numpy as np
@@ -13,6 +14,12 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def pytest_configure(config):
+    """Let workers of xdist take interrupts, which they ignore by default: some tests send them."""
+    if hasattr(config, "workerinput"):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def browser_program():

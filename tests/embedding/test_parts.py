@@ -67,6 +67,7 @@ def traced(work):
         pa.set_memory_pool(before)
 
 
+@pytest.mark.alone
 def test_memory_of_a_search_is_bounded(many):
     path, emb = many
     expected = emb.most_similar_batch(range(10, 40), 5)
@@ -77,6 +78,7 @@ def test_memory_of_a_search_is_bounded(many):
     assert everything > emb.vectors.nbytes
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("format", ["npy", "softvec", "word2vec-binary", "parquet", "feather", "folder"])
 def test_memory_of_a_conversion_is_bounded(many, tmp_path, format, monkeypatch):
     monkeypatch.setattr(arrow, "ROWS", 5000)
