@@ -137,6 +137,14 @@ def test_a_push_is_a_product_centred_and_normalised():
         np.testing.assert_allclose(push(P, X.copy(), 1, 0, pool), expected, atol=1e-10)
 
 
+def test_isolated_nodes_have_directions_of_their_own():
+    A = sparse.block_diag([two_kinds(), sparse.csr_array((3, 3))], format="csr")
+    for options in ({}, {"effort": "fast"}):
+        emb = softvec.embed(sparse.csr_array(A), 16, random_state=0, isolated="keep", **options)
+        alone = emb.vectors[-3:] / np.linalg.norm(emb.vectors[-3:], axis=1, keepdims=True)
+        assert np.abs(alone @ alone.T - np.eye(3)).max() < 0.9
+
+
 def test_degree_coordinates():
     degree = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 3.0])
     C = degree_coordinates(degree, 0.1)

@@ -54,15 +54,21 @@ def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps
 
 
 def push(P: Operator, X: Array, steps: int, seed: int, pool: Workers) -> Array:
-    """Multiply X by P ``steps`` times; centre and normalise each product. X may be overwritten."""
+    """Multiply X by P ``steps`` times; centre and normalise each product. X may be overwritten.
+
+    Rows of P without entries keep their vectors: the centred product would be the same for all of them.
+    """
     d = X.shape[1]
     runtime = Runtime(kernels.select(steps * P.nnz * d), pool)
+    alone = np.flatnonzero(P.row_sums() == 0) if len(X) == P.shape[0] else np.empty(0, np.int64)
+    unmoved = X[alone]
     for _ in range(steps):
         source = runtime.copied(X)
         if len(X) != P.shape[0]:
             X = empty((P.shape[0], d), X.dtype)
         runtime.fill(P.plan(source, runtime), X, X[:0])
         _unit(X, np.random.default_rng([seed, 1]), pool, pool.mean(X, d).astype(X.dtype))
+        X[alone] = unmoved
     return X
 
 
