@@ -129,4 +129,4 @@ def test_a_partition_needs_a_cluster(edges, capsys):
     with pytest.raises(InputError, match="partition is for a cluster; also pass cluster"):
         softvec.embed(random_graph(), partition="stream")
     assert run(["embed", str(edges), "--partition", "stream"]) == 2
-    assert "--partition is for a cluster; give --cluster too" in capsys.readouterr().err
+    assert "--partition is for a cluster; also pass --cluster" in capsys.readouterr().err

@@ -47,6 +47,7 @@ def head():
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",  # else workers starve on a busy machine
         "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
     program = [
         sys.executable,
@@ -171,7 +172,7 @@ class FakeRay:
 
     def options(self, scheduling_strategy):
         self.places.append(scheduling_strategy.node_id[0])
-        return SimpleNamespace(remote=lambda: None)
+        return SimpleNamespace(remote=lambda driver: None)
 
 
 def test_every_node_with_cpus_runs_one_worker_on_all_its_cores():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -128,7 +129,9 @@ class RayGroup:
 class Worker:
     """An actor: runs its part of a fit in one thread, and takes letters in others."""
 
-    def __init__(self) -> None:
+    def __init__(self, driver: int | None = None) -> None:
+        if driver is not None:
+            threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
         self._mailbox = Mailbox()
         self._report: Report | None = None
         self._kept: tuple[int, State] | None = None
@@ -178,6 +181,16 @@ class Worker:
     def process(self) -> int:
         """Return the number of the process."""
         return os.getpid()
+
+
+def _end_with(driver: int) -> None:
+    """End this process soon after that of the driver: a killed one leaves workers that write checkpoints."""
+    while True:
+        try:
+            os.kill(driver, 0)
+        except ProcessLookupError:
+            os._exit(1)
+        time.sleep(_POLL)
 
 
 def _copy(state: State) -> State:
@@ -281,8 +294,10 @@ class RayCluster:
             self._end()
             kind = self._ray.remote(num_cpus=1, max_concurrency=2 * size + 4, max_restarts=0)(Worker)
             places = [self._place(node) for node in self._nodes()]
+            driver = os.getpid() if self._target is None and os.name == "posix" else None
             self.actors = [
-                kind.options(scheduling_strategy=places[rank % len(places)]).remote() for rank in range(size)
+                kind.options(scheduling_strategy=places[rank % len(places)]).remote(driver)
+                for rank in range(size)
             ]
         return self.actors
 
