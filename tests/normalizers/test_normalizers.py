@@ -270,7 +270,7 @@ def test_other_mistakes(data):
         Exact().fit(Y, weights=[1.0])
     with pytest.raises(InputError, match="above 0"):
         Exact().fit(Y, weights=np.zeros(len(Y)))
-    with pytest.raises(InputError, match="labels must be 700"):
+    with pytest.raises(InputError, match="expected 700 integers"):
         GaussianMixture().fit(Y, labels=[0, 1])
     with pytest.raises(InputError, match="level is 2"):
         ControlVariate(50).fit(Y).confidence_interval(X, 2)

@@ -200,7 +200,8 @@ def test_names_with_two_decimals_are_feature_vectors(tmp_path):
 def test_a_quote_that_is_a_word_joins_no_lines(tmp_path):
     lines = ['" the 12', '" and 7', *(f"w{i} w{i + 1} {i + 1}" for i in range(20))]
     (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
-    with pytest.warns(GuessWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuessWarning)
         affinity = softvec.affinity.read(tmp_path / "a.txt", kind="graph")
     assert affinity.shape == (24, 24)
 

@@ -119,7 +119,7 @@ def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) 
             f"{name} holds the data of edges as {{'weight': ...}}; write it with "
             "networkx.write_weighted_edgelist, or pass the graph itself"
         )
-    if delimiter != 58 and (share(rb"^\d+::[^:\s]+::") > 0.9 or (share(rb"::") > 0.9 and not cut)):
+    if delimiter != 58 and (share(rb"^\d+::[^:]+::") > 0.9 or (share(rb"::") > 0.9 and not cut)):
         raise ForeignLayout(f"{name}: columns are separated by '::'; write a tab or a comma instead")
     if share(rb"^\s*[(\[][^()\[\],]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
         shown = lines[0].strip()[:40].decode("utf-8", "replace")

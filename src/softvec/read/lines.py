@@ -140,8 +140,9 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
             continue
         record.append(line)
         if _CLOSES.match(line):
-            done.append(b" ".join(record))
-            record = []
+            if not _OPENS.search(line):  # else another field opens on the same line
+                done.append(b" ".join(record))
+                record = []
         elif b'"' in line or len(record) > _LINES_OF_A_FIELD:  # no quoted field after all
             done += [part for part in record if is_data(part, comments)]
             record = []
