@@ -219,3 +219,9 @@ def test_hostile_lines_are_read_in_linear_time(head, tmp_path):
         warnings.simplefilter("ignore")
         softvec.affinity.read(tmp_path / "a.csv")
     assert time.process_time() - begin < 10  # quadratic: minutes
+
+
+def test_a_weight_that_is_not_a_number_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.csv").write_text("source,target,weight\na,b,1.5\nb,c,heavy\n")
+    with pytest.raises(InputError, match="line 3: the weight 'heavy' is not a number"):
+        read(tmp_path / "a.csv")

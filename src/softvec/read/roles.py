@@ -358,13 +358,13 @@ def _check_named_weight(layout: Layout, where: str) -> None:
             layout.guess(text, Option("weight", ...))
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
-    if all(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
-        return  # numbers stored as text
+    if any(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
+        return  # numbers stored as text; the reader names the line of one that is not
     digits = [text for text in texts if re.match(r"[^A-Za-z]{0,3}\d", text)]
     if len(digits) > 0.5 * len(texts):
         text = f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r})"
         raise InputError(text, "; convert it, or pass ", Option("weighted", False))
-    text = f"column {column.name} holds no numbers and is not used; "
+    text = f"column {column.name} holds no numbers and is not used"
     layout.guess(text, "; to silence this note, pass ", Option("weighted", False))
     del layout.roles["weight"]
 
