@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,6 +16,7 @@ from softvec.core.errors import InputError
 
 LOOPBACK = "127.0.0.1"
 _REACHED = 5.0  # seconds that an address has to answer; Ray itself waits for half a minute or more
+_WATCHED = 0.2  # seconds between two looks at the driver
 _PORTS = {"ray://": 10001, "": 6379}  # of a head, by the form of its address
 
 
@@ -45,6 +47,16 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
     except Exception as error:
         what = "Ray does not start on this machine" if target is None else f"no Ray cluster at {target}"
         raise InputError(f"{what}: {_reason(error)}") from error
+
+
+def end_with(driver: int) -> None:
+    """End this process soon after that of the driver: a killed one leaves workers that write checkpoints."""
+    while True:
+        try:
+            os.kill(driver, 0)
+        except ProcessLookupError:
+            os._exit(1)
+        time.sleep(_WATCHED)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from softvec.cluster.connect import LOOPBACK, connect, load_ray
+from softvec.cluster.connect import LOOPBACK, connect, end_with, load_ray
 from softvec.cluster.rank import Report, Work
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
@@ -131,7 +130,7 @@ class Worker:
 
     def __init__(self, driver: int | None = None) -> None:
         if driver is not None:
-            threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+            threading.Thread(target=end_with, args=(driver,), daemon=True).start()
         self._mailbox = Mailbox()
         self._report: Report | None = None
         self._kept: tuple[int, State] | None = None
@@ -181,16 +180,6 @@ class Worker:
     def process(self) -> int:
         """Return the number of the process."""
         return os.getpid()
-
-
-def _end_with(driver: int) -> None:
-    """End this process soon after that of the driver: a killed one leaves workers that write checkpoints."""
-    while True:
-        try:
-            os.kill(driver, 0)
-        except ProcessLookupError:
-            os._exit(1)
-        time.sleep(_POLL)
 
 
 def _copy(state: State) -> State:
