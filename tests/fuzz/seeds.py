@@ -171,6 +171,19 @@ def _graphs() -> Iterator[tuple[str, bytes]]:
     yield "directed.gml", _bytes(lambda f: nx.write_gml(nx.DiGraph([(0, 1), (1, 2)]), f))
 
 
+def _anndata() -> Iterator[tuple[str, bytes]]:
+    import anndata
+
+    for label, X in {"sparse": sparse.csr_matrix(_matrix()), "dense": _matrix().toarray()}.items():
+        data = anndata.AnnData(X)
+        data.obs_names, data.var_names = [f"cell{i}" for i in range(8)], [f"gene{i}" for i in range(8)]
+        data.obsp["connectivities"] = sparse.csr_matrix(_symmetric())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{label}.h5ad"
+            data.write_h5ad(path)
+            yield path.name, path.read_bytes()
+
+
 def _vectors() -> Iterator[Seed]:
     from softvec import Embedding
 
@@ -272,8 +285,15 @@ def _additions() -> Iterator[Seed]:
 
 
 def seeds(only: str = "") -> list[Seed]:
-    """Return all seeds, or those of a reader or whose names end so, in an order that does not change."""
+    """Return all seeds, or those of a reader or whose names end so, in an order that does not change.
+
+    AnnData files, each of which is read in a process of its own that imports much, are left out of all.
+    """
     found: list[Seed] = []
+    if only == "h5ad":
+        for name, data in _anndata():
+            found += [Seed("data", name, data, options={"kind": kind}) for kind in ("graph", "bipartite")]
+        return found
     for make in (_texts, _matrix_market, _numpy, _matlab, _arrow, _graphs):
         found += [Seed("data", name, data) for name, data in make()]
     for name, data in (*_numpy(), *_texts()):
