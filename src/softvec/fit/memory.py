@@ -92,7 +92,7 @@ def estimate_memory(
     if normalizer == "exact":
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
-        small += 12 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
+        small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
     small += transposed * 16 * rows + checkpoint * _WRITE_BYTES
