@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ from softvec.fit.recipes import (
     views_of,
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
-from softvec.fit.run import seed_of
 from softvec.fit.share import ALL, Share
 from softvec.operators import Operator
 
@@ -47,9 +46,8 @@ from softvec.operators import Operator
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 FIT_OPTIONS = tuple(FitOptions.__annotations__)
 # Options that fused views set for themselves: with one of them, "auto" is a single fit.
-_ONE_FIT = tuple(
-    name for name in FIT_OPTIONS if name not in ("shrinkage", "view", "symmetric", "scratch", "effort")
-)
+_ANY_VIEW = {"shrinkage", "view", "symmetric", "scratch", "effort", "checkpoint", "checkpoint_every"}
+_ONE_FIT = tuple(name for name in FIT_OPTIONS if name not in _ANY_VIEW)
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,15 @@ class Vectors:
     Y: NDArray[Any] | None
     provenance: dict[str, Any]
     extras: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ViewChoice:
+    """The view of a fit, "walk", "links" or "fused", why, and the options but for which it were "fused"."""
+
+    chosen: str
+    why: str
+    but_for: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,8 @@ class Job:
         dimensions = N_COMPONENTS if n_components is None else n_components
         with self.share.workers(1) as pool:
             self.shape = tuple(pool.whole(size)[1] for size in affinity.shape)  # of all processes
-            self.view, self.view_reason = _choose_view(affinity, dimensions, old, fit, pool)
+            self.choice = _choose_view(affinity, dimensions, old, fit, pool)
+            self.view = self.choice.chosen
             fit.pop("view", None)
             preset = fit_defaults(affinity.kind, affinity.counts, self.view, pool)
             preset |= effort_settings(fit, self.shape[0])
@@ -176,7 +184,7 @@ class Job:
             "softvec": __version__,
             "data": self.data(),
             "parameters": parameters,
-            "view": {"chosen": self.view, "why": self.view_reason},
+            "view": {key: value for key, value in asdict(self.choice).items() if value},
             "history": {key: values.tolist() for key, values in history.items()},
             "diagnosis": diagnosis,
             "softmax": softmax,
@@ -188,7 +196,7 @@ class Job:
         A = self.affinity.counts
         assert A is not None
         with self.share.workers(1) as pool:
-            seed = pool.gather(seed_of(settings.random_state))[0]
+            seed = pool.gather(views.seed_for(settings))[0]
             used = views_of(A, settings.n_components, pool)
         X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner, self.share)
         parameters = {
@@ -267,14 +275,11 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 def _choose_view(
     affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any], pool: Workers = ALONE
-) -> tuple[str, str]:
-    """Return the view, "walk", "links" or "fused", and the reason.
-
-    "auto" is "walk" for a sparse or directed graph, and with any option of a single fit.
-    """
+) -> ViewChoice:
+    """Return the view of a fit: "auto" is "walk" for a sparse or directed graph, or options of one fit."""
     view = choice("view", fit.get("view", "auto"), VIEWS)
     single = [name for name in _ONE_FIT if name in fit]
-    reason = ""
+    reason = own = ""
     fast = bool(effort_settings(fit, pool.whole(affinity.shape[0])[1]))
     if fast and (affinity.kind != "graph" or old is not None):
         use = "fits without init" if old is not None else f"graphs, and this is {affinity.kind} data"
@@ -285,26 +290,31 @@ def _choose_view(
         reason = "fused views are for undirected graphs with one set of vectors"
     elif fast:
         reason = "a fast fit has one view"
-    elif single or old is not None:
-        reason = f"fused views have settings of their own; leave out {', '.join(single) or 'init'}"
     elif n_components < 8:
         reason = "fused views need at least 8 dimensions"
     elif not _even_weights(affinity.counts, pool):
         reason = "fused views need weights that differ by fewer orders of magnitude"
-    if view == "fused" and reason:
-        raise InputError(Option("view", "fused"), f" cannot be used here: {reason}")
+    elif old is not None:
+        reason = "fused views have settings of their own; leave out init"
+    elif single:
+        own = f"fused views have settings of their own; leave out {', '.join(single)}"
+    if view == "fused" and (reason or own):
+        raise InputError(Option("view", "fused"), f" cannot be used here: {reason or own}")
     if view == "links" and (affinity.kind != "graph" or not affinity.symmetric):
         raise InputError(Option("view", "links"), f" is for graphs, and this is {affinity.kind} data")
     if view == "links" and (fast or fit.get("symmetric", False) is True):
         clash = Option("effort") if fast else Option("symmetric")
         raise InputError(Option("view", "links"), " is a fit of two sides; leave out ", clash)
     if view != "auto":
-        return view, "asked for"
+        return ViewChoice(view, "asked for")
     if reason:
-        return "walk", reason
+        return ViewChoice("walk", reason)
     ends = neighbours_of_ends(affinity.counts, pool)  # type: ignore[arg-type]
+    if own and ends >= DENSE:
+        return ViewChoice("walk", own, single)
     chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
-    return chosen, f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
+    why = f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
+    return ViewChoice(chosen, why)
 
 
 def _even_weights(counts: Any, pool: Workers) -> bool:
@@ -319,7 +329,7 @@ def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None =
     """Return the number of epochs of a fit with these options."""
     old = fit["init"] if isinstance(fit.get("init"), Embedding) else None
     dimensions = N_COMPONENTS if n_components is None else n_components
-    view = _choose_view(affinity, dimensions, old, fit)[0]
+    view = _choose_view(affinity, dimensions, old, fit).chosen
     if view == "fused":
         return sum(epochs_of_views(dimensions))
     update = _UPDATE if isinstance(fit.get("init"), Embedding) else {}

@@ -183,3 +183,50 @@ def test_kill_before_the_save_keeps_the_fit(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.txt", "x.svec"]
     found = softvec.Embedding.load(tmp_path / "x.svec").vectors
     assert np.array_equal(found, softvec.embed(edges, 8, random_state=0).vectors)
+
+
+DENSE = np.unique(np.sort(np.random.default_rng(0).integers(0, 60, (900, 2))), axis=0)
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize(("last", "first"), [(3, 4), (13, 14), (25, 24), (30, 30)])
+def test_fused_views_resume_with_identical_bits(tmp_path, seed, last, first):  # 10, 16 and 16 epochs
+    def stop(epoch, loss, X):
+        if epoch == last:
+            raise KeyboardInterrupt
+
+    options = {"kind": "graph", "random_state": seed, "checkpoint_every": 2}
+    options |= {"checkpoint": tmp_path / "run.ckpt"}
+    with pytest.raises(KeyboardInterrupt):
+        softvec.embed(DENSE, 16, callbacks=[stop], **options)
+    ran = []
+    emb = softvec.embed(DENSE, 16, callbacks=[lambda epoch, *_: ran.append(epoch)], **options)
+    assert emb.provenance["view"]["chosen"] == "fused"
+    assert ran[0] == first
+    assert {path.name for path in tmp_path.iterdir()} == {"run.ckpt", "run.ckpt.2", "run.ckpt.3"}
+    assert len(emb.provenance["history"]["loss"]) == 42
+    for path in tmp_path.iterdir():
+        path.unlink()
+    truth = softvec.embed(DENSE, 16, **options)
+    assert np.array_equal(emb.vectors, truth.vectors)
+    if seed is not None:
+        assert np.array_equal(emb.vectors, softvec.embed(DENSE, 16, kind="graph", random_state=seed).vectors)
+
+
+def test_checkpoint_of_one_walk_is_refused_by_fused_views(tmp_path):
+    options = {"kind": "graph", "random_state": 0, "checkpoint": tmp_path / "run.ckpt"}
+    softvec.embed(DENSE, 16, view="walk", **options)
+    with pytest.raises(InputError, match="checkpoint of other data or other settings"):
+        softvec.embed(DENSE, 16, view="fused", **options)
+
+
+def test_checkpoint_does_not_change_the_vectors_of_a_command(tmp_path):
+    edges, saved = tmp_path / "edges.txt", tmp_path / "c.npz"
+    np.savetxt(edges, DENSE, fmt="%d")
+    (tmp_path / "c.npz.4").write_text("the user's")
+    command = [sys.executable, "-m", "softvec", "embed", str(edges), "--seed", "0", "--dim", "16"]
+    for name, more in (("a", []), ("b", ["--checkpoint", str(saved)])):
+        subprocess.run([*command, "-o", str(tmp_path / f"{name}.svec"), *more], check=True)
+    a, b = (softvec.Embedding.load(tmp_path / f"{name}.svec").vectors for name in "ab")
+    assert np.array_equal(a, b)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svec", "b.svec", "c.npz.4", "edges.txt"]

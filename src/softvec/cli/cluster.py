@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,18 +84,23 @@ def embed_shared_files(
         done = embed_files(job, folder, workers, _shown(show), check_memory=not force)
         if folder != target:
             Embedding.load(folder).save(target, written_as)
-    if "checkpoint" in job.fit:  # only now: a kill before the vectors are saved would lose them
-        remove_checkpoint(str(job.fit["checkpoint"]), workers)
+    remove_checkpoint(job.fit, workers, done.provenance)
     data, spent = done.provenance["data"], done.provenance["seconds"]["reading"]
     say(settings, f"{data['kind']}: {data['summary']} ({seconds(spent)})")
     return done
 
 
-def remove_checkpoint(path: str, cluster: Any) -> None:
-    """Delete the checkpoint of a fit whose vectors are saved."""
-    if cluster is None:
-        Path(path).unlink(missing_ok=True)
+def remove_checkpoint(fit: Mapping[str, Any], cluster: Any, made: Mapping[str, Any]) -> None:
+    """Delete the checkpoint of a fit whose vectors are saved: only now, or a kill would lose them."""
+    if "checkpoint" not in fit:
         return
-    from softvec.cluster.checkpoint import Store
+    from softvec.fit.checkpoint import checkpoints_of_views
 
-    Store(path, 1, "").delete()
+    paths = checkpoints_of_views(fit["checkpoint"])
+    for path in reversed(paths if made["view"]["chosen"] == "fused" else paths[:1]):
+        if cluster is None:
+            Path(path).unlink(missing_ok=True)
+        else:
+            from softvec.cluster.checkpoint import Store
+
+            Store(path, 1, "").delete()

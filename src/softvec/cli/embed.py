@@ -139,8 +139,7 @@ def embed(
         fit |= {"check_memory": not force, "source": source}
         emb = _fit(affinity, n_components, fit, spent, settings, workers, partition)
     emb.save(target, written_as)
-    if "checkpoint" in fit:  # only now: a kill before the vectors are saved would lose them
-        remove_checkpoint(str(fit["checkpoint"]), cluster)
+    remove_checkpoint(fit, cluster, emb.provenance)
     from softvec.job import Outcome
 
     stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""

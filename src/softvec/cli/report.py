@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, print_json, say, seconds
 from softvec.core.checks import counted
+from softvec.core.errors import AdviceWarning, Option
 
 if TYPE_CHECKING:
     from softvec.job import Outcome
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 def report(made: Outcome, target: str, settings: Settings, stability: str = "") -> None:
     """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
     record, context = made.provenance, made.context_vectors
+    _tell_other_view(record["view"].get("but_for", []))
     if settings.json:
         if target != "-":  # standard output holds the vectors
             print_json(_summary(made, target))
@@ -31,6 +34,20 @@ def report(made: Outcome, target: str, settings: Settings, stability: str = "") 
     say(settings, loss_line(record))
     if stability:
         say(settings, stability)
+
+
+def _tell_other_view(options: Sequence[str]) -> None:
+    """Say that options of one fit kept a dense graph from the views it gets by default."""
+    if not options:
+        return
+    named = [part for name in options for part in (", ", Option(name))][1:]
+    warnings.warn(
+        AdviceWarning(
+            "one walk was fitted, not the fused views that a dense graph gets by default: they have their "
+            "own ", *named, "; leave that out, or pass ", Option("view", "walk"), " to drop this note",
+        ),
+        stacklevel=2,
+    )  # fmt: skip
 
 
 def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:

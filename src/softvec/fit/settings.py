@@ -144,8 +144,9 @@ class Settings:
         None,
         "path-like or None, default=None",
         "A file written every ``checkpoint_every`` epochs and at the end. If it exists, the fit resumes "
-        "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Delete it "
-        "once the vectors are saved. A checkpoint of other data or settings is refused.",
+        "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Fused "
+        "views of ``softvec.embed`` write two more, with ``.2`` and ``.3`` after the name. Delete them once "
+        "the vectors are saved. A checkpoint of other data or settings is refused.",
         "--checkpoint",
         "File to save progress to and resume from; removed at the end (default: none).",
         "FILE",

@@ -7,6 +7,8 @@ the degree, which the length of a centred vector does not tell a linear classifi
 
 from __future__ import annotations
 
+import os
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +18,9 @@ from scipy import sparse
 
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import ALONE, Workers, row_blocks, workers
+from softvec.fit.checkpoint import checkpoints_of_views
 from softvec.fit.recipes import FUSED, View, views_of
-from softvec.fit.run import Fit, Runner, fit, prepared
+from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.share import ALL, Share
 from softvec.fit.start import push
@@ -118,9 +121,10 @@ def fit_views(
             init=init,
             random_state=(seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
+            checkpoint=settings.checkpoint and checkpoints_of_views(settings.checkpoint)[number],
         )
         result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
-        half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
+        half = halved(result.state.X)
         result.state.X = half[:0]
         parts[view.name] = half
         fits.append(result)
@@ -133,6 +137,18 @@ def fit_views(
     alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
     X[alone] = _ISOLATED * parts[chosen_views[0].name][alone]
     return X, fits, scale
+
+
+def halved(X: Array) -> Array:
+    """Return the vectors of a view in half precision, a third of the digits, which the axes do not miss."""
+    return X if X.dtype == np.float16 else copied(X, np.float16)
+
+
+def seed_for(settings: Settings) -> int:
+    """Return the seed of fused views; without a random state, a checkpoint's is taken from its path."""
+    if settings.random_state is None and settings.checkpoint is not None:
+        return zlib.crc32(os.fspath(settings.checkpoint).encode())
+    return seed_of(settings.random_state)
 
 
 def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
