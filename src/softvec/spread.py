@@ -27,6 +27,7 @@ from softvec.cluster.ingest import OPTIONS, ingest
 from softvec.cluster.ingest.files import KINDS as SHARED
 from softvec.cluster.ingest.files import find_files, is_shared
 from softvec.cluster.memory import refuse_share_if_too_big
+from softvec.cluster.pace import Timed, watched
 from softvec.cluster.rank import OnEpoch, Report
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import unit_rows
@@ -42,6 +43,7 @@ from softvec.fit.loop import State
 from softvec.fit.problem import Problem
 from softvec.fit.recipes import N_COMPONENTS, recipe_of
 from softvec.fit.settings import Settings
+from softvec.fit.views import halved
 from softvec.job import Job, Outcome, Vectors
 from softvec.names import Names
 from softvec.read.folders import is_table
@@ -151,13 +153,15 @@ class FilesTask:
     probe: str
     generation: int
     memory: int | None
+    copies: int  # of the vectors that the cluster keeps in memory
     unit: int
     block: int | None
-    state: State | None = None
+    state: list[State] | None = None  # of the fits so far, after a worker was lost
     manifest: dict[str, Any] | None = None
 
     def run(self, group: Group, on_epoch: OnEpoch | None = None) -> Delivery:
         """Read, fit and write the own rows."""
+        group = Timed(group)
         with _collected(group.rank == 0) as warned:
             affinity, made = self._fit(group, on_epoch)
             sides = [Side("rows", made.X, affinity.rows, affinity.sizes)]
@@ -196,33 +200,40 @@ class FilesTask:
                 raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
             if fit.get("base_measure") and part.rows is not part.columns:
                 raise InputError("base_measure of two kinds of items needs one process; leave it out")
-            share = Share(group, part.shard, self.unit, self.block, self.state)
-            runs = _Runs(share, on_epoch)
+            share = Share(group, part.shard, self.unit, self.block)
+            runs = _Runs(share, on_epoch, self.state or [])
             fit |= {"runner": runs, "share": share, "source": os.fspath(job.where)}
             fit["seconds"] = {"reading": time.perf_counter() - started}
             work = Job(affinity, job.n_components, None, False, fit)
-            runs.one = work.view != "fused"
-            refuse_share_if_too_big(affinity, share, d, {**work.fit, "view": work.view}, self.memory)
+            runs.several = work.view == "fused"
+            refuse_share_if_too_big(
+                affinity, share, d, {**work.fit, "view": work.view}, self.memory, self.copies
+            )
             return affinity, work.vectors(job.random_state)
 
 
 @dataclass
 class _Runs:
-    """Runs the epochs of the fits of a job, one after the other."""
+    """Runs the epochs of the fits of a job, one after the other, from the states of an earlier attempt."""
 
     share: Share
     on_epoch: OnEpoch | None
-    one: bool = True  # a fit that can go on from its vectors alone
-    before: int = 0  # epochs of the fits before
+    given: list[State]
+    several: bool = False
+    ended: list[State] = field(default_factory=list)
 
     def __call__(self, problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
-        def tell(report: Report, state: State | None) -> None:
-            if self.on_epoch is not None:
-                shown = replace(report, epoch=report.epoch + self.before)
-                self.on_epoch(shown, state if self.one else None)
+        before = sum(state.epoch for state in self.ended)
 
-        state, seed = self.share.run(problem, settings, warm, tell)
-        self.before += state.epoch
+        def tell(report: Report, state: Any) -> None:
+            if self.on_epoch is not None:
+                self.on_epoch(replace(report, epoch=report.epoch + before), [*self.ended, state])
+
+        given = self.given[len(self.ended)] if len(self.given) > len(self.ended) else None
+        state, seed = replace(self.share, state=given).run(problem, settings, warm, tell)
+        if self.several:
+            state.X = halved(state.X)
+        self.ended.append(replace(state))  # the vectors of the other go once they are taken over
         return state, seed
 
 
@@ -269,9 +280,9 @@ def embed_files(
         with _probe(folder) as probe:
             task = FilesTask(
                 job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
-                Workers.unit, Workers.block,
+                0 if job.fit.get("checkpoint") else cluster.copies, Workers.unit, Workers.block,
             )  # fmt: skip
-            return _written(task, cluster, on_report or (lambda report: None))
+            return _written(task, cluster, watched(on_report or (lambda report: None)))
     except BaseException:
         with suppress(OSError):  # not empty
             if new:

@@ -28,7 +28,7 @@ pytestmark = [
 class Threads:
     """Workers in threads of this process."""
 
-    driver, address, memory = True, None, None
+    driver, address, memory, copies = True, None, None, 0
 
     def __init__(self, workers, until=None):
         self.workers, self.until, self.reports = workers, until, []

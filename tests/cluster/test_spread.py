@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import softvec
 from softvec import kernels, spread
 from softvec.affinity import graphs
 from softvec.cluster import choose, driver
+from softvec.cluster.actors import copy_of
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
 from softvec.operators import Sparse
@@ -26,7 +28,7 @@ FILES = 8
 class ThreadCluster:
     """A cluster in the threads of this process."""
 
-    driver, address, memory = True, None, None
+    driver, address, memory, copies = True, None, None, 2
 
     def __init__(self, workers):
         self.workers, self.epochs = workers, []
@@ -287,15 +289,16 @@ def test_a_run_that_ends_in_the_middle_leaves_the_old_folder(threads, monkeypatc
 
 
 @pytest.mark.usefixtures("small_blocks", "plain_kernels", "threads")
-def test_a_checkpoint_goes_on_with_other_workers(monkeypatch, tmp_path):
+@pytest.mark.parametrize(("view", "last"), [({"view": "walk", "n_epochs": 6}, 4), ({"view": "fused"}, 24)])
+def test_a_checkpoint_goes_on_with_other_workers(view, last, monkeypatch, tmp_path):
     whole, parts = write(tmp_path, edges(weights=True))
-    options = {"n_components": 8, "random_state": 3, "n_jobs": 1, "n_epochs": 6, "view": "walk"}
+    options = {"n_components": 8, "random_state": 3, "n_jobs": 1, **view}
     truth = softvec.embed(whole, **options)
     saved = {"checkpoint": tmp_path / "saved", "checkpoint_every": 2, "output": tmp_path / "vectors"}
 
     def stop(job, folder, cluster, on_report, **more):
         def kill(report):
-            if report.epoch == 4:
+            if report.epoch == last:
                 raise KeyboardInterrupt
 
         return begin(job, folder, cluster, kill, **more)
@@ -307,9 +310,55 @@ def test_a_checkpoint_goes_on_with_other_workers(monkeypatch, tmp_path):
     monkeypatch.setattr(spread, "embed_files", begin)
     assert not (tmp_path / "vectors" / "manifest.json").exists()
     with pytest.raises(InputError, match="checkpoint of other data or other settings"):
-        softvec.embed(parts, cluster="local:2", **{**options, "beta": 2.0}, **saved)
+        softvec.embed(parts, cluster="local:2", **{**options, "random_state": 4}, **saved)
     emb = softvec.embed(parts, cluster="local:2", **options, **saved)
     np.testing.assert_array_equal(emb.vectors, truth.vectors)
+
+
+class Losing(ThreadCluster):
+    """Loses its workers after an epoch, and starts again from the states that they had then."""
+
+    last = 0
+
+    def run(self, plan, on_report):
+        kept = {}
+
+        def keep(group):
+            def on_epoch(report, state):
+                if report.epoch == self.last:
+                    kept[group.rank] = copy_of(state)
+
+            return on_epoch
+
+        run(plan.size, lambda group: plan.task(group.rank).run(group, keep(group)))
+        again = lambda group: replace(plan.task(group.rank), state=kept[group.rank])  # noqa: E731
+        epochs = self.epochs
+
+        def tell(report, state):
+            epochs.append(report.epoch)
+
+        return iter(run(plan.size, lambda group: again(group).run(group, tell if group.rank == 0 else None)))
+
+
+@pytest.mark.usefixtures("small_blocks", "plain_kernels")
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [
+        ({"view": "fused"}, 3), ({"view": "fused"}, 20), ({"view": "fused"}, 59), ({"view": "walk"}, 7),
+        ({"directed": True, "symmetric": False, "n_clusters": 3}, 12),
+    ],
+)  # fmt: skip
+def test_a_second_attempt_goes_on_from_the_states_of_the_first(options, last, monkeypatch, tmp_path):
+    cluster = Losing(3)
+    cluster.last = last
+    monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: cluster)
+    whole, parts = write(tmp_path, edges())
+    options = {"n_components": 8, "random_state": 0, "n_jobs": 1, **options}
+    emb = softvec.embed(parts, cluster="local:3", output=tmp_path / "vectors", **options)
+    assert cluster.epochs[0] == last + 1
+    truth = softvec.embed(whole, **options)
+    np.testing.assert_array_equal(emb.vectors, truth.vectors)
+    assert len(emb.provenance["history"]["loss"]) == len(truth.provenance["history"]["loss"])
 
 
 @pytest.mark.usefixtures("small_blocks", "threads")

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 
 from softvec.cluster.driver import whole_of
 from softvec.cluster.memory import refuse_if_too_big
+from softvec.cluster.pace import watched
 from softvec.cluster.partition import PARTITIONS, back, cut
 from softvec.cluster.rank import Report, Work
 from softvec.core.checks import choice
@@ -28,6 +29,7 @@ class Cluster(Protocol):
     driver: bool  # False on MPI ranks other than 0
     address: str | None  # of a dashboard
     memory: int | None  # bytes that each worker may use, if known
+    copies: int  # of the vectors that are kept in memory without a checkpoint on disk
 
     def __enter__(self) -> Self: ...
 
@@ -88,7 +90,7 @@ def runner(
     def run(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
         planned, order = cut(problem, settings, warm, cluster.workers, method, say)
         if check_memory:
-            refuse_if_too_big(planned, cluster.memory)
+            refuse_if_too_big(planned, cluster.memory, cluster.copies if planned.kept_every else 0)
         with Progress(settings.verbose, settings.n_epochs, 0) as bar:
 
             def show(report: Report) -> None:
@@ -98,7 +100,7 @@ def runner(
                 if on_report is not None:
                     on_report(report)
 
-            parts = list(cluster.run(planned, show))
+            parts = list(cluster.run(planned, watched(show)))
         return back(whole_of(parts), order), planned.seed
 
     return run

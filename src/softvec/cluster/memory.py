@@ -85,20 +85,36 @@ def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Map
 
 
 def refuse_share_if_too_big(
-    affinity: Affinity, share: Part, d: int, fit: Mapping[str, Any], free: int | None
+    affinity: Affinity, share: Part, d: int, fit: Mapping[str, Any], free: int | None, copies: int = 0
 ) -> None:
-    """Raise an error on all workers, before a fit, if one has too little memory; collective."""
-    needs = share.group.gather(needed_by_share(affinity, share.shard.shape, d, fit))
+    """Raise an error on all workers, before a fit, if one has too little memory; collective.
+
+    ``copies`` of the vectors are kept in memory.
+    """
+    own = _vectors(*affinity.shape, d, bool(fit["symmetric"]), fit.get("dtype", "float32"))
+    views = len(FUSED) if fit.get("view") == "fused" else 1
+    kept = copies * own * (1 + views) // 2  # views that ended are kept in half precision
+    needs = share.group.gather(needed_by_share(affinity, share.shard.shape, d, fit) + kept)
     _refuse(max(needs), share.group.size, free, d, int(fit.get("n_clusters", 1)))
 
 
-def refuse_if_too_big(plan: Plan, free: int | None) -> None:
-    """Raise an error, before a fit, if its workers have too little memory."""
+def refuse_if_too_big(plan: Plan, free: int | None, copies: int = 0) -> None:
+    """Raise an error, before a fit, if its workers have too little memory for it and so many copies."""
     if free is None:
         return
     counts = [_counts(leaf, plan) for leaf in sparse_leaves(plan.problem.P)]
-    need = max(_needed(plan, rank, counts) for rank in range(plan.size))
+    settings, sizes = plan.settings, zip(np.diff(plan.rows).tolist(), np.diff(plan.columns).tolist())
+    kept = [
+        copies * _vectors(n, m, int(settings.n_components), plan.problem.symmetric, settings.dtype)
+        for n, m in sizes
+    ]
+    need = max(_needed(plan, rank, counts) + kept[rank] for rank in range(plan.size))
     _refuse(need, plan.size, free, int(plan.settings.n_components), int(plan.settings.n_clusters))
+
+
+def _vectors(n: int, m: int, d: int, symmetric: bool, dtype: Any) -> int:
+    """Return the bytes of the vectors of a worker."""
+    return (n if symmetric else n + m) * d * np.dtype(dtype).itemsize
 
 
 def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) -> None:

@@ -104,6 +104,8 @@ def refuse_separate_tasks(ranks: int) -> None:
 class MpiCluster:
     """All ranks of one ``mpiexec``; in a ``with`` block, which runs tasks on every rank but 0."""
 
+    copies = 0
+
     def __init__(self) -> None:
         self._comm = world()
         self.workers = self._comm.Get_size()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import Tree, join
+from softvec.cluster.pace import Pace, Timed
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
 from softvec.core.scratch import large_arrays_in
@@ -91,19 +92,23 @@ class Epochs:
     def fit(self, problem: Problem, group: Group, on_epoch: OnEpoch | None = None) -> State:
         """Run all epochs together with the other ranks; return this rank's part of the vectors."""
         settings, store, epochs = self.settings, self.store, self.settings.n_epochs
+        pace = Pace(group)
 
         def after_epoch(state: State) -> None:
-            sent = sum(group.gather(group.sent))
-            report = Report(state.epoch, state.history[-1]["loss"], sent, group.size)
+            told = group.gather((group.sent, pace.own()))
+            sent, slow = sum(each for each, _ in told), pace.remark([spent for _, spent in told])
+            report = Report(state.epoch, state.history[-1]["loss"], sent, group.size, slow)
             if store is not None and state.epoch % store.every == 0 and state.epoch < epochs:
                 store.save(state, self.seed, self.rows, self.columns, group)
             if on_epoch is not None:
                 on_epoch(report, state)
+            pace.own()  # saving does not count
 
         with large_arrays_in(settings.scratch), workers(settings.n_jobs) as threads:
             pool = SharedRows(threads, group, self.unit, self.block)
             state = self._begin(problem, pool)
             finished = state.done
+            pace.own()
             optimize(problem, state, settings, pool, seed=self.seed, on_epoch=after_epoch)
             if store is not None and not finished:
                 store.save(state, self.seed, self.rows, self.columns, group)
@@ -143,6 +148,7 @@ class Task(Epochs):
 
         All ranks call it together. ``on_epoch`` sees the report and this rank's state after every epoch.
         """
+        group = Timed(group)
         return self.fit(self._problem(group), group, on_epoch)
 
     def _problem(self, group: Group) -> Problem:
@@ -164,15 +170,17 @@ class Task(Epochs):
 
 @dataclass(frozen=True)
 class Report:
-    """Progress of a fit: epochs done, loss before the last one, bytes exchanged, and workers alive."""
+    """Progress of a fit: epochs done, loss before the last one, bytes sent, workers alive, a slow one."""
 
     epoch: int
     loss: float
     sent: int
     workers: int
+    slow: str = ""
 
 
-OnEpoch = Callable[[Report, State | None], None]
+Kept = State | list[State]  # of one fit, or of several: those that ended, and the last
+OnEpoch = Callable[[Report, Kept], None]
 
 
 class Work(Protocol):

@@ -1,4 +1,4 @@
-"""A cluster on Ray: every worker is an actor with a mailbox; large arrays travel through the object store.
+"""A cluster on Ray: the driver starts the workers, follows them, and replaces those that are lost.
 
 A worker that is lost takes the fit back to the last checkpoint: the one on the path that was given, else
 copies of the vectors that the object store keeps for the driver.
@@ -7,17 +7,15 @@ copies of the vectors that the object store keeps for the driver.
 from __future__ import annotations
 
 import os
-import pickle
-import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from numpy.typing import NDArray
-
-from softvec.cluster.connect import LOOPBACK, connect, end_with, load_ray
+from softvec.cluster.actors import Worker, copy_of
+from softvec.cluster.connect import LOOPBACK, connect, load_ray
 from softvec.cluster.rank import Report, Work
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
@@ -25,171 +23,9 @@ from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
 
-Array = NDArray[Any]
-T = TypeVar("T")
-Number = tuple[int, int]  # of a fit, and of a message in it
 _POLL = 0.2  # seconds between two looks at the workers
+_QUIET = 60.0  # seconds without an epoch after which the driver asks who is there
 _RESTARTS = 3  # in a row without a new checkpoint
-
-
-class Mailbox:
-    """What other ranks sent here, by the fit and number of the message, and the sender."""
-
-    def __init__(self) -> None:
-        self._ready, self._letters = threading.Condition(), dict[tuple[Number, int], Any]()
-
-    def put(self, number: Number, source: int, letter: Any) -> None:
-        """Keep a letter until it is taken."""
-        with self._ready:
-            self._letters[number, source] = letter
-            self._ready.notify_all()
-
-    def take(self, number: Number, source: int) -> Any:
-        """Wait for a letter."""
-        with self._ready:
-            self._ready.wait_for(lambda: (number, source) in self._letters)
-            return self._letters.pop((number, source))
-
-
-class RayGroup:
-    """The actors of one fit, as one of them sees them."""
-
-    in_background = True
-
-    def __init__(self, rank: int, peers: list[Any], mailbox: Mailbox, fit: int):
-        self.rank, self.size, self.sent = rank, len(peers), 0
-        self._peers, self._mailbox, self._fit, self._number = peers, mailbox, fit, 0
-        self._pending: list[Any] = []
-
-    def _next(self) -> Number:
-        self._number += 1
-        return self._fit, self._number
-
-    def _send(self, number: Number, rank: int, letter: Any) -> None:
-        self._pending.append(self._peers[rank].deliver.remote(number, self.rank, letter))
-
-    def _settle(self) -> None:
-        """Forget what was delivered; the driver reports an error of a peer."""
-        self._pending = (
-            load_ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1]
-            if self._pending
-            else []
-        )
-
-    def exchange(self, parts: Sequence[Array]) -> list[Array]:
-        """Send a part to every rank; return what each sent here."""
-        number = self._next()
-        for step in range(1, self.size):  # each starts with its neighbour: else all would ask rank 0 first
-            rank = (self.rank + step) % self.size
-            self.sent += parts[rank].nbytes
-            self._send(number, rank, parts[rank])
-        received = [
-            parts[rank] if rank == self.rank else self._mailbox.take(number, rank)
-            for rank in range(self.size)
-        ]
-        self._settle()
-        return received
-
-    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks: each passes the total on, the last one sends it to all."""
-        number, last = self._next(), self._next()
-        # as bytes: arrays out of the object store cannot be added to
-        total = None if self.rank == 0 else pickle.loads(self._mailbox.take(number, self.rank - 1))
-        for part in parts:
-            total = part if total is None else add(total, part)
-        if self.rank < self.size - 1:
-            self._send(number, self.rank + 1, pickle.dumps(total, 5))
-            total = pickle.loads(self._mailbox.take(last, self.size - 1))
-        else:
-            letter = pickle.dumps(total, 5)
-            for rank in range(self.size - 1):
-                self._send(last, rank, letter)
-        self._settle()
-        return total  # type: ignore[return-value]
-
-    def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks."""
-        number, letter = self._next(), pickle.dumps(value, 5)
-        for rank in range(self.size):
-            if rank != self.rank:
-                self._send(number, rank, letter)
-        values = [
-            value if rank == self.rank else pickle.loads(self._mailbox.take(number, rank))
-            for rank in range(self.size)
-        ]
-        self._settle()
-        return values
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        self.gather(None)
-
-
-class Worker:
-    """An actor: runs its part of a fit in one thread, and takes letters in others."""
-
-    def __init__(self, driver: int | None = None) -> None:
-        if driver is not None:
-            threading.Thread(target=end_with, args=(driver,), daemon=True).start()
-        self._mailbox = Mailbox()
-        self._report: Report | None = None
-        self._kept: tuple[int, State] | None = None
-        self._changed = threading.Condition()
-
-    def deliver(self, number: Number, source: int, letter: Any) -> None:
-        """Take a letter of another rank."""
-        self._mailbox.put(number, source, letter)
-
-    def fit(
-        self, number: int, rank: int, peers: list[Any], task: Any, state: State | None, every: int
-    ) -> Any:
-        """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
-        self._report = self._kept = None
-        if state is not None:  # arrays of the object store are read-only
-            task = replace(task, state=_copy(state), manifest=None)
-        group = RayGroup(rank, peers, self._mailbox, number)
-
-        def on_epoch(report: Report, state: State | None) -> None:
-            # all ranks keep the same epoch, the next one when the driver has the last
-            if (
-                state is not None
-                and every
-                and report.epoch % every == 0
-                and all(group.gather(self._kept is None))
-            ):
-                with self._changed:
-                    self._kept = report.epoch, _copy(state)
-                    self._changed.notify_all()
-            self._report = report
-
-        return task.run(group, on_epoch)
-
-    def report(self) -> tuple[Report | None, int]:
-        """Return how far the fit is, and the epoch of the state that is kept."""
-        with self._changed:
-            return self._report, -1 if self._kept is None else self._kept[0]
-
-    def snapshot(self) -> tuple[State, bool]:
-        """Hand over the state that is kept; the second value tells, without the first, that it is there."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._kept is not None)
-            assert self._kept is not None
-            state, self._kept = self._kept[1], None
-        return state, True
-
-    def process(self) -> int:
-        """Return the number of the process."""
-        return os.getpid()
-
-
-def _copy(state: State) -> State:
-    return replace(
-        state,
-        X=state.X.copy(),
-        Y=None if state.Y is None else state.Y.copy(),
-        classes=None if state.classes is None else state.classes.copy(),
-        history=list(state.history),
-    )
 
 
 class RayCluster:
@@ -206,6 +42,7 @@ class RayCluster:
     """
 
     driver = True
+    copies = 2  # of a worker, and of the object store
 
     def __init__(self, workers: int | None, address: str | None = None, threads: int | None = None):
         self._ray, self._started = load_ray(), False
@@ -351,6 +188,8 @@ class _Attempt:
 
     def __init__(self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int):
         self._ray, self.states, self.epoch, self.reported = ray, states, 0, 0
+        self._asked: Any = None  # a report that is still to come
+        self._since, self._longest, self._told = time.monotonic(), 0.0, False
         self._actors = cluster.take(len(tasks))
         number = cluster.fits
         self._fits = [
@@ -366,17 +205,38 @@ class _Attempt:
             for ref in done:
                 ray.get(ref)  # raises where the worker failed
             if waiting:
-                report, kept = ray.get(self._actors[0].report.remote())
-                if kept > self.epoch:
-                    self._keep(kept)
-                if report is not None and report.epoch > self.reported:
-                    self.reported = report.epoch
-                    on_report(report)
+                self._look(on_report)
         report, _ = ray.get(self._actors[0].report.remote())
         if report is not None and report.epoch > self.reported:
             on_report(report)
         results = (ray.get(ref) for ref in self._fits)
-        return (_copy(result) if isinstance(result, State) else result for result in results)
+        return (copy_of(result) if isinstance(result, State) else result for result in results)
+
+    def _look(self, on_report: Callable[[Report], None]) -> None:
+        """See how far the workers are; say once that they do not get on."""
+        self._asked = self._asked or self._actors[0].report.remote()
+        now = time.monotonic()
+        if self._ray.wait([self._asked], timeout=_POLL)[0]:
+            report, kept = self._ray.get(self._asked)
+            self._asked = None
+            if kept > self.epoch:
+                self._keep(kept)
+            if report is not None and report.epoch > self.reported:
+                self._longest = max(self._longest, now - self._since) if self.reported else 0.0
+                self._since, self.reported = now, report.epoch
+                on_report(report)
+        quiet = now - self._since
+        if self.reported and quiet > max(_QUIET, 10 * self._longest) and not self._told:
+            self._told = True
+            refs = [actor.process.remote() for actor in self._actors]
+            silent = self._ray.wait(refs, num_returns=len(refs), timeout=_QUIET / 10)[1]
+            ranks = [str(rank) for rank, ref in enumerate(refs) if ref in silent]
+            who = f"worker {', '.join(ranks)} of {len(refs)} does not answer"
+            warnings.warn(
+                f"no epoch has ended for {quiet:.0f} s, and {who if ranks else 'all workers answer'}; the "
+                "fit waits, and Ctrl-C ends it",
+                stacklevel=2,
+            )
 
     def _keep(self, epoch: int) -> None:
         """Take over the states of an epoch: they lie in the object store, and are the driver's."""

@@ -24,8 +24,12 @@ class Group(Protocol):
 
     rank: int
     size: int
-    sent: int  # bytes sent to other ranks so far
     in_background: bool  # whether another thread may call it while this one computes: one thread at a time
+
+    @property
+    def sent(self) -> int:
+        """Bytes sent to other ranks so far."""
+        ...
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send ``parts[r]`` to rank r; return the parts received, in the order of ranks.

@@ -1,0 +1,113 @@
+"""A worker that keeps the others waiting is named, once."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import softvec
+from softvec.cluster import pace, ray
+from softvec.cluster.pace import Pace, Timed, watched
+from softvec.cluster.rank import Report
+from softvec.cluster.seam import Single
+from softvec.fit.loop import Engine
+from tests.cluster.groups import run
+
+
+def remarks(epochs):
+    """Return what is said of epochs, each a list of (seconds, own work) by worker."""
+    made = Pace(Single())
+    made._hosts = ["a", "b", "c"]
+    return [made.remark(epoch) for epoch in epochs]
+
+
+def test_three_slow_epochs_in_a_row_are_said():
+    even, slow = [(4.0, 3.0), (4.0, 3.5), (4.0, 3.8)], [(9.0, 3.0), (9.0, 8.9), (9.0, 3.2)]
+    other = [(9.0, 8.9), (9.0, 3.0), (9.0, 3.0)]
+    assert remarks([slow, slow, even, slow, slow, other]) == [""] * 6
+    said = remarks([even, slow, slow, slow])
+    assert said[:3] == [""] * 3
+    assert said[3].startswith("worker 1 of 3, on b, is slow: it takes 8.9 s for its part of an epoch, the ")
+    assert "the others 3.1 s" in said[3]
+
+
+def test_short_epochs_and_slow_networks_are_not_a_slow_worker():
+    assert remarks([[(0.1, 0.09), (0.1, 0.01)]] * 4) == [""] * 4
+    assert remarks([[(9.0, 1.0), (9.0, 0.4)]] * 4) == [""] * 4  # all wait for what is sent
+    assert remarks([[(9.0, 9.0)]] * 4) == [""] * 4  # a single one
+
+
+def test_waiting_is_told_from_work():
+    def function(group):
+        group = Timed(group)
+        made = Pace(group)
+        made.own()
+        time.sleep(0.3 if group.rank else 0.0)
+        group.barrier()
+        return made.own()
+
+    (seconds, fast), (_, slow) = run(2, function)
+    assert seconds >= 0.3
+    assert fast < 0.2
+    assert slow >= 0.3
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_slow_worker_of_a_fit_is_named_once(monkeypatch, tmp_path):
+    from softvec.cluster import choose
+    from tests.cluster.test_spread import ThreadCluster, edges, write
+
+    epoch, slept = Engine.epoch, []
+
+    def slow(self, *arguments, **options):
+        if self.runtime.workers.rank == 1:
+            slept.append(threading.get_ident())
+            time.sleep(0.05)
+        return epoch(self, *arguments, **options)
+
+    monkeypatch.setattr(pace, "_LEAST", 0.02)
+    monkeypatch.setattr(Engine, "epoch", slow)
+    monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: ThreadCluster(2))
+    parts = write(tmp_path, edges())[1]
+    with pytest.warns(UserWarning, match=r"worker 1 of 2, on .*, is slow") as said:
+        softvec.embed(parts, 8, view="walk", n_epochs=9, cluster="local:2", output=tmp_path / "there")
+    assert len(slept) == 9
+    assert len([each for each in said if "is slow" in str(each.message)]) == 1
+
+
+def test_a_remark_is_said_once():
+    passed = []
+    tell = watched(passed.append)
+    tell(Report(0, 1.0, 0, 4))
+    with pytest.warns(UserWarning, match="worker 3 is slow"):
+        tell(Report(1, 1.0, 0, 4, "worker 3 is slow"))
+    tell(Report(2, 1.0, 0, 4, "worker 3 is slow still"))
+    assert [report.epoch for report in passed] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.filterwarnings("ignore:the normaliser is off")
+def test_a_worker_of_ray_that_does_not_answer_is_named(ray_here, monkeypatch, tmp_path):
+    from softvec.spread import FilesJob, embed_files
+    from tests.cluster.test_spread import edges, write
+
+    monkeypatch.setattr(ray, "_QUIET", 2.0)
+    whole, parts = write(tmp_path, edges())
+    fit = {"n_epochs": 300, "view": "walk", "n_jobs": 1}
+    stopped = []
+
+    def stop(report):
+        if report.epoch >= 5 and not stopped:
+            stopped.append(ray_here.get(cluster.actors[1].process.remote()))
+            os.kill(stopped[0], signal.SIGSTOP)
+            threading.Timer(5, os.kill, (stopped[0], signal.SIGCONT)).start()
+
+    job = FilesJob(parts, n_components=8, random_state=0, fit=fit)
+    with ray.RayCluster(2, None, 1) as cluster, pytest.warns(UserWarning, match="no epoch has ended") as said:
+        embed_files(job, tmp_path / "there", cluster, stop)
+    assert "worker 1 of 2 does not answer; the fit waits, and Ctrl-C ends it" in str(said[0].message)
+    truth = softvec.embed(whole, 8, random_state=0, **fit)
+    np.testing.assert_array_equal(softvec.Embedding.load(tmp_path / "there").vectors, truth.vectors)
