@@ -37,7 +37,7 @@ from softvec.embedding import Embedding  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "kills.json"
 PAGE = ROOT / "docs" / "reliability.md"
 FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "safetensors", "txt", "bin")
-COMMANDS = ("embed", "convert", "add")
+COMMANDS = ("embed", "embed dense", "convert", "add")  # a dense graph is fitted three times
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 2.0  # seconds by the clock to stop in; a busy machine may need more
 # a byte through a pipe tells whether softvec's first line was reached
@@ -103,7 +103,8 @@ def prepare(folder: Path, seed: int) -> dict[str, float]:
     """Make the data and the undisturbed results; return how long the commands take."""
     rng = np.random.default_rng(seed)
     edges = rng.integers(0, 1500, (6000, 2))
-    (folder / "edges.txt").write_text("".join(f"{i} {j}\n" for i, j in edges))
+    for name, pairs in (("edges", edges), ("dense", edges % 300)):
+        (folder / f"{name}.txt").write_text("".join(f"{i} {j}\n" for i, j in pairs))
     (folder / "more.txt").write_text("".join(f"n{i} {j}\n" for i, j in enumerate(rng.integers(0, 500, 900))))
     for number, name in enumerate(("old", "new")):
         X = np.random.default_rng(number).normal(size=(3000, 16)).astype(np.float32)
@@ -116,8 +117,13 @@ def prepare(folder: Path, seed: int) -> dict[str, float]:
             if code:
                 raise RuntimeError(text)
             seconds[name] = time.monotonic() - child.begun
-        (folder / "whole.svec").rename(folder / f"whole_{name}.svec")
+        (folder / "whole.svec").rename(folder / whole(name))
     return seconds
+
+
+def whole(command: str) -> str:
+    """Return the file with the undisturbed result of a command."""
+    return f"whole_{command.replace(' ', '_')}.svec"
 
 
 def words_of(command: str, target: str) -> list[str]:
@@ -126,7 +132,8 @@ def words_of(command: str, target: str) -> list[str]:
         return ["convert", "new.svec", target, "-q"]
     if command == "add":
         return ["add", "whole_embed.svec", "more.txt", "-o", target, "-q"]
-    words = ["embed", "edges.txt", "-o", target, "--seed", "0", "--dim", "32", "-q"]
+    source = "dense.txt" if command == "embed dense" else "edges.txt"
+    words = ["embed", source, "-o", target, "--seed", "0", "--dim", "32", "-q"]
     return [*words, "--checkpoint", f"{target}.npz", "--set", "checkpoint_every=1"]
 
 
@@ -141,7 +148,7 @@ def kill(folder: Path, command: str, target: str, delay: float) -> bool:
 
 def torn(folder: Path, command: str, target: str) -> str | None:
     """Return what is wrong with a file right after a kill."""
-    old, new = (Embedding.load(folder / f"{name}.svec") for name in ("old", f"whole_{command}"))
+    old, new = (Embedding.load(folder / name) for name in ("old.svec", whole(command)))
     try:
         if not (same(folder / target, old) or same(folder / target, new)):
             return f"{command} to {target}, killed: neither the old vectors nor the new"
@@ -158,7 +165,7 @@ def again(folder: Path, command: str, target: str) -> tuple[str | None, float]:
     seconds = time.monotonic() - child.begun
     if code:
         return f"{command} to {target}, run again: {text[-500:]}", seconds
-    if not same(folder / target, Embedding.load(folder / f"whole_{command}.svec")):
+    if not same(folder / target, Embedding.load(folder / whole(command))):
         return f"{command} to {target}, run again: other vectors", seconds
     return left_behind(folder, target), seconds
 
@@ -174,7 +181,7 @@ def same(path: Path, wanted: Embedding) -> bool:
 
 def left_behind(folder: Path, name: str) -> str | None:
     """Return what remains of killed runs beside a file that was saved since."""
-    parts = [path.name for path in folder.glob(f".{name}*.part")]
+    parts = [path.name for pattern in (f".{name}*.part", f"{name}.npz*") for path in folder.glob(pattern)]
     return f"left behind: {', '.join(parts)}" if parts else None
 
 
@@ -189,8 +196,8 @@ def stop(
     sent = child.signal_after(delay, number)
     code, text, seconds = child.end()
     saved = (folder / "z.svec").exists()
-    for path in (folder / "z.svec", folder / "z.svec.npz"):
-        path.unlink(missing_ok=True)
+    for path in folder.glob("z.svec*"):
+        path.unlink()
     if code == 0 and not sent:
         return None, "not_sent", time.monotonic() - child.begun, 0.0
     # Python dies of the signal, which a shell shows as 128 + number; while it loads, it ends with code 1
@@ -219,7 +226,7 @@ def campaign(
         seconds = prepare(folder, seed)
         while struck(result["signals"]) < signals:
             case = total(result["signals"])
-            command, number = COMMANDS[case // 2 % 3], SIGNALS[case % 2]
+            command, number = COMMANDS[case // 2 % len(COMMANDS)], SIGNALS[case % 2]
             delay = random.Random(f"{seed} signal {case}").uniform(0, seconds[command])
             wrong, ending, took, work = stop(folder, command, number, delay)
             if ending == "not_sent":  # the machine is less busy than before
@@ -231,8 +238,8 @@ def campaign(
             record(result)
         while struck(result["kills"]) < kills:
             case = total(result["kills"])
-            command = COMMANDS[case % 3]
-            target = f"x.{FORMATS[case // 3 % len(FORMATS)]}"
+            command = COMMANDS[case % len(COMMANDS)]
+            target = f"x.{FORMATS[case // len(COMMANDS) % len(FORMATS)]}"
             delay = random.Random(f"{seed} kill {case}").uniform(0, seconds[command])
             ran = kill(folder, command, target, delay)
             wrong = torn(folder, command, target)
@@ -268,7 +275,9 @@ def table(result: dict[str, Any]) -> str:
     ]  # fmt: skip
     for name, row in result["kills"].items():
         cells = [sum(row.values()), *(row.get(ending, 0) for ending in ("killed", "not_sent", "wrong"))]
-        lines.append(f"| `softvec {name}` | {' | '.join(map(str, cells))} |")
+        command, _, graph = name.partition(" ")
+        title = f"`softvec {command}`{graph and ', fused views'}"
+        lines.append(f"| {title} | {' | '.join(map(str, cells))} |")
     lines += [
         "", f"{struck(result['signals'])} signals, sent to the same commands; the slowest took "
         f"{result['slowest_stop_seconds']} s to stop, and none more than "
