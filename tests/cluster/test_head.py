@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ from softvec.cluster.connect import _reason
 from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from tests.cluster.processes import finished
+from tests.cluster.processes import command, finished
 from tests.cluster.test_spread import edges, write
 
 _LOOPBACK = "127.0.0.1"
@@ -35,11 +36,11 @@ def free_port():
         return sock.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def head():
-    """A head with a client server on loopback; yields the address of the latter."""
+@contextmanager
+def running_head(client):
+    """A head with a client server on a port of loopback; yields the process and the server's address."""
     pytest.importorskip("grpc", reason="Ray's client server needs grpcio: pip install 'ray[client]'")
-    client, gcs, folder = free_port(), free_port(), tempfile.mkdtemp(prefix="sv")  # short: it holds sockets
+    gcs, folder = free_port(), tempfile.mkdtemp(prefix="sv")  # short: it holds sockets
     own = {
         "RAY_TMPDIR": folder,  # ray start notes the last head there
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen at loopback alone
@@ -71,7 +72,7 @@ def head():
             if process.poll() is not None or time.monotonic() > end:
                 pytest.skip(f"Ray's client server does not start here: {log.read_text()[-300:]}")
             time.sleep(0.1)
-        yield f"ray://{_LOOPBACK}:{client}"
+        yield process, f"ray://{_LOOPBACK}:{client}"
     finally:
         process.send_signal(signal.SIGTERM)  # ends the processes that it started, too
         try:
@@ -80,6 +81,28 @@ def head():
             os.killpg(process.pid, signal.SIGKILL)  # of all that it started: it has its own session
             process.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def head():
+    """The address of a head that runs as long as the tests of this module."""
+    with running_head(free_port()) as (_, address):
+        yield address
+
+
+def kill_session(leader):
+    """Kill all processes of a session, as a machine that stops does, and wait until they are gone."""
+    while True:
+        met = False
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):  # gone meanwhile, or not a process
+                state, _, _, session = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+                if int(session) == leader and state not in "ZX":
+                    met = True
+                    os.kill(int(folder.name), signal.SIGKILL)
+        if not met:
+            return
+        time.sleep(0.05)
 
 
 def listens(port):
@@ -115,6 +138,34 @@ softvec.embed({str(whole)!r}, cluster={head!r}, **{fit}).save({str(tmp_path / "f
         there = Embedding.load(tmp_path / name)
         assert one.names.to_list() == there.names.to_list()
         np.testing.assert_array_equal(one.vectors.view(np.uint32), there.vectors.view(np.uint32))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_blocks")
+def test_a_run_goes_on_with_the_next_head(monkeypatch, tmp_path):
+    whole, parts = write(tmp_path, edges(weights=True))
+    port, saved = free_port(), tmp_path / "saved"
+    options = ("-d", 8, "--seed", 0, "--threads", 1, "--epochs", 400, "--view", "walk", "--cluster", "auto")
+    there = ("embed", parts, "-o", f"{tmp_path}/folder/", *options, "--checkpoint", saved)
+    there += ("--set", "checkpoint_every=50")
+    with running_head(port) as (process, address):
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        driver = command(*there)
+        end = time.monotonic() + 90
+        while not (saved / "checkpoint.json").exists():
+            assert driver.poll() is None, driver.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        kill_session(process.pid)
+        said = driver.communicate(timeout=120)[1]
+        assert driver.returncode == 2, said
+        assert "lost the connection to the Ray cluster" in said.splitlines()[-1]
+        assert "run the same command again to go on from the checkpoint" in said
+    with running_head(port):
+        finished(*there)
+    emb = softvec.embed(whole, 8, random_state=0, n_jobs=1, n_epochs=400, view="walk")
+    np.testing.assert_array_equal(Embedding.load(tmp_path / "folder").vectors, emb.vectors)
+    assert not saved.exists()
 
 
 @pytest.mark.parametrize("address", ["ray://10.0.0.1:10001", "10.0.0.1:6379", "auto"])
