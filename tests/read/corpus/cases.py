@@ -803,7 +803,7 @@ OBJECTS = [
     Case(
         "edge_index", lambda: np.array([[0, 1, 2, 3, 0], [1, 2, 3, 4, 4]]), kind="bipartite", ends=("said",)
     ),
-    Case("half of a matrix", lambda: sparse.triu(np.ones((4, 4)), 1), ends=("said",)),
+    Case("half of a matrix", lambda: sparse.triu(sparse.coo_array(np.ones((4, 4))), 1), ends=("said",)),
     Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("said",)),
     Case(
         "frame, true and false",
