@@ -55,10 +55,10 @@ def ppmi_svd(counts: sp.csr_array, d: int, smoothing: float, shift: float) -> tu
     A = sp.coo_array(counts, dtype=np.float64)
     rows = np.asarray(A.sum(axis=1)).ravel()
     columns = np.asarray(A.sum(axis=0)).ravel() ** smoothing
-    pmi = np.log(A.data * columns.sum() / (rows[A.coords[0]] * columns[A.coords[1]]))
+    pmi = np.log(A.data * columns.sum() / (rows[A.row] * columns[A.col]))
     pmi -= np.log(shift)
     kept = pmi > 0
-    M = sp.csr_array((pmi[kept], (A.coords[0][kept], A.coords[1][kept])), shape=A.shape)
+    M = sp.csr_array((pmi[kept], (A.row[kept], A.col[kept])), shape=A.shape)
     U, S, _ = randomized_svd(M, d, n_iter=4, random_state=0)
     return U, S
 

@@ -39,6 +39,7 @@ from softvec.fit.recipes import (
     views_of,
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
+from softvec.fit.run import seed_of
 from softvec.fit.share import ALL, Share
 from softvec.operators import Operator
 
@@ -62,11 +63,11 @@ class Vectors:
 
 @dataclass(frozen=True)
 class ViewChoice:
-    """The view of a fit, "walk", "links" or "fused", why, and the options but for which it were "fused"."""
+    """The view of a fit, "walk", "links" or "fused", why, and the options that ruled out "fused"."""
 
     chosen: str
     why: str
-    but_for: list[str] = field(default_factory=list)
+    ruled_out_by: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,11 @@ class Job:
         A = self.affinity.counts
         assert A is not None
         with self.share.workers(1) as pool:
-            seed = pool.gather(views.seed_for(settings))[0]
+            drawn = settings.random_state is None
+            seed = None if drawn else pool.gather(seed_of(settings.random_state))[0]
             used = views_of(A, settings.n_components, pool)
         X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner, self.share)
+        seed = fits[0].seed if seed is None else seed
         parameters = {
             "n_components": settings.n_components,
             "view": "fused",
@@ -279,7 +282,7 @@ def _choose_view(
     """Return the view of a fit: "auto" is "walk" for a sparse or directed graph, or options of one fit."""
     view = choice("view", fit.get("view", "auto"), VIEWS)
     single = [name for name in _ONE_FIT if name in fit]
-    reason = own = ""
+    reason = ""
     fast = bool(effort_settings(fit, pool.whole(affinity.shape[0])[1]))
     if fast and (affinity.kind != "graph" or old is not None):
         use = "fits without init" if old is not None else f"graphs, and this is {affinity.kind} data"
@@ -296,10 +299,10 @@ def _choose_view(
         reason = "fused views need weights that differ by fewer orders of magnitude"
     elif old is not None:
         reason = "fused views have settings of their own; leave out init"
-    elif single:
-        own = f"fused views have settings of their own; leave out {', '.join(single)}"
+    own = "" if reason or not single else "fused views have settings of their own; leave out "
     if view == "fused" and (reason or own):
-        raise InputError(Option("view", "fused"), f" cannot be used here: {reason or own}")
+        named = [part for name in single for part in (", ", Option(name))][1:] if own else []
+        raise InputError(Option("view", "fused"), f" cannot be used here: {reason or own}", *named)
     if view == "links" and (affinity.kind != "graph" or not affinity.symmetric):
         raise InputError(Option("view", "links"), f" is for graphs, and this is {affinity.kind} data")
     if view == "links" and (fast or fit.get("symmetric", False) is True):
@@ -311,7 +314,7 @@ def _choose_view(
         return ViewChoice("walk", reason)
     ends = neighbours_of_ends(affinity.counts, pool)  # type: ignore[arg-type]
     if own and ends >= DENSE:
-        return ViewChoice("walk", own, single)
+        return ViewChoice("walk", f"{own}{', '.join(single)}", single)
     chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
     why = f"the end of an edge has {ends:.1f} neighbours on average, {bound} {DENSE:g}"
     return ViewChoice(chosen, why)

@@ -42,6 +42,7 @@ from softvec.embedding.files.folder import Part, generation, write_manifest, wri
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
 from softvec.fit.recipes import N_COMPONENTS, recipe_of
+from softvec.fit.run import seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import halved
 from softvec.job import Job, Outcome, Vectors
@@ -274,6 +275,8 @@ def embed_files(
     """Fit files of edges on a cluster; write the vectors to a folder, whole or not at all."""
     job.check()
     job = replace(job, where=os.path.abspath(job.where), fit=_from_anywhere(job.fit))
+    if job.random_state is None and not job.fit.get("checkpoint"):  # one seed, should a worker be replaced
+        job = replace(job, random_state=seed_of(None))
     new = not os.path.exists(folder)
     number = generation(folder)
     try:
@@ -282,7 +285,7 @@ def embed_files(
                 job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
                 0 if job.fit.get("checkpoint") else cluster.copies, Workers.unit, Workers.block,
             )  # fmt: skip
-            return _written(task, cluster, watched(on_report or (lambda report: None)))
+            return _written(task, cluster, watched(on_report or (lambda report: None), set()))
     except BaseException:
         with suppress(OSError):  # not empty
             if new:

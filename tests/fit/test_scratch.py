@@ -1,5 +1,6 @@
 """Fits whose large arrays lie on disk: the same bits, within a limit of memory, with nothing left behind."""
 
+import errno
 import json
 import os
 import subprocess
@@ -180,6 +181,39 @@ def test_full_disk_is_refused_before_the_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "free_space", lambda folder: 1000)
     with pytest.raises(InputError, match=r"needs about .* GiB in .*; name a folder on a larger disk"):
         softvec.embed([("a", "b"), ("b", "c"), ("c", "d")], 32, scratch=tmp_path)
+
+
+@pytest.mark.usefixtures("everything_on_disk")
+@pytest.mark.parametrize("view", ["walk", "fused"])
+@pytest.mark.parametrize("lost", ["folder", "room"])
+def test_a_disk_lost_while_fitting(tmp_path, monkeypatch, view, lost):
+    folder, calls = tmp_path / "scratch", []
+    folder.mkdir()
+
+    def lose(epoch, loss, X):
+        calls.append(epoch)
+        if epoch == 2 and lost == "folder":
+            folder.rmdir()
+        elif epoch == 2:
+            monkeypatch.setattr(scratch, "_reserve", full)
+
+    def full(file, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path, reserve = edge_list(tmp_path / "edges.txt"), scratch._reserve
+    options = {"random_state": 0, "view": view, "checkpoint": tmp_path / "run.ckpt"}
+    line = (
+        "the folder is gone; name another|expected an existing folder"
+        if lost == "folder"
+        else "name a folder on a larger disk"
+    )
+    with pytest.raises(InputError, match=line) as caught:
+        softvec.embed(path, 8, callbacks=[lose], scratch=folder, **options)
+    assert "\n" not in str(caught.value)
+    monkeypatch.setattr(scratch, "_reserve", reserve)
+    emb = softvec.embed(path, 8, scratch=tmp_path, **options)
+    np.testing.assert_array_equal(emb.vectors, softvec.embed(path, 8, view=view, random_state=0).vectors)
+    assert len(calls) >= 3
 
 
 LIMITS = """

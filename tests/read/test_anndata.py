@@ -9,7 +9,7 @@ from softvec.api import to_affinity
 from softvec.core.errors import InputError
 
 anndata = pytest.importorskip("anndata")
-pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")  # of anndata with pandas 3.1
+pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")  # that anndata uses
 
 
 def cells(n=60):

@@ -94,7 +94,7 @@ def remove_checkpoint(fit: Mapping[str, Any], cluster: Any, made: Mapping[str, A
     """Delete the checkpoint of a fit whose vectors are saved: only now, or a kill would lose them."""
     if "checkpoint" not in fit:
         return
-    from softvec.fit.checkpoint import checkpoints_of_views
+    from softvec.fit.views import checkpoints_of_views
 
     paths = checkpoints_of_views(fit["checkpoint"])
     for path in reversed(paths if made["view"]["chosen"] == "fused" else paths[:1]):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def report(made: Outcome, target: str, settings: Settings, stability: str = "") -> None:
     """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
     record, context = made.provenance, made.context_vectors
-    _tell_other_view(record["view"].get("but_for", []))
+    _tell_other_view(record["view"].get("ruled_out_by", []))
     if settings.json:
         if target != "-":  # standard output holds the vectors
             print_json(_summary(made, target))
@@ -43,8 +43,8 @@ def _tell_other_view(options: Sequence[str]) -> None:
     named = [part for name in options for part in (", ", Option(name))][1:]
     warnings.warn(
         AdviceWarning(
-            "one walk was fitted, not the fused views that a dense graph gets by default: they have their "
-            "own ", *named, "; leave that out, or pass ", Option("view", "walk"), " to drop this note",
+            "one walk was fitted, not the fused views that a dense graph gets by default, which set ",
+            *named, " themselves; leave that out, or pass ", Option("view", "walk"), " to hide this note",
         ),
         stacklevel=2,
     )  # fmt: skip

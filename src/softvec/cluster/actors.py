@@ -134,7 +134,7 @@ class Worker:
         """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
         self._report = self._kept = None
         if state is not None:  # arrays of the object store are read-only
-            task = replace(task, state=copy_of(state), manifest=None)
+            task = replace(task, state=copy_of(state))
         group = RayGroup(rank, peers, self._mailbox, number)
 
         def on_epoch(report: Report, state: Kept) -> None:

@@ -85,7 +85,7 @@ def runner(
     say: Callable[[str], None] | None = None,
 ) -> Runner:
     """Return a function that runs the epochs of a fit on a cluster; ``say`` reports a partition's gain."""
-    method = choice("partition", partition or "none", PARTITIONS)
+    method, said = choice("partition", partition or "none", PARTITIONS), set[str]()
 
     def run(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
         planned, order = cut(problem, settings, warm, cluster.workers, method, say)
@@ -100,7 +100,7 @@ def runner(
                 if on_report is not None:
                     on_report(report)
 
-            parts = list(cluster.run(planned, watched(show)))
+            parts = list(cluster.run(planned, watched(show, said)))
         return back(whole_of(parts), order), planned.seed
 
     return run

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import statistics
+import threading
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
@@ -15,16 +17,17 @@ from softvec.cluster.seam import Group
 
 Array = NDArray[Any]
 T = TypeVar("T")
-_TIMES = 2.0  # as long as the others take
+logger = logging.getLogger("softvec")
+_TIMES = 2.0  # as long as the others take for the same work
 _LEAST = 0.5  # seconds of an epoch that are worth a word
 _IN_A_ROW = 3  # epochs
 
 
 class Timed:
-    """A group that counts the seconds of its calls: what is sent, and the wait for others."""
+    """A group that counts the seconds that its thread spends in it: what is sent, and the wait for others."""
 
     def __init__(self, group: Group):
-        self._group, self.spent = group, 0.0
+        self._group, self._thread, self.spent = group, threading.get_ident(), 0.0
         self.rank, self.size, self.in_background = group.rank, group.size, group.in_background
 
     @property
@@ -32,36 +35,46 @@ class Timed:
         """Bytes sent to other ranks so far."""
         return self._group.sent
 
-    def _timed(self, call: Callable[..., T], *arguments: Any) -> T:
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the seconds of the block; those of another thread pass while this one works."""
         began = time.perf_counter()
         try:
-            return call(*arguments)
+            yield
         finally:
-            self.spent += time.perf_counter() - began
+            if threading.get_ident() == self._thread:
+                self.spent += time.perf_counter() - began
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send a part to every rank; return the parts received."""
-        return self._timed(self._group.exchange, parts)
+        with self.waiting():
+            return self._group.exchange(parts)
 
     def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
         """Add up the parts in the order of ranks."""
-        return self._timed(self._group.fold, parts, add)
+        with self.waiting():
+            return self._group.fold(parts, add)
 
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks."""
-        return self._timed(self._group.gather, value)
+        with self.waiting():
+            return self._group.gather(value)
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._timed(self._group.barrier)
+        with self.waiting():
+            self._group.barrier()
 
 
 class Pace:
-    """Compares what workers do between their calls, epoch by epoch; all of them make it together."""
+    """Compares how fast workers are, epoch by epoch; all of them make it together.
 
-    def __init__(self, group: Group):
+    ``work`` is this worker's share of an epoch, in any unit: whole units of rows cannot be shared evenly.
+    """
+
+    def __init__(self, group: Group, work: float):
         self._group, self._row = group, (-1, 0)  # the slowest worker, and for how many epochs it was
-        self._hosts = group.gather(platform.node())
+        self._hosts, self._work = zip(*group.gather((platform.node(), max(work, 1.0))))
         self._mark = self._now()
 
     def _now(self) -> tuple[float, float]:
@@ -75,29 +88,29 @@ class Pace:
 
     def remark(self, epochs: Sequence[tuple[float, float]]) -> str:
         """Return a line on a slow worker, "" if there is none; takes what :meth:`own` gave on each."""
-        work = [own for _, own in epochs]
-        slowest = max(range(len(work)), key=work.__getitem__)
-        others = statistics.median([*work[:slowest], *work[slowest + 1 :]] or [work[slowest]])
-        slow = work[slowest] > _TIMES * others and work[slowest] > max(_LEAST, epochs[slowest][0] / 2)
+        pace = [own / work for (_, own), work in zip(epochs, self._work)]
+        slowest = max(range(len(pace)), key=pace.__getitem__)
+        others = statistics.median([*pace[:slowest], *pace[slowest + 1 :]] or [pace[slowest]])
+        seconds, own = epochs[slowest]
+        slow = pace[slowest] > _TIMES * others and own > max(_LEAST, seconds / 2)
         before, times = self._row
         self._row = (slowest, times + 1 if before == slowest else 1) if slow else (-1, 0)
         if self._row[1] < _IN_A_ROW:
             return ""
         return (
-            f"worker {slowest} of {len(work)}, on {self._hosts[slowest]}, is slow: it takes "
-            f"{work[slowest]:.1f} s for its part of an epoch, the others {others:.1f} s, and they wait; see "
-            "what else runs there"
+            f"worker {slowest} of {len(pace)}, on {self._hosts[slowest]}, is slow: it takes {own:.1f} s for "
+            f"its part of an epoch, where the others would take {others * self._work[slowest]:.1f} s, and "
+            "they wait; see what else runs there"
         )
 
 
-def watched(on_report: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return a function that warns of a slow worker, once, and passes each report on."""
-    said: set[str] = set()
+def watched(on_report: Callable[[Any], None], said: set[str]) -> Callable[[Any], None]:
+    """Return a function that passes reports on, and says that a worker is slow, unless ``said`` has it."""
 
     def tell(report: Any) -> None:
         if report.slow and not said:
             said.add(report.slow)
-            warnings.warn(report.slow, stacklevel=2)
+            logger.warning("%s", report.slow)
         on_report(report)
 
     return tell

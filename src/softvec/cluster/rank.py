@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.checkpoint import Store
-from softvec.cluster.operator import Tree, join
+from softvec.cluster.operator import Tree, join, own_work
 from softvec.cluster.pace import Pace, Timed
 from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
@@ -92,7 +92,7 @@ class Epochs:
     def fit(self, problem: Problem, group: Group, on_epoch: OnEpoch | None = None) -> State:
         """Run all epochs together with the other ranks; return this rank's part of the vectors."""
         settings, store, epochs = self.settings, self.store, self.settings.n_epochs
-        pace = Pace(group)
+        pace = Pace(group, own_work(problem.P, settings.n_components))
 
         def after_epoch(state: State) -> None:
             told = group.gather((group.sent, pace.own()))

@@ -6,6 +6,7 @@ copies of the vectors that the object store keeps for the driver.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
@@ -23,6 +24,7 @@ from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
 
+logger = logging.getLogger("softvec")
 _POLL = 0.2  # seconds between two looks at the workers
 _QUIET = 60.0  # seconds without an epoch after which the driver asks who is there
 _RESTARTS = 3  # in a row without a new checkpoint
@@ -42,13 +44,13 @@ class RayCluster:
     """
 
     driver = True
-    copies = 2  # of a worker, and of the object store
 
     def __init__(self, workers: int | None, address: str | None = None, threads: int | None = None):
         self._ray, self._started = load_ray(), False
         self._target, self._wanted, self._threads = address, workers, threads
         self.address: str | None = None
         self.memory: int | None = None
+        self.copies = 1 if address else 2  # a worker's, and that of an object store in the same memory
         self.actors: list[Any] = []
         self.fits = 0  # begun
 
@@ -155,7 +157,7 @@ class RayCluster:
         states = [None if plan.given is None else ray.put(plan.task(rank).state) for rank in range(plan.size)]
         lost, since, epoch = 0, -1, 0
         while True:
-            attempt = _Attempt(ray, self, tasks, states, plan.kept_every)
+            attempt = _Attempt(ray, self, tasks, states, plan.kept_every, epoch)
             try:
                 return attempt.finish(on_report)
             except ray.exceptions.RayTaskError as error:
@@ -186,10 +188,13 @@ class RayCluster:
 class _Attempt:
     """One try to finish a fit with a set of workers."""
 
-    def __init__(self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int):
-        self._ray, self.states, self.epoch, self.reported = ray, states, 0, 0
+    def __init__(
+        self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int, epoch: int
+    ):
+        self._ray, self.states, self.epoch, self.reported = ray, states, epoch, 0
         self._asked: Any = None  # a report that is still to come
-        self._since, self._longest, self._told = time.monotonic(), 0.0, False
+        self._coming: tuple[int, list[Any]] | None = None  # states that are still to come, and their epoch
+        self._since, self._longest, self._pinged = time.monotonic(), 0.0, 0.0
         self._actors = cluster.take(len(tasks))
         number = cluster.fits
         self._fits = [
@@ -213,36 +218,45 @@ class _Attempt:
         return (copy_of(result) if isinstance(result, State) else result for result in results)
 
     def _look(self, on_report: Callable[[Report], None]) -> None:
-        """See how far the workers are; say once that they do not get on."""
+        """See how far the workers are."""
         self._asked = self._asked or self._actors[0].report.remote()
         now = time.monotonic()
         if self._ray.wait([self._asked], timeout=_POLL)[0]:
             report, kept = self._ray.get(self._asked)
             self._asked = None
-            if kept > self.epoch:
+            if kept > self.epoch or self._coming is not None:
                 self._keep(kept)
             if report is not None and report.epoch > self.reported:
                 self._longest = max(self._longest, now - self._since) if self.reported else 0.0
                 self._since, self.reported = now, report.epoch
                 on_report(report)
-        quiet = now - self._since
-        if self.reported and quiet > max(_QUIET, 10 * self._longest) and not self._told:
-            self._told = True
-            refs = [actor.process.remote() for actor in self._actors]
-            silent = self._ray.wait(refs, num_returns=len(refs), timeout=_QUIET / 10)[1]
-            ranks = [str(rank) for rank, ref in enumerate(refs) if ref in silent]
-            who = f"worker {', '.join(ranks)} of {len(refs)} does not answer"
-            warnings.warn(
-                f"no epoch has ended for {quiet:.0f} s, and {who if ranks else 'all workers answer'}; the "
-                "fit waits, and Ctrl-C ends it",
-                stacklevel=2,
-            )
+        quiet = now - max(self._since, self._pinged)
+        if self.reported and quiet > max(_QUIET, 10 * self._longest):
+            self._pinged = now
+            self._ping()
+
+    def _ping(self) -> None:
+        """Say which workers do not answer."""
+        answers = [actor.process.remote() for actor in self._actors]
+        silent = self._ray.wait(answers, num_returns=len(answers), timeout=_QUIET / 10)[1]
+        ranks = [str(rank) for rank, ref in enumerate(answers) if ref in silent]
+        if ranks:
+            logger.warning(
+                "no epoch has ended for %.0f s, and worker %s of %d does not answer; the fit waits, and "
+                "Ctrl-C ends it",
+                time.monotonic() - self._since, ", ".join(ranks), len(answers),
+            )  # fmt: skip
 
     def _keep(self, epoch: int) -> None:
         """Take over the states of an epoch: they lie in the object store, and are the driver's."""
-        pairs = [actor.snapshot.options(num_returns=2).remote() for actor in self._actors]
-        self._ray.get([there for _, there in pairs])
-        self.states, self.epoch = [state for state, _ in pairs], epoch
+        if self._coming is None:
+            pairs = [actor.snapshot.options(num_returns=2).remote() for actor in self._actors]
+            self._coming = epoch, pairs
+        epoch, pairs = self._coming
+        there = [there for _, there in pairs]
+        if len(self._ray.wait(there, num_returns=len(there), timeout=_POLL)[0]) == len(there):
+            self._ray.get(there)  # raises where the worker failed
+            self.states, self.epoch, self._coming = [state for state, _ in pairs], epoch, None
 
 
 def _clear(error: Any) -> Exception:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.halo import Halo
+from softvec.cluster.seam import Group, waiting
 from softvec.core.threads import ALONE, Workers, row_blocks
 from softvec.operators import Rows, Runtime, Sparse
 
@@ -83,7 +84,7 @@ def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) 
         halo.fill(X[:, begin:end], part, ALONE)  # the threads of the pool multiply meanwhile
         return part
 
-    with _ahead(receive, len(starts) - 1, halo.group.in_background) as parts:
+    with _ahead(receive, len(starts) - 1, halo.group) as parts:
         for begin, part in zip(starts, parts):
 
             def rows(lo: int, hi: int, begin: int = begin, part: Array = part) -> None:
@@ -103,9 +104,9 @@ def _scaled(n: int, row_scale: Array) -> Sparse:
 
 
 @contextmanager
-def _ahead(receive: Receive, rounds: int, in_background: bool) -> Iterator[Iterator[Array]]:
-    """Yield the parts of all rounds in turn; with ``in_background``, receive the next one meanwhile."""
-    if not in_background:
+def _ahead(receive: Receive, rounds: int, group: Group) -> Iterator[Iterator[Array]]:
+    """Yield the parts of all rounds in turn; where the group allows it, receive the next one meanwhile."""
+    if not group.in_background:
         yield map(receive, range(rounds))
         return
     with ThreadPoolExecutor(1, "softvec-halo") as thread:
@@ -113,7 +114,8 @@ def _ahead(receive: Receive, rounds: int, in_background: bool) -> Iterator[Itera
         def parts() -> Iterator[Array]:
             coming: Future[Array] = thread.submit(receive, 0)
             for number in range(1, rounds + 1):
-                part = coming.result()
+                with waiting(group):
+                    part = coming.result()
                 if number < rounds:
                     coming = thread.submit(receive, number)
                 yield part

@@ -8,12 +8,13 @@ same bits for any number of ranks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-__all__ = ["Group", "Single"]
+__all__ = ["Group", "Single", "waiting"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -53,6 +54,11 @@ class Group(Protocol):
     def barrier(self) -> None:
         """Wait until every rank is here."""
         ...
+
+
+def waiting(group: Group) -> AbstractContextManager[None]:
+    """Return a block in which this thread waits for what another one receives; some groups count it."""
+    return getattr(group, "waiting", nullcontext)()
 
 
 class Single:

@@ -133,6 +133,9 @@ def _reserve(file: IO[bytes], size: int) -> None:
 
 def _no_room(folder: Path, size: int, error: OSError) -> InputError:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if not folder.is_dir():
+            return InputError(f"cannot create a file in {folder}: the folder is gone; name another with ",
+                              Option("scratch", ...))  # fmt: skip
         reason = error.strerror or error
         return InputError(f"cannot create a file of {size / 2**30:,.2f} GiB in {folder}: {reason}")
     free = free_space(folder) / 2**30

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from softvec.core.files import atomic_write
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
 from softvec.fit.loop import State
-from softvec.fit.recipes import FUSED
 from softvec.operators import Operator
 
 _FORMAT = 1
@@ -48,17 +46,6 @@ def fingerprint(parameters: dict[str, Any], *parts: Operator | np.ndarray | None
             else:
                 digest.update(f"{content} ".encode())
     return digest.hexdigest()
-
-
-def checkpoints_of_views(path: str | os.PathLike[str]) -> list[str]:
-    """Return the checkpoint of each of the fused views: the path itself, ``path.2``, ...
-
-    Examples
-    --------
-    >>> checkpoints_of_views("run.ckpt")
-    ['run.ckpt', 'run.ckpt.2', 'run.ckpt.3']
-    """
-    return [os.fspath(path), *(f"{os.fspath(path)}.{number}" for number in range(2, len(FUSED) + 1))]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ the degree, which the length of a centred vector does not tell a linear classifi
 from __future__ import annotations
 
 import os
-import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.errors import InputError
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import ALONE, Workers, row_blocks, workers
-from softvec.fit.checkpoint import checkpoints_of_views
 from softvec.fit.recipes import FUSED, View, views_of
-from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
+from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.share import ALL, Share
 from softvec.fit.start import push
@@ -69,7 +68,7 @@ def _view_of(plain: Any, degree: Array, view: View) -> Operator:
 def fit_views(
     A: sparse.csr_array,
     settings: Settings,
-    seed: int,
+    seed: int | None,
     lengths: Array,
     runner: Runner | None = None,
     share: Share = ALL,
@@ -82,7 +81,8 @@ def fit_views(
         Symmetric adjacency matrix.
     settings : Settings
         Dimension, threads, callbacks, progress; what decides a view is the view's own.
-    seed : int
+    seed : int or None
+        None is that of the first fit, which draws one or has it from its checkpoint.
     lengths : ndarray of shape (n,)
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
     runner : callable, optional
@@ -98,7 +98,7 @@ def fit_views(
     degree_scale : float
         Root mean square of the degree coordinates.
     """
-    d = settings.n_components
+    d, saved = settings.n_components, _checkpoints(settings)
     with share.workers(1) as pool:
         A = _of_mean_weight_one(A, d, pool)
         chosen_views = views_of(A, d, pool)
@@ -110,7 +110,7 @@ def fit_views(
         init: Any = parts.get(view.init, view.init)
         if view.push:
             with share.workers(settings.n_jobs) as pool:
-                pushed = push(operator, copied(init, np.float32), view.push, seed, pool)
+                pushed = push(operator, copied(init, np.float32), view.push, int(seed or 0), pool)
                 init = copied(pushed, np.float16)
                 del pushed
         chosen = replace(
@@ -119,11 +119,12 @@ def fit_views(
             n_epochs=view.n_epochs,
             learning_rate=view.learning_rate,
             init=init,
-            random_state=(seed + number * _SEED_STEP) % 2**32,
+            random_state=None if seed is None else (seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
-            checkpoint=settings.checkpoint and checkpoints_of_views(settings.checkpoint)[number],
+            checkpoint=saved[number],
         )
         result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
+        seed = result.seed if seed is None else seed
         half = halved(result.state.X)
         result.state.X = half[:0]
         parts[view.name] = half
@@ -144,11 +145,30 @@ def halved(X: Array) -> Array:
     return X if X.dtype == np.float16 else copied(X, np.float16)
 
 
-def seed_for(settings: Settings) -> int:
-    """Return the seed of fused views; without a random state, a checkpoint's is taken from its path."""
-    if settings.random_state is None and settings.checkpoint is not None:
-        return zlib.crc32(os.fspath(settings.checkpoint).encode())
-    return seed_of(settings.random_state)
+def checkpoints_of_views(path: str | os.PathLike[str]) -> list[str]:
+    """Return the checkpoint of each of the fused views: the path itself, ``path.2``, ...
+
+    Examples
+    --------
+    >>> checkpoints_of_views("run.ckpt")
+    ['run.ckpt', 'run.ckpt.2', 'run.ckpt.3']
+    """
+    first = os.fspath(path)
+    return [first, *(f"{first.rstrip('/')}.{number}" for number in range(2, len(FUSED) + 1))]
+
+
+def _checkpoints(settings: Settings) -> list[str | None]:
+    """Return where each view is saved; refuse a file of another run now, not after the first view."""
+    if settings.checkpoint is None:
+        return [None] * len(FUSED)
+    first, *others = paths = checkpoints_of_views(settings.checkpoint)
+    stale = [path for path in others if os.path.exists(path)]
+    if stale and "://" not in first and not os.path.exists(first):
+        raise InputError(
+            f"{' and '.join(stale)} would be the checkpoint of later views, but {first} is missing; delete "
+            "what is left of another run, or name another file"
+        )
+    return list(paths)
 
 
 def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
