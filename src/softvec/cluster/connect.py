@@ -16,6 +16,8 @@ from softvec.core.errors import InputError
 
 LOOPBACK = "127.0.0.1"
 _REACHED = 5.0  # seconds that an address has to answer; Ray itself waits for half a minute or more
+_TRIES = 3  # where a head fails to start a server for this driver: it forks while gRPC runs, now and then
+_PASSING = "Starting Ray client server failed"
 _WATCHED = 0.2  # seconds between two looks at the driver
 _PORTS = {"ray://": 10001, "": 6379}  # of a head, by the form of its address
 
@@ -40,13 +42,18 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
     else:
         _require_server(target)
         options |= {"address": target}
-    try:
-        with warnings.catch_warnings(), _loopback() if target is None else nullcontext():
-            warnings.simplefilter("ignore")
-            return ray.init(**options).dashboard_url or None
-    except Exception as error:
-        what = "Ray does not start on this machine" if target is None else f"no Ray cluster at {target}"
-        raise InputError(f"{what}: {_reason(error)}") from error
+    left = _TRIES
+    while True:
+        left -= 1
+        try:
+            with warnings.catch_warnings(), _loopback() if target is None else nullcontext():
+                warnings.simplefilter("ignore")
+                return ray.init(**options).dashboard_url or None
+        except Exception as error:
+            if left and _PASSING in str(error):
+                continue
+            what = "Ray does not start on this machine" if target is None else f"no Ray cluster at {target}"
+            raise InputError(f"{what}: {_reason(error)}") from error
 
 
 def end_with(driver: int) -> None:
