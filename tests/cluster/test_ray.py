@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,6 +77,18 @@ def test_a_killed_worker_is_replaced(saved, ray_here, tmp_path):
     here = fit(P, Settings(**{**settings.__dict__, "checkpoint": None}), diagnosed=False)
     np.testing.assert_array_equal(there.state.X, here.state.X)
     np.testing.assert_array_equal(there.history["loss"], here.history["loss"])
+
+
+def test_a_fit_from_given_vectors_goes_on_from_its_checkpoint(tmp_path):
+    P, settings = problem()
+    init = np.random.default_rng(0).standard_normal((P.shape[0], 8)).astype(np.float32)
+    settings = replace(settings, init=init, checkpoint=tmp_path / "saved", checkpoint_every=2)
+    with RayCluster(2, None, 1) as cluster:
+        first = fit(P, settings, diagnosed=False, runner=runner(cluster))
+        reports = []
+        again = fit(P, settings, diagnosed=False, runner=runner(cluster, reports.append))
+    assert not reports  # it had ended
+    np.testing.assert_array_equal(again.state.X, first.state.X)
 
 
 def test_an_error_of_a_worker_is_one_line(tmp_path):

@@ -361,6 +361,19 @@ def test_a_second_attempt_goes_on_from_the_states_of_the_first(options, last, mo
     assert len(emb.provenance["history"]["loss"]) == len(truth.provenance["history"]["loss"])
 
 
+@pytest.mark.usefixtures("small_blocks", "plain_kernels")
+def test_without_a_seed_both_attempts_have_the_same(monkeypatch, tmp_path):
+    cluster = Losing(2)
+    cluster.last = 30
+    monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: cluster)
+    whole, parts = write(tmp_path, edges())
+    options = {"n_components": 8, "n_jobs": 1, "view": "fused"}
+    emb = softvec.embed(parts, cluster="local:2", output=tmp_path / "vectors", **options)
+    drawn = emb.provenance["parameters"]["random_state"]
+    truth = softvec.embed(whole, random_state=drawn, **options)
+    np.testing.assert_array_equal(emb.vectors, truth.vectors)
+
+
 @pytest.mark.usefixtures("small_blocks", "threads")
 @pytest.mark.parametrize("case", ["weighted", "directed, both ways", "two-sided", "fused, weighted"])
 def test_compiled_kernels_give_the_bits_of_one_machine_too(case, monkeypatch, tmp_path):

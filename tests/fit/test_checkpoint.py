@@ -221,6 +221,19 @@ def test_checkpoint_of_one_walk_is_refused_by_fused_views(tmp_path):
         softvec.embed(DENSE, 16, view="fused", **options)
 
 
+def test_a_file_in_the_way_of_later_views_is_refused_at_once(tmp_path):
+    (tmp_path / "run.ckpt.2").write_text("the user's")
+    ran = []
+    with pytest.raises(
+        InputError, match=r"run.ckpt.2 would be the checkpoint of later views, but "
+    ):
+        softvec.embed(
+            DENSE, 16, kind="graph", checkpoint=tmp_path / "run.ckpt", callbacks=[lambda *e: ran.append(e)]
+        )
+    assert not ran
+    assert (tmp_path / "run.ckpt.2").read_text() == "the user's"
+
+
 def test_checkpoint_does_not_change_the_vectors_of_a_command(tmp_path):
     edges, saved = tmp_path / "edges.txt", tmp_path / "c.npz"
     np.savetxt(edges, DENSE, fmt="%d")
