@@ -230,7 +230,7 @@ def _is_table(sample: Sequence[bytes], table: Table) -> bool:
         return share >= 0.8
     ids_numeric = all(table.numeric[:2])
     columns = table.layout.columns
-    if n > 2 and columns[2].stamps and not columns[0].stamps:
+    if n > 2 and len(columns) > 2 and columns[2].stamps and not columns[0].stamps:
         return share >= 0.8
     if n == 2 or all(column.empty for column in columns[2:]):
         return share >= 0.8 or (share >= 0.5 and ids_numeric)
