@@ -224,9 +224,7 @@ def test_checkpoint_of_one_walk_is_refused_by_fused_views(tmp_path):
 def test_a_file_in_the_way_of_later_views_is_refused_at_once(tmp_path):
     (tmp_path / "run.ckpt.2").write_text("the user's")
     ran = []
-    with pytest.raises(
-        InputError, match=r"run.ckpt.2 would be the checkpoint of later views, but "
-    ):
+    with pytest.raises(InputError, match=r"run.ckpt.2 would be the checkpoint of later views, but "):
         softvec.embed(
             DENSE, 16, kind="graph", checkpoint=tmp_path / "run.ckpt", callbacks=[lambda *e: ran.append(e)]
         )

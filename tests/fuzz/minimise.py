@@ -54,9 +54,9 @@ def minimise(chosen: Seed, files: dict[str, bytes], outcome: str, tries: int = 1
     return best
 
 
-def save(folder: Path, seed: int, failures: list[dict[str, Any]], most: int = 40) -> None:
+def save(folder: Path, seed: int, failures: list[dict[str, Any]], only: str = "", most: int = 40) -> None:
     """Write the failing cases, at most three of a kind, made smaller; each a folder with ``case.json``."""
-    found = seeds()
+    found = seeds(only)
     kinds: dict[tuple[str, ...], int] = {}
     for failure in failures:
         kind = (

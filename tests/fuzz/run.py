@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.failures is not None and tally.failures:
         from tests.fuzz.minimise import save
 
-        save(options.failures, options.seed, tally.failures)
+        save(options.failures, options.seed, tally.failures, options.only)
     sys.stdout.write(json.dumps(result["total"]) + "\n")
     return int(bool(tally.failures))
 

@@ -51,6 +51,7 @@ def test_what_is_whole_is_read(damaged):
     [
         ({"opening": "import os; os.abort()"}, "is damaged: the HDF5 library crashes on it"),
         ({"damage": "import os; os.kill(os.getpid(), 11)"}, "is damaged: the HDF5 library crashes on it"),
+        ({"opening": "pass\n    raise ImportError('no libhdf5')"}, "AnnData file: no libhdf5"),
         ({"damage": "import time; time.sleep(60)"}, "was not read in 1 seconds: it is damaged, or the disk"),
         ({"opening": "raise OSError('bad\\x1b[2J\\nheader')"}, "AnnData file: bad\\x1b[2J header"),
         ({"damage": "matrix.indices[0] = 9000"}, "an entry in column 9000, outside"),

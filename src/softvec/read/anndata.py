@@ -18,8 +18,10 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, most_expanded, one_line, reading
+from softvec.read.anndata_child import READY
 
-_SECONDS, _BYTES_PER_SECOND = 60, 1 << 20  # a read that takes longer hangs; a slow disk reads 100 times that
+_START = 60  # seconds to import packages, from a slow disk
+_SECONDS, _BYTES_PER_SECOND = 5, 1 << 20  # a read that takes longer hangs; a slow disk reads 100 times that
 _CHILD = "from softvec.read.anndata_child import main; main()"
 
 
@@ -44,15 +46,11 @@ def read_h5ad(path: str | os.PathLike[str], name: str, kind: str | None, key: st
         _child(path, kind or "", key or "", most_expanded(stored), seconds + 5) as process,
     ):
         late = Event()
-
-        def stop() -> None:
-            late.set()
-            process.kill()
-
-        timer = Timer(seconds, stop)
-        timer.start()
         try:
-            return _parse(process, name, stored)
+            with _stopped_after(_START, process):
+                line = _line(process)
+            with _stopped_after(seconds, process) as late:
+                return _parse(process, _line(process) if line == READY else line, name, stored)
         except (EOFError, ValueError) as error:
             if late.is_set():
                 raise InputError(
@@ -62,8 +60,23 @@ def read_h5ad(path: str | os.PathLike[str], name: str, kind: str | None, key: st
                 code = process.wait()
                 raise InputError(f"{name} is damaged: the HDF5 library crashes on it ({code})") from error
             raise
-        finally:
-            timer.cancel()
+
+
+@contextmanager
+def _stopped_after(seconds: int, process: subprocess.Popen[bytes]) -> Iterator[Event]:
+    """Kill a process that takes longer than the block may, and set the event."""
+    late = Event()
+
+    def stop() -> None:
+        late.set()
+        process.kill()
+
+    timer = Timer(seconds, stop)
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
 
 
 @contextmanager
@@ -90,11 +103,17 @@ class _Pipe:
         self.read = stream.read
 
 
-def _parse(process: subprocess.Popen[bytes], name: str, stored: int) -> AnnDataFile:
+def _line(process: subprocess.Popen[bytes]) -> bytes:
+    """Return the next line of a child; an end without one is that of the child."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line.endswith(b"\n"):
         raise EOFError
+    return line
+
+
+def _parse(process: subprocess.Popen[bytes], line: bytes, name: str, stored: int) -> AnnDataFile:
+    assert process.stdout is not None
     head = json.loads(line)
     if "error" in head:
         raise InputError(f"{name} is not a readable AnnData file: {one_line(ValueError(head['error']))}")

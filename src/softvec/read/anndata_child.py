@@ -13,17 +13,24 @@ import sys
 import warnings
 from typing import Any, BinaryIO
 
+READY = b"ready\n"  # said once packages are imported: from then on a read may take seconds, not a minute
+
 
 def main() -> None:
     """Read ``path kind key limit seconds`` from the command line; an error is a line of JSON too."""
     path, kind, key, limit, seconds = sys.argv[1:6]
-    if hasattr(signal, "alarm"):  # ends a library that hangs, even if the parent is gone
-        signal.alarm(int(seconds))
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # nothing but the answer goes there, whatever packages print
         warnings.simplefilter("ignore")
         try:
             _refuse_core_dump()
+            import anndata  # noqa: F401
+            import h5py  # noqa: F401
+
+            out.write(READY)
+            out.flush()
+            if hasattr(signal, "alarm"):  # ends a library that hangs, even if the parent is gone
+                signal.alarm(int(seconds))
             size = _claimed_bytes(path)
             if size > int(limit):
                 out.write(json.dumps({"size": size}).encode() + b"\n")
