@@ -41,7 +41,7 @@ test: lint browser
 test-slow: browser
 	$(PY) -m pytest -m slow
 
-# 200,000 damaged files through every reader, and the table in docs/reliability.md: about half an hour.
+# 200,000 damaged files through every reader, and the table in docs/reliability.md: some minutes.
 fuzz: $(STAMP)
 	$(PY) -m tests.fuzz.run --reads 200000 --seed 8 --record
 
