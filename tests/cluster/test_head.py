@@ -75,11 +75,12 @@ def running_head(client):
             time.sleep(0.1)
         address = f"ray://{_LOOPBACK}:{client}"
         plain = [sys.executable, "-c", f"import ray; ray.init({address!r}, logging_level='ERROR')"]
+        time.sleep(5)  # soon after its start, Ray 2.60 often fails
         for _ in range(3):
             tried = subprocess.run(plain, capture_output=True, text=True, timeout=120)
             if tried.returncode == 0:
                 break
-        if tried.returncode:  # Ray 2.49 and older with gRPC 1.85: it forks while gRPC runs
+        if tried.returncode:
             pytest.skip(f"Ray's own client does not get through: {tried.stderr.strip()[-200:]}")
         yield process, address
     finally:
@@ -207,9 +208,7 @@ def test_a_head_that_fails_now_and_then_is_asked_again(failures, monkeypatch):
     def init(**options):
         asked.append(options["address"])
         if len(asked) <= failures:
-            raise ConnectionAbortedError(
-                "Initialization failure: Starting Ray client server failed. See x.err"
-            )
+            raise ConnectionAbortedError("Initialization failure from server: it does not start")
         return SimpleNamespace(dashboard_url="http://127.0.0.1:8265")
 
     monkeypatch.setattr(connect_module, "_require_server", lambda address: None)

@@ -16,8 +16,8 @@ from softvec.core.errors import InputError
 
 LOOPBACK = "127.0.0.1"
 _REACHED = 5.0  # seconds that an address has to answer; Ray itself waits for half a minute or more
-_TRIES = 3  # where a head fails to start a server for this driver: it forks while gRPC runs, now and then
-_PASSING = "Starting Ray client server failed"
+_TRIES = 3  # where a head fails to start a server for this driver, as some do in their first seconds
+_PASSING = "Initialization failure from server"
 _WATCHED = 0.2  # seconds between two looks at the driver
 _PORTS = {"ray://": 10001, "": 6379}  # of a head, by the form of its address
 
