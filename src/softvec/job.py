@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.checks import choice, recorded
-from softvec.core.errors import InputError, Option
+from softvec.core.errors import InputError, Option, listed
 from softvec.core.threads import ALONE, Workers, workers
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued, starting_vectors
@@ -301,7 +301,7 @@ def _choose_view(
         reason = "fused views have settings of their own; leave out init"
     own = "" if reason or not single else "fused views have settings of their own; leave out "
     if view == "fused" and (reason or own):
-        named = [part for name in single for part in (", ", Option(name))][1:] if own else []
+        named = listed(single if own else [])
         raise InputError(Option("view", "fused"), f" cannot be used here: {reason or own}", *named)
     if view == "links" and (affinity.kind != "graph" or not affinity.symmetric):
         raise InputError(Option("view", "links"), f" is for graphs, and this is {affinity.kind} data")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softvec.cli.terminal import Settings, print_json, say, seconds
 from softvec.core.checks import counted
-from softvec.core.errors import AdviceWarning, Option
+from softvec.core.errors import AdviceWarning, Option, listed
 
 if TYPE_CHECKING:
     from softvec.job import Outcome
@@ -40,11 +40,11 @@ def _tell_other_view(options: Sequence[str]) -> None:
     """Say that options of one fit kept a dense graph from the views it gets by default."""
     if not options:
         return
-    named = [part for name in options for part in (", ", Option(name))][1:]
     warnings.warn(
         AdviceWarning(
             "one walk was fitted, not the fused views that a dense graph gets by default, which set ",
-            *named, " themselves; leave that out, or pass ", Option("view", "walk"), " to hide this note",
+            *listed(options), " themselves; leave that out, or pass ", Option("view", "walk"),
+            " to hide this note",
         ),
         stacklevel=2,
     )  # fmt: skip

@@ -41,6 +41,17 @@ class Option:
         return f"{self.name}=" if self.value is ... else f"{self.name}={self.value!r}"
 
 
+def listed(names: Iterable[str]) -> list[str | Option]:
+    """Return the parts of a message that names options, with commas.
+
+    Examples
+    --------
+    >>> str(Message("leave out ", *listed(["beta", "tol"])))
+    'leave out beta, tol'
+    """
+    return [part for name in names for part in (", ", Option(name))][1:]
+
+
 class Message:
     """Text that mentions options; ``str`` writes them as Python arguments, :meth:`render` in any other way.
 

@@ -45,16 +45,17 @@ def read_h5ad(path: str | os.PathLike[str], name: str, kind: str | None, key: st
         reading(name, "AnnData file"),
         _child(path, kind or "", key or "", most_expanded(stored), seconds + 5) as process,
     ):
-        late = Event()
+        allowed, late = _START, Event()
         try:
-            with _stopped_after(_START, process):
+            with _stopped_after(_START, process) as late:
                 line = _line(process)
+            allowed = seconds
             with _stopped_after(seconds, process) as late:
                 return _parse(process, _line(process) if line == READY else line, name, stored)
         except (EOFError, ValueError) as error:
             if late.is_set():
                 raise InputError(
-                    f"{name} was not read in {seconds} seconds: it is damaged, or the disk is slow"
+                    f"{name} was not read in {allowed} seconds: it is damaged, or the disk is slow"
                 ) from error
             if isinstance(error, EOFError):
                 code = process.wait()
