@@ -225,3 +225,15 @@ def test_a_weight_that_is_not_a_number_is_refused_with_its_line(tmp_path):
     (tmp_path / "a.csv").write_text("source,target,weight\na,b,1.5\nb,c,heavy\n")
     with pytest.raises(InputError, match="line 3: the weight 'heavy' is not a number"):
         read(tmp_path / "a.csv")
+
+
+def test_a_wide_table_read_as_edges_is_told_the_other_kind(tmp_path):
+    path = tmp_path / "answers.csv"
+    head = ",".join(f"q{i}" for i in range(9))
+    path.write_text(f"id,{head},comment\n" + "".join(f"p{i},{'3,4,1,' * 3}fine {i}\n" for i in range(20)))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        read(path)
+    assert "if each row describes one item, pass kind='features'" in " ".join(
+        str(each.message) for each in said
+    )

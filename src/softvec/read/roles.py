@@ -333,7 +333,8 @@ def _weight(layout: Layout) -> None:
     elif numbers and header is not None:
         shown = ", ".join(layout.show(at) for at in numbers[:4])
         text = f"no weights are used, though there are numbers in {shown}; name one with "
-        layout.guess(text, Option("weight", ...))
+        wide = (", or if each row describes one item, pass ", Option("kind", "features"))
+        layout.guess(text, Option("weight", ...), *(wide if len(numbers) >= 8 else ()))
 
 
 def _judge_weight(layout: Layout, at: int) -> None:
