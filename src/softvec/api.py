@@ -129,6 +129,10 @@ def embed(
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
     started = time.perf_counter()
+    if output is not None:
+        from softvec.embedding.files.folder import check_target
+
+        check_target(output, data)
     plan = planned(data, kind, walk_length, dict(options), cluster=cluster, partition=partition)
     fit = dict(plan.fit)
     with ExitStack() as stack:

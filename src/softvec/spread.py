@@ -38,7 +38,7 @@ from softvec.core.errors import InputError, Option
 from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import Workers
 from softvec.embedding.files.arrow import name_encoding
-from softvec.embedding.files.folder import Part, generation, write_manifest, write_part
+from softvec.embedding.files.folder import Part, write_manifest, write_part, writing
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
 from softvec.fit.recipes import N_COMPONENTS, recipe_of
@@ -277,20 +277,13 @@ def embed_files(
     job = replace(job, where=os.path.abspath(job.where), fit=_from_anywhere(job.fit))
     if job.random_state is None and not job.fit.get("checkpoint"):  # one seed, should a worker be replaced
         job = replace(job, random_state=seed_of(None))
-    new = not os.path.exists(folder)
-    number = generation(folder)
-    try:
-        with _probe(folder) as probe:
-            task = FilesTask(
-                job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
-                0 if job.fit.get("checkpoint") else cluster.copies, Workers.unit, Workers.block,
-            )  # fmt: skip
-            return _written(task, cluster, watched(on_report or (lambda report: None), set()))
-    except BaseException:
-        with suppress(OSError):  # not empty
-            if new:
-                os.rmdir(folder)
-        raise
+    counts = dict.fromkeys(("rows", "context"), cluster.workers)
+    with writing(folder, counts) as number, _probe(folder) as probe:
+        task = FilesTask(
+            job, os.path.abspath(folder), probe, number, cluster.memory if check_memory else None,
+            0 if job.fit.get("checkpoint") else cluster.copies, Workers.unit, Workers.block,
+        )  # fmt: skip
+        return _written(task, cluster, watched(on_report or (lambda report: None), set()))
 
 
 def _written(task: FilesTask, cluster: Cluster, on_report: Callable[[Report], None]) -> Outcome:

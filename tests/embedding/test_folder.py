@@ -6,6 +6,7 @@ import json
 import mmap as mapping
 import os
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -84,15 +85,15 @@ def test_any_table_tool_reads_the_parts(tmp_path):
 
 def test_workers_write_their_own_parts(tmp_path):
     V, names = vectors(), Names([f"n{i}" for i in range(300)])
-    number = folder.generation(tmp_path / "v")
-    written = [
-        folder.write_part(tmp_path / "v", k, V[lo : lo + 100], names[lo : lo + 100], encoding="text",
-                          generation=number)
-        for k, lo in enumerate((0, 100, 200))
-    ]  # fmt: skip
-    with pytest.raises(InputError, match="is unfinished"):
-        Embedding.load(tmp_path / "v")
-    folder.write_manifest(tmp_path / "v", written, 6, "text", {"made": "by three"})
+    with folder.writing(tmp_path / "v", {"rows": 3}) as number:
+        written = [
+            folder.write_part(tmp_path / "v", k, V[lo : lo + 100], names[lo : lo + 100], encoding="text",
+                              generation=number)
+            for k, lo in enumerate((0, 100, 200))
+        ]  # fmt: skip
+        with pytest.raises(InputError, match="is unfinished"):
+            Embedding.load(tmp_path / "v")
+        folder.write_manifest(tmp_path / "v", written, 6, "text", {"made": "by three"})
     same(Embedding(V, names, provenance={"made": "by three"}), Embedding.load(tmp_path / "v"))
 
 
@@ -136,11 +137,96 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_p
     same(second, Embedding.load(tmp_path / "v"))
 
 
-def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path):
+def killed_while_writing(path):
+    """Leave what a killed writer leaves: the files it announced, one of them half written."""
+    with suppress(SystemExit), folder.writing(path, {"rows": 2}) as number:
+        suffix = f"-{number}" if number else ""
+        head = (path / "manifest.json").read_text()
+        raise SystemExit
+    path.mkdir(exist_ok=True)
+    (path / "manifest.json").write_text(head)
+    (path / f"part-00000{suffix}.parquet").write_text("whole")
+    (path / f".part-00001{suffix}.parquet.abcd1234.part").write_text("half")
+
+
+@pytest.mark.parametrize("saves", [0, 1])
+def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path, saves):
+    emb = Embedding(vectors())
+    for _ in range(saves):
+        emb.save(f"{tmp_path}/v/")
+    killed_while_writing(tmp_path / "v")
+    if saves:
+        same(emb, Embedding.load(tmp_path / "v"))
+    else:
+        with pytest.raises(InputError, match="is unfinished"):
+            Embedding.load(tmp_path / "v")
+    emb.save(f"{tmp_path}/v/")
+    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", f"part-00000-{1 + saves}.parquet"]
+    same(emb, Embedding.load(tmp_path / "v"))
+
+
+NAMES_OF_OURS = [
+    "part-00000.parquet", "part-00001.parquet", "part-00000-1.parquet", "context-00000.parquet",
+    "part-00007-12.parquet", "manifest.json", ".part-00000.parquet.abcd1234.part", "own.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES_OF_OURS)
+def test_a_folder_with_foreign_files_is_refused(tmp_path, name):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / name).write_text("mine")
+    with pytest.raises(InputError, match=r"holds other files|holds a manifest.json that softvec did not"):
+        Embedding(vectors()).save(f"{tmp_path}/data/")
+    with pytest.raises(InputError, match=r"holds other files|holds a manifest.json that softvec did not"):
+        softvec.embed([(0, 1), (1, 2)], 2, output=tmp_path / "data")
+    assert os.listdir(tmp_path / "data") == [name]
+    assert (tmp_path / "data" / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES_OF_OURS if name != "manifest.json"])
+def test_foreign_files_in_a_folder_of_ours_stay(tmp_path, name):
     Embedding(vectors()).save(f"{tmp_path}/v/")
-    (tmp_path / "v" / ".part-00007-3.parquet.abcd1234.part").write_text("half")
+    (tmp_path / "v" / name).write_text("mine")
+    for seed in (1, 2):
+        emb = Embedding(vectors(seed=seed))
+        emb.save(f"{tmp_path}/v/")
+        assert (tmp_path / "v" / name).read_text() == "mine"
+        same(emb, Embedding.load(tmp_path / "v"))
+    assert len(os.listdir(tmp_path / "v")) == 3
+
+
+def test_a_manifest_that_lists_other_files_deletes_none(tmp_path):
     Embedding(vectors()).save(f"{tmp_path}/v/")
-    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", "part-00000-1.parquet"]
+    (tmp_path / "mine.txt").write_text("mine")
+    edit(tmp_path / "v", lambda head: head.update(writing=["../mine.txt"]))
+    with pytest.raises(InputError, match="or a damaged one"):
+        Embedding(vectors()).save(f"{tmp_path}/v/")
+    assert (tmp_path / "mine.txt").exists()
+
+
+@pytest.mark.parametrize("source", ["", "*.parquet", "part-00000.parquet"])
+def test_the_folder_of_the_input_is_no_output(tmp_path, source, capsys):
+    edges = tmp_path / "edges"
+    edges.mkdir()
+    for k in range(2):
+        pq.write_table(pa.table({"a": [k, 1, 2], "b": [3, 4, 5]}), edges / f"part-0000{k}.parquet")
+    before = {file.name: file.read_bytes() for file in edges.iterdir()}
+    for more in ([], ["--cluster", "local:2"]):
+        with pytest.raises(SystemExit) as end:
+            main(["embed", f"{edges}/{source}", "-o", f"{edges}/", *more])
+        assert end.value.code == 2
+        assert "choose another output" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(InputError, match="choose another output"):
+        softvec.embed(f"{edges}/{source}", output=f"{edges}/")
+    assert {file.name: file.read_bytes() for file in edges.iterdir()} == before
+
+
+def test_an_output_file_that_is_read_is_refused(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("a,b\nb,c\n")
+    for source in (f"{tmp_path}/", f"{tmp_path}/*.csv", f"{tmp_path}/../{tmp_path.name}/a.csv"):
+        with pytest.raises(SystemExit):
+            main(["embed", source, "-o", f"{tmp_path}/a.csv"])
+        assert "would replace" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.fixture
@@ -170,7 +256,7 @@ def set_part(key, value):
     (lambda v: (v / "part-00002.parquet").unlink(), "00002.parquet is missing"),
     (lambda v: os.truncate(v / "part-00002.parquet", 100), "has 100 bytes"),
     (lambda v: shutil.copy(v / "part-00001.parquet", v / "part-00002.parquet"), "2.parquet is damaged"),
-    (lambda v: (v / "manifest.json").unlink(), "is unfinished"),
+    (lambda v: (v / "manifest.json").unlink(), "without a manifest.json"),
     (lambda v: (v / "manifest.json").write_text('{"form'), "is not JSON"),
     (lambda v: (v / "manifest.json").write_text("[]"), "does not describe a folder"),
     (lambda v: edit(v, lambda head: head.update(version=9)), "version 9"),
@@ -201,19 +287,17 @@ def test_a_link_out_of_the_folder_is_refused(saved, tmp_path):
 
 def test_a_name_in_two_parts_is_refused(tmp_path):
     V, names = vectors(4), [Names(["a", "b"]), Names(["c", "a"])]
-    folder.generation(tmp_path / "v")
-    written = [
-        folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
-    ]
-    folder.write_manifest(tmp_path / "v", written, 6, "text", {})
+    with folder.writing(tmp_path / "v", {"rows": 2}):
+        written = [
+            folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
+        ]
+        folder.write_manifest(tmp_path / "v", written, 6, "text", {})
     with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
         Embedding.load(tmp_path / "v")
 
 
-def test_other_folders_are_refused(tmp_path):
+def test_what_is_not_a_folder_is_refused(tmp_path):
     (tmp_path / "own.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds other files \(first: 'own.txt'\)"):
-        Embedding(vectors()).save(f"{tmp_path}/")
     with pytest.raises(InputError, match=r"without a manifest.json"):
         Embedding.load(tmp_path)
     with pytest.raises(InputError, match="is a file"):

@@ -143,10 +143,10 @@ def test_damage_is_found_where_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "ROWS", 32)
     V = vectors()
     V[77, 2] = np.inf
-    number = folder.generation(tmp_path / "v")
     emb = Embedding(vectors())
-    part = folder.write_part(tmp_path / "v", 0, V, emb.names, encoding="integer", generation=number)
-    folder.write_manifest(tmp_path / "v", [part], 6, "integer", {})
+    with folder.writing(tmp_path / "v", {"rows": 1}):
+        part = folder.write_part(tmp_path / "v", 0, V, emb.names, encoding="integer")
+        folder.write_manifest(tmp_path / "v", [part], 6, "integer", {})
     stored = parts.open_stored(tmp_path / "v")
     assert len(stored.vectors[:64]) == 64
     with pytest.raises(InputError, match=r"part-00000.parquet: the vector in row 78 holds"):

@@ -154,12 +154,12 @@ def _planned_output(
     source: str, output: str | None, format: str | None, map_file: str | None, checkpoint: str | None
 ) -> tuple[str, str]:
     """Return the output file and its format; raise an error now if it could not be written after the fit."""
+    from softvec.core.files import refuse_input_as_output
     from softvec.embedding.files.formats import format_of
 
     target = output or default_output(source, ".svec")
     written_as = format_of(target, format)
-    if target == source and source != "-":
-        raise InputError(f"the output {target} would replace the input; choose another name with -o")
+    refuse_input_as_output(source, target)
     check_target(target)
     if map_file is not None:
         from softvec.cli.map import check_map_target

@@ -6,6 +6,7 @@ A reader never sees half a file, and an error, Ctrl-C or a full disk leaves the 
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 import sys
@@ -115,6 +116,22 @@ def _clear_errors(path: str | os.PathLike[str], *, renaming: bool = False) -> It
         if renaming and not Path(os.path.realpath(path)).parent.is_dir():
             reason = "its directory was deleted meanwhile"
         raise InputError(f"cannot write {path}: {reason}; an existing file is unchanged") from error
+
+
+def refuse_input_as_output(source: Any, target: str | os.PathLike[str]) -> None:
+    """Raise an error if writing to ``target``, a file or a folder, would touch a file that is read.
+
+    ``source`` may be anything; a path, a folder and a pattern (``edges/*.csv``) are checked.
+    """
+    if not isinstance(source, str | os.PathLike) or "-" in (os.fspath(source), os.fspath(target)):
+        return
+    where = os.fspath(source)
+    inputs = glob.glob(where, recursive=True) if not os.path.exists(where) else [where]
+    output = Path(os.path.realpath(target))
+    for each in (Path(os.path.realpath(path)) for path in inputs):
+        if output == each or output in each.parents or (output.is_file() and each == output.parent):
+            kind = "is the folder of" if each.is_file() and output.is_dir() else "would replace"
+            raise InputError(f"the output {target} {kind} the input {source}; choose another output")
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """A folder of vectors: parquet parts that other tools can read, and a manifest that lists them.
 
 ``part-00000.parquet``, ... hold the columns ``name``, ``vector`` (fixed-size lists of float32) and, if known,
-``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` is written last: a folder without
-one is unfinished. Workers write their own parts.
+``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` lists them. Only a folder that is
+new, empty or has such a manifest is written to, and only files that it lists are deleted. Workers write their
+own parts.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write, remove_stale
+from softvec.core.files import atomic_write, refuse_input_as_output, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import PARQUET, ROWS, name_array, sides_of, vector_array
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
-_FILE = re.compile(r"(part|context)-\d{5,}(-\d+)?\.parquet")
+_FILE = re.compile(r"(part|context)-\d{5,}(?:-(\d+))?\.parquet")
+_UNFINISHED_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}\.\w{{8}}\.part")
+_WRITING = "writing"  # key of the manifest: files that a writer has begun, and may have left behind
 _PART = 512 << 20  # bytes of a part, if one process writes them all
 _MAX_JSON = 64 << 20
 
@@ -53,7 +56,7 @@ class Part:
 
 
 def make_folder(folder: str | os.PathLike[str]) -> Path:
-    """Make the folder if it does not exist; refuse one that holds other files."""
+    """Make the folder if it does not exist; refuse one with files but no manifest of ours."""
     path = Path(folder)
     check_target(path)
     try:
@@ -63,37 +66,92 @@ def make_folder(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def generation(folder: str | os.PathLike[str]) -> int:
-    """Make the folder if it does not exist, and return the number of the next set of parts.
+def check_target(folder: str | os.PathLike[str], source: Any = None) -> None:
+    """Raise an error unless this folder is new, is empty or has a manifest that softvec wrote.
 
-    Older parts are kept until the new manifest is written.
+    ``source`` is the data to embed; a folder that holds it is refused.
     """
-    path = make_folder(folder)
-    if not (path / MANIFEST).is_file():
-        return 0
-    return 1 + max((int(match[2] or 0) for match in _numbers(path)), default=0)
-
-
-def check_target(path: Path) -> None:
-    """Raise an error if vectors cannot be written to this folder: it is a file, or holds other files."""
+    path = Path(folder)
+    refuse_input_as_output(source, path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; give the name of a folder")
-    others = [entry.name for entry in path.iterdir() if not _own(entry.name)] if path.is_dir() else []
-    if others:
+    others = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+    others = [name for name in others if not _UNFINISHED_MANIFEST.fullmatch(name)]
+    if not others:
+        return
+    if MANIFEST not in others:
         raise InputError(
-            f"{path} holds other files (first: {min(others)!r}); give a folder for vectors alone"
+            f"{path} holds other files (first: {min(others)!r}); give a new or an empty folder for vectors"
         )
+    _listed(path)
 
 
-def _own(name: str) -> bool:
-    return (
-        name == MANIFEST or bool(_FILE.fullmatch(name)) or (name.startswith(".") and name.endswith(".part"))
-    )
+@contextmanager
+def writing(folder: str | os.PathLike[str], counts: Mapping[str, int]) -> Iterator[int]:
+    """Prepare the folder for so many parts of each side; yield the generation of their file names.
+
+    No file has that generation yet, so nothing is overwritten. The names go into the manifest before the
+    first part is written: parts of a process that was killed are known as ours. Older parts stay listed until
+    :func:`write_manifest`; an error leaves the folder as it was.
+    """
+    new = not os.path.exists(folder)
+    path = make_folder(folder)
+    listed, taken = _listed(path), [_FILE.fullmatch(entry.name) for entry in path.iterdir()]
+    generation = 1 + max((int(match[2] or 0) for match in taken if match), default=-1)
+    names = [_file_name(side, k, generation) for side in SIDES for k in range(counts.get(side, 0))]
+    before = _json(path / MANIFEST) if listed is not None else None
+    head = before or {"format": FORMAT, "version": VERSION, "parts": []}
+    unfinished = [*head.get(_WRITING, []), *names]
+    _write_json(path, head | {_WRITING: unfinished})
+    try:
+        yield generation
+    except BaseException:
+        with suppress(OSError, InputError):
+            if _WRITING not in _json(path / MANIFEST):  # the new vectors are in place
+                raise
+            if before is not None:
+                _write_json(path, before)
+            else:
+                (path / MANIFEST).unlink()
+            _remove(path, dict.fromkeys(names))
+            if new:
+                path.rmdir()
+        raise
 
 
-def _numbers(path: Path) -> list[re.Match[str]]:
-    matches = (re.fullmatch(r"(\w+)-\d+(?:-(\d+))?\.parquet", entry.name) for entry in path.iterdir())
-    return [match for match in matches if match is not None]
+def _listed(path: Path) -> dict[str, int | None] | None:
+    """Return the files that the manifest lists, with their bytes if known; None if there is no manifest."""
+    manifest = path / MANIFEST
+    if not (manifest.exists() or manifest.is_symlink()):
+        return None
+    try:
+        head = _json(manifest)
+        if head["format"] != FORMAT or manifest.is_symlink():
+            raise InputError(f"{manifest} is not a manifest of vectors")
+        listed = {part["file"]: part["bytes"] for part in head["parts"]}
+        listed |= dict.fromkeys(head.get(_WRITING, []))
+        if not all(_FILE.fullmatch(name) for name in listed):
+            raise InputError(f"{manifest} lists other files")
+    except (InputError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} holds a {MANIFEST} that softvec did not write, or a damaged one; give another folder"
+        ) from error
+    return listed
+
+
+def _remove(path: Path, files: Mapping[str, int | None]) -> None:
+    """Delete files of ours, but for those that another program replaced, and what killed writers left."""
+    for name, size in files.items():
+        file = path / name
+        if file.is_file() and not file.is_symlink() and size in (None, file.stat().st_size):
+            file.unlink()
+    unfinished = [re.escape(name) for name, size in files.items() if size is None]
+    if unfinished:
+        remove_stale(path, rf"\.(?:{'|'.join(unfinished)})\.")
+
+
+def _file_name(side: str, number: int, generation: int) -> str:
+    return f"{SIDES[side]}-{number:05d}{f'-{generation}' if generation else ''}.parquet"
 
 
 def write_part(
@@ -104,7 +162,7 @@ def write_part(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = f"{SIDES[side]}-{number:05d}{f'-{generation}' if generation else ''}.parquet"
+    file = _file_name(side, number, generation)
     kind = {"integer": pa.int64(), "text": pa.large_string(), "json": pa.large_string()}[encoding]
     fields = [("name", kind), ("vector", pa.list_(pa.float32(), vectors.shape[1]))]
     schema = pa.schema(fields + ([("size", pa.float64())] if sizes is not None else []))
@@ -121,7 +179,8 @@ def write_part(
 def write_manifest(
     folder: str | os.PathLike[str], parts: Sequence[Part], dimensions: int, encoding: str, provenance: Any
 ) -> Path:
-    """Write the manifest, after all parts are written, and delete older parts."""
+    """Write the manifest, after all parts are written, and delete the parts that the old one listed."""
+    old = _listed(Path(folder)) or {}
     counts = {side: sum(part.rows for part in parts if part.side == side) for side in SIDES}
     head = {
         "format": FORMAT,
@@ -134,30 +193,33 @@ def write_manifest(
         "provenance": plain_json(provenance),
         "parts": [asdict(part) for part in parts],
     }
-    with atomic_write(Path(folder) / MANIFEST, "w", encoding="utf-8") as file:
+    manifest = _write_json(Path(folder), head)
+    kept = {part.file for part in parts}
+    _remove(Path(folder), {name: size for name, size in old.items() if name not in kept})
+    return manifest
+
+
+def _write_json(folder: Path, head: Mapping[str, Any]) -> Path:
+    with atomic_write(folder / MANIFEST, "w", encoding="utf-8") as file:
         json.dump(head, file, indent=1, allow_nan=False)
-    listed = {part.file for part in parts}
-    for entry in Path(folder).iterdir():
-        if _FILE.fullmatch(entry.name) and entry.name not in listed:
-            entry.unlink()
-    remove_stale(Path(folder), rf"\.{_FILE.pattern}\.")
-    return Path(folder) / MANIFEST
+    return folder / MANIFEST
 
 
 def write(emb: Embedding | Stored, folder: str | os.PathLike[str]) -> list[Path]:
     """Write an embedding as a folder, from one process, without its ``extras``."""
-    number = generation(folder)
     sides, encoding = sides_of(emb)
     rows = max(1, _PART // (4 * emb.n_components))
+    starts = {side: range(0, max(len(vectors), 1), rows) for side, vectors, _ in sides}
     parts = []
-    for side, vectors, names in sides:
-        for k, lo in enumerate(range(0, max(len(vectors), 1), rows)):
-            sizes = emb.sizes[lo : lo + rows] if emb.sizes is not None and side == "rows" else None
-            parts.append(write_part(
-                folder, k, vectors[lo : lo + rows], names[lo : lo + rows], encoding=encoding, side=side,
-                sizes=sizes, generation=number,
-            ))  # fmt: skip
-    manifest = write_manifest(folder, parts, emb.n_components, encoding, emb.provenance)
+    with writing(folder, {side: len(each) for side, each in starts.items()}) as generation:
+        for side, vectors, names in sides:
+            for k, lo in enumerate(starts[side]):
+                sizes = emb.sizes[lo : lo + rows] if emb.sizes is not None and side == "rows" else None
+                parts.append(write_part(
+                    folder, k, vectors[lo : lo + rows], names[lo : lo + rows], encoding=encoding, side=side,
+                    sizes=sizes, generation=generation,
+                ))  # fmt: skip
+        manifest = write_manifest(folder, parts, emb.n_components, encoding, emb.provenance)
     return [Path(folder) / part.file for part in parts] + [manifest]
 
 
@@ -206,11 +268,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     folder = Path(path)
     name = folder / MANIFEST
     if not name.is_file():
-        unfinished = any(_FILE.fullmatch(entry.name) for entry in folder.iterdir())
         raise InputError(
-            f"{path} is unfinished: it has parts, but no {MANIFEST}, which is written last; write it again"
-            if unfinished
-            else f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
+            f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
         )
     head = _header(name)
     check_record(head["provenance"], head["dimensions"], str(path))
@@ -226,19 +285,25 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     return checked
 
 
-def _header(name: Path) -> dict[str, Any]:
+def _json(name: Path) -> Any:
     if name.stat().st_size > _MAX_JSON:
         raise InputError(f"{name} is damaged: it has {name.stat().st_size:,} bytes")
     try:
-        head = json.loads(name.read_bytes())
+        return json.loads(name.read_bytes())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is damaged: it is not JSON ({error})") from None
+
+
+def _header(name: Path) -> dict[str, Any]:
+    head = _json(name)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{name} does not describe a folder of vectors written by softvec")
     if not _is_count(head.get("version")) or head["version"] > VERSION:
         raise InputError(
             f"{name} has version {head.get('version')!r}; softvec reads up to {VERSION}: install a newer one"
         )
+    if not head.get("parts") and head.get(_WRITING):
+        raise InputError(f"{name.parent} is unfinished: its writer was stopped; write it again")
     good = (
         _is_count(head.get("dimensions"))
         and head["dimensions"] > 0
