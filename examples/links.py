@@ -2,7 +2,7 @@
 Link prediction with probabilities
 ==================================
 
-Hide some edges of a graph, embed the rest, and turn cosines into calibrated probabilities.
+Hide some edges of a graph, embed the rest, and turn cosines into probabilities.
 """
 
 # %%
@@ -45,7 +45,7 @@ probability = model.predict_proba(cosine[test, None])[:, 1]
 print(f"area under the ROC curve: {roc_auc_score(is_edge[test], probability):.3f}")
 
 # %%
-# Are they calibrated? Of the pairs with probability 0.8, about 80 % should be edges.
+# Do they hold? Of the pairs with probability 0.8, about 80 % should be edges.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4))
 bins = np.linspace(-1, 1, 50)

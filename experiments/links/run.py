@@ -73,7 +73,7 @@ def baseline(name: str, split: LinkSplit) -> dict[str, float]:
 
 
 def scored(emb: softvec.Embedding, split: LinkSplit, scorer: str) -> dict[str, float]:
-    """Return the AUC in percent by the scorer of the comparison, or by the calibrated softmax."""
+    """Return the AUC in percent by the scorer of the comparison, or by the softmax of the embedding."""
     if scorer == "hadamard":
         return scoring.links(emb.vectors, split)
     scores = score_links(emb, split, scorer=scorer)

@@ -1,9 +1,10 @@
 """What the softmax knows beyond the degrees: exact cross-entropy of the steps of a walk, in nats a row.
 
 Popularity gives every step from any node the same probabilities, the degrees. "As fitted" is the softmax
-that a fit of one walk ends with: unit vectors times beta, all items of equal weight. "Calibrated" is the
+that a fit of one walk ends with: unit vectors times beta, all items of equal weight. "Refitted" is the
 softmax of three numbers that every embedding of an undirected graph holds (`softvec.fit.calibrate`), which
-are fitted on up to 200 rows; here it is scored on rows of its own, against all items.
+are fitted on up to 200 rows; here it is scored on rows of its own, against all items. All rows are of edges
+that the vectors were fitted to, so this measures how closely they follow these edges, not prediction.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from experiments.rivals import row_stochastic
 POPULARITY = "popularity"
 LOOK = {
     "as fitted": COLORS["grey"],
-    "calibrated, one walk": COLORS["other"],
-    "calibrated, default": COLORS["softvec"],
+    "refitted, one walk": COLORS["other"],
+    "refitted, default": COLORS["softvec"],
 }
 
 
@@ -36,10 +37,10 @@ def cross_entropy(logits: np.ndarray, P: sp.csr_array) -> float:
     return float((log_z.sum() - P.data @ logits[rows, P.indices]) / P.shape[0])
 
 
-def logits_of(emb: softvec.Embedding, rows: np.ndarray, sizes: np.ndarray, calibrated: bool) -> np.ndarray:
+def logits_of(emb: softvec.Embedding, rows: np.ndarray, sizes: np.ndarray, refitted: bool) -> np.ndarray:
     """Return the logits of some rows against all items."""
     X = np.asarray(emb.vectors, dtype=np.float64)
-    if not calibrated:
+    if not refitted:
         return emb.provenance["parameters"]["beta"] * (X[rows] @ X.T)
     softmax = emb.provenance["softmax"]
     return (X[rows] * np.asarray(softmax["weights"])) @ X.T + softmax["popularity"] * np.log(sizes)
@@ -62,7 +63,7 @@ def run(config: dict[str, Any], results: Results) -> None:
                 if results.has(method=method, graph=name, sample=sample):
                     continue
                 emb = softvec.embed(A, d, kind="graph", random_state=sample, **how["options"])
-                loss = cross_entropy(logits_of(emb, rows, sizes, how["calibrated"]), P)
+                loss = cross_entropy(logits_of(emb, rows, sizes, how["refitted"]), P)
                 results.add(method=method, graph=name, sample=sample, loss=loss, popularity=plain)
                 print(name, sample, method, f"{loss:.3f}, popularity {plain:.3f}", flush=True)
     results.summary = summarize(config, results)
@@ -103,10 +104,12 @@ def plot(content: dict[str, Any], path: Path) -> None:
 
 _TEXT = """Exact cross-entropy in nats of one step of the walk from a node, and in brackets what is gained
 over popularity, that is, over probabilities from degrees alone; mean of {samples} starts, {rows:,} rows
-each, drawn independently of those of the calibration, all items in the sum; d = {d}, or a quarter of the
-nodes. "As fitted" is the softmax that a fit of one walk ends with: unit vectors times beta, all items of
-equal weight. "Calibrated" is what an embedding holds (`emb.provenance["softmax"]`) and `emb.links` uses.
-The paper fits walks of several steps and reports no cross-entropy."""
+each, all items in the sum; d = {d}, or a quarter of the nodes. All rows are of edges that the vectors
+were fitted to: this measures how closely vectors follow these edges, not what they know about others.
+"As fitted" is the softmax that a fit of one walk ends with: unit vectors times beta, all items of equal
+weight. "Refitted" is what an embedding holds (`emb.provenance["softmax"]`) and `emb.links` uses: three
+parameters fitted to the finished vectors. The paper fits walks of several steps and reports no
+cross-entropy."""
 
 
 def report(content: dict[str, Any]) -> str:

@@ -112,7 +112,8 @@ def embed(
         implies a single fit. "links" predicts missing links best: two vectors for each node of a graph, as
         source and as target, and a softmax in which targets are weighted by degree.
         ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, ten
-        epochs (one from 100,000 nodes on), and no calibrated softmax; scores are lower than with "default".
+        epochs (one from 100,000 nodes on), and no softmax of the finished vectors; scores are lower than with
+        "default".
         All other options go to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.

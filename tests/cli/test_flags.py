@@ -155,8 +155,8 @@ def test_embed_prints_the_calibrated_cross_entropy(call, folder):
     record = Embedding.load("e.svec").provenance["softmax"]
     assert record["n_rows"] == len(graph)
     assert err[-1] == (
-        f"cross-entropy {record['cross_entropy']:.4f} nats (calibrated softmax, 60 rows), "
-        f"{record['nats_gained']:.4f} nats gained over popularity"
+        f"cross-entropy {record['cross_entropy']:.4f} nats on the fitted edges (60 rows), "
+        f"{record['nats_gained']:.4f} below popularity"
     )
     # of a regular graph, popularity says 1 / n
     assert record["cross_entropy"] + record["nats_gained"] == pytest.approx(np.log(60), abs=1e-6)

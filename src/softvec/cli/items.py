@@ -108,7 +108,7 @@ def links(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """List the most likely missing links, with probabilities.
+    """List the missing links that the vectors rank first.
 
     [dim]Examples:[/dim]
 

@@ -53,8 +53,9 @@ def _tell_other_view(options: Sequence[str]) -> None:
 def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the loss of finished vectors by the exact softmax, from their provenance.
 
-    That is the cross-entropy of the calibrated softmax, where it was fitted, or else the exact loss of the
-    diagnosis. ``approximated_loss`` is the last one of the fit, which the mixture normaliser gives.
+    That is the cross-entropy of the softmax of the finished vectors on the edges that were fitted, where it
+    is known, or else the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which
+    the mixture normaliser gives.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def loss_line(record: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> loss_line({"softmax": {"cross_entropy": 4.125, "nats_gained": 1.5, "n_rows": 200}})
-    'cross-entropy 4.1250 nats (calibrated softmax, 200 rows), 1.5000 nats gained over popularity'
+    'cross-entropy 4.1250 nats on the fitted edges (200 rows), 1.5000 below popularity'
     >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     'exact loss 2.7500 (40 rows)'
     """
@@ -93,8 +94,8 @@ def loss_line(record: Mapping[str, Any]) -> str:
     if "nats_gained" not in values:
         return f"exact loss {values['loss']:.4f} ({rows})"
     return (
-        f"cross-entropy {values['loss']:.4f} nats (calibrated softmax, {rows}), "
-        f"{values['nats_gained']:.4f} nats gained over popularity"
+        f"cross-entropy {values['loss']:.4f} nats on the fitted edges ({rows}), "
+        f"{values['nats_gained']:.4f} below popularity"
     )
 
 

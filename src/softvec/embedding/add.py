@@ -95,8 +95,8 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     return Model(columns, number("beta", beta, above=0), constraint, classes, item_weights(emb))
 
 
-def calibrated_model(emb: Embedding) -> Model:
-    """Return the softmax that was calibrated on the finished vectors, else the one that was fitted."""
+def softmax_model(emb: Embedding) -> Model:
+    """Return the softmax of the finished vectors, fitted to the known edges, else the one of the fit."""
     softmax = recorded(emb, "softmax")
     if not softmax or emb.sizes is None:
         return fitted_model(emb)

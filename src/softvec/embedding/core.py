@@ -199,7 +199,9 @@ class Embedding:
         n_jobs: int | None = None,
         **options: Any,
     ) -> list[Link]:
-        """Return the most likely missing links: overall, or of one item.
+        """Return the missing links that the vectors rank first: overall, or of one item.
+
+        Probabilities are fitted to the known edges, so they overstate what is known about others.
 
         Parameters
         ----------
@@ -288,7 +290,7 @@ class Embedding:
             a negative number mean no label. A matrix holds several labels per item.
         C : float or "cv"
             Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"``
-            chooses it by cross-validation, which also calibrates the probabilities.
+            chooses it by cross-validation, which also scales the probabilities.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The most likely missing links, with their probabilities."""
+"""The missing links that the vectors rank first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import sparse
 from softvec.core.checks import integer
 from softvec.core.errors import AdviceWarning, Option
 from softvec.core.threads import row_blocks, workers
-from softvec.embedding.add import Model, calibrated_model
+from softvec.embedding.add import Model, softmax_model
 from softvec.embedding.relations import known_pairs, mutual, positions, two_kinds
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _EXACT = 4_000_000_000  # pairs up to which the normalisers are summed exactly: 
 class Link(NamedTuple):
     """A possibly missing link.
 
+    The numbers rank links. They are fitted to the known edges, so they overstate what is known about others.
+
     Attributes
     ----------
     a, b : hashable
@@ -35,7 +37,7 @@ class Link(NamedTuple):
     probability : float
         Softmax probability of b given a: that one step of the embedded walk leads from a to b.
     error : float
-        Standard error of the probability, from the estimated normaliser; 0 if that is an exact sum.
+        Standard error of the probability due to the estimated normaliser alone; 0 if that is an exact sum.
     expected : float
         Expected weight of the pair, by which links are ranked: the probability times the size of a (its
         degree), plus the same from b if both are on the same side.
@@ -89,7 +91,7 @@ def links(
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
     n = integer("n", n)
     among = "context" if emb.two_sided else "rows"
-    model = calibrated_model(emb)
+    model = softmax_model(emb)
     if exclude is None:
         text = "known pairs are not left out; pass "
         warnings.warn(AdviceWarning(text, Option("exclude", ...)), stacklevel=3)

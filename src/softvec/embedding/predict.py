@@ -153,7 +153,7 @@ def _probabilities(scores: Array, several: bool) -> Array:
 def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, float, float]:
     """Return C, chosen by cross-validation unless it is a number, its accuracy, and a scale for the scores.
 
-    The scale calibrates the probabilities: it maximises the likelihood of held-out labels.
+    The scale of the probabilities maximises the likelihood of held-out labels.
     """
     if isinstance(C, str) and C != "cv":
         raise InputError.of("C", C, "a number above 0 or 'cv'")

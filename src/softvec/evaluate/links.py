@@ -15,7 +15,7 @@ from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding import Embedding
-from softvec.embedding.add import calibrated_model
+from softvec.embedding.add import softmax_model
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.operators import checked_csr
@@ -221,7 +221,7 @@ def _softmax(emb: Any) -> Callable[[np.ndarray], np.ndarray]:
     """Score a pair by its logit in the softmax of an embedding, the mean of both directions."""
     if not isinstance(emb, Embedding):
         raise InputError("scorer 'softmax' needs an Embedding; pass the result of softvec.embed")
-    model = calibrated_model(emb)
+    model = softmax_model(emb)
     if len(model.columns) != len(emb):
         raise InputError(
             "scorer 'softmax' needs vectors of a graph, whose rows and columns are the same items"

@@ -1,4 +1,4 @@
-"""Calibrated probabilities from fitted vectors: a softmax with three parameters, fitted on a sample of rows.
+"""Probabilities from fitted vectors: a softmax with three parameters, fitted on a sample of rows.
 
 The probability that a step of the walk goes from i to j is
 
@@ -7,7 +7,8 @@ The probability that a step of the walk goes from i to j is
 where s are the sizes (degrees) and g_k measures how far the ends of an edge agree in coordinate k: their
 correlation over edges (negative if unlike nodes are linked), divided by the coordinate's variance. a, b and c
 minimise the cross-entropy, which is convex in them. a = b = 0, c = 1 is plain popularity, so the gain over
-popularity is never negative on the sampled rows.
+popularity is never negative on the sampled rows. These are the edges that the vectors were fitted to: the
+gain says how closely the vectors follow them, and overstates what is known about others.
 """
 
 from __future__ import annotations
