@@ -1,5 +1,5 @@
 """How fast files become matrices: edge lists against pyarrow with SciPy, pandas and networkx; text against
-gensim.
+gensim; wide tables against pandas.
 
     python -m benchmarks.reading            # 10 million edges, 100 MB of text; about half an hour
     python -m benchmarks.reading --quick    # a tenth of it
@@ -39,6 +39,7 @@ from benchmarks.common import (
 
 EDGE_RIVALS = ("softvec", "pyarrow", "pandas", "networkx")
 TEXT_RIVALS = ("softvec", "gensim")
+WIDE_RIVALS = ("softvec", "pandas")
 
 
 def write_edges(path: Path, n_edges: int, prefix: str, seed: int = 0) -> None:
@@ -65,6 +66,15 @@ def write_text(path: Path, megabytes: int, seed: int = 0) -> None:
             words = vocabulary[np.searchsorted(cumulative, rng.random(200_000))]
             lines = [" ".join(words[lo : lo + 400]) for lo in range(0, len(words), 400)]
             written += file.write(("\n".join(lines) + "\n").encode())
+
+
+def write_wide(path: Path, rows: int, columns: int, seed: int = 0) -> None:
+    """Write a matrix of decimals with names around it, as of genes and cells."""
+    rng = np.random.default_rng(seed)
+    with open(path, "w") as file:
+        file.write(",".join(["", *(f"gene{k}" for k in range(columns))]) + "\n")
+        for i in range(rows):
+            file.write(",".join([f"cell{i}", *(f"{value:.4f}" for value in rng.random(columns))]) + "\n")
 
 
 def load_kernels(*names: str) -> None:
@@ -148,6 +158,24 @@ def text_by(rival: str, path: str) -> dict[str, Any]:
     return _timed(run)
 
 
+def wide_by(rival: str, path: str) -> dict[str, Any]:
+    """Read a wide table of numbers: detection must take time in proportion to the bytes."""
+    if rival == "softvec":
+        importlib.import_module("pyarrow.csv")
+        from softvec.read.contents import read_source
+
+        def run() -> int:
+            return read_source(path, {}).data.matrix.shape[1]
+
+    else:
+        import pandas as pd
+
+        def run() -> int:
+            return pd.read_csv(path, index_col=0).shape[1]
+
+    return _timed(run)
+
+
 def _timed(run: Any) -> dict[str, Any]:
     before = peak_rss()
     start, cpu = time.perf_counter(), time.process_time()
@@ -209,7 +237,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", choices=("edges", "text"))
+    parser.add_argument("--only", choices=("edges", "text", "wide"))
     parser.add_argument("--rivals", nargs="+", choices=EDGE_RIVALS, default=EDGE_RIVALS)
     parser.add_argument("--report", action="store_true", help="write the table of the last results again")
     options = parser.parse_args()
@@ -218,7 +246,7 @@ def main() -> None:
         return
     if options.one:
         kind, rival, path = options.one
-        print(json.dumps((edges_by if kind == "edges" else text_by)(rival, path)))
+        print(json.dumps({"edges": edges_by, "text": text_by, "wide": wide_by}[kind](rival, path)))
         return
     scale = 10 if options.quick else 1
     out = RESULTS / ("reading-quick.json" if options.quick else "reading.json")
@@ -227,7 +255,7 @@ def main() -> None:
     record["load"] = os.getloadavg()[0]
     record["results"] = read_json(out, {}).get("results", {}) if options.only else {}
     with tempfile.TemporaryDirectory() as folder:
-        if options.only != "text":
+        if options.only in (None, "edges"):
             for name, prefix in (("integer ids", ""), ("string ids", "node")):
                 path = Path(folder) / f"{name.split()[0]}.txt"
                 write_edges(path, 10_000_000 // scale, prefix)
@@ -238,7 +266,14 @@ def main() -> None:
                     "ratios": ratios(result)
                 }
                 path.unlink()
-        if options.only != "edges":
+        if options.only in (None, "wide"):
+            path = Path(folder) / "wide.csv"
+            write_wide(path, 1000 // scale, 20_000)
+            result = compare("wide", dict.fromkeys(WIDE_RIVALS, options.repeats), path, options.threads)
+            name = f"{1000 // scale:,} rows of 20,000 numbers"
+            record["results"][name] = result | {"ratios": ratios(result)}
+            path.unlink()
+        if options.only in (None, "text"):
             path = Path(folder) / "text.txt"
             write_text(path, 100 // scale)
             rivals = {"softvec": options.repeats, "gensim": min(3, options.repeats)}
@@ -277,8 +312,9 @@ def table(record: dict[str, Any]) -> str:
     ]
     for name, result in record["results"].items():
         for rival, measured in result["rivals"].items():
+            did = "pandas: `read_csv`" if "numbers" in name and rival == "pandas" else what[rival]
             lines.append(
-                f"| {name}, {result['file_bytes'] / 1e6:.0f} MB | {what[rival]} | "
+                f"| {name}, {result['file_bytes'] / 1e6:.0f} MB | {did} | "
                 f"{measured['seconds']['median']:.1f} | {measured['cpu_seconds']['median']:.1f} | "
                 f"{measured['peak_over_file']:.1f} |"
             )

@@ -32,12 +32,16 @@ def describe(name: Any, column: Any) -> Column:
     if isinstance(array, list):
         return Column(name, values=array[:_SAMPLE])
     array = array[:_SAMPLE]
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
     kind = array.type
-    if pa.types.is_nested(kind):  # lists and records are neither names nor numbers
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # neither names nor numbers
         return Column(name)
+    if pa.types.is_temporal(kind):  # as Python objects, nanoseconds and years beyond 9999 raise errors
+        whole = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        stamps = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+        return Column(name, stamps=stamps, values=whole.to_pylist())
     values = array.to_pylist()
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return Column(name, stamps=True, values=values)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         present = [value for value in values if value is not None]
         whole = pa.types.is_integer(kind) or (bool(present) and all(v == v // 1 for v in present))
@@ -167,7 +171,12 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
         if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
             guess(f"{where}: the times have the time zone {kind.tz}; they are used in UTC")
-        return column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False).astype("datetime64[us]")
+        try:
+            stamps = column.cast(pa.timestamp("us"), safe=getattr(kind, "unit", "") != "ns")
+        except pa.ArrowInvalid:  # seconds beyond 64 bits of microseconds
+            text = f"{where}: the {role} column has dates out of range; expected years from 1 to 9998"
+            raise InputError(text) from None
+        return stamps.to_numpy(zero_copy_only=False).astype("datetime64[us]")
     if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         stamps = parse_dates(column)
         if stamps is not None:
@@ -234,7 +243,11 @@ def _block(columns: Sequence[Any], like: type | None = None) -> Any:
 
 
 def _objects(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
-    return list(zip(*(c if isinstance(c, list) else c.to_pylist() for c in columns)))
+    try:
+        return list(zip(*(c if isinstance(c, list) else c.to_pylist() for c in columns)))
+    except (ValueError, OverflowError) as error:  # nanoseconds, or years beyond 9999
+        text = f"names of type {next(c.type for c in columns)} cannot be read: {one_line(error)}"
+        raise InputError(text, "; convert them to text or integers") from None
 
 
 def tokens_of(columns: Sequence[Any]) -> Tokens:

@@ -16,11 +16,12 @@ from softvec.read.kinds import guess_kind, wide_kind
 from softvec.read.lines import Table
 from softvec.read.opened import ArrowTable, Opened, TextOptions, TextTable
 from softvec.read.roles import find_roles, timed_columns
-from softvec.read.streams import HEAD, Source, open_source, text_blocks
+from softvec.read.streams import HEAD, LONGEST_SAMPLED, Source, open_source, text_blocks
 
 ARROW = ("parquet", "arrow")
 _EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # some programs write ids like this
 _KONECT = re.compile(rb"%\s*bip\s+\w*(weighted|signed|positive|dynamic)")  # first line of a KONECT file
+_COMMENTS_SAMPLED = 16 << 20  # bytes without a line of data after which a text is refused
 _MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles
 
 
@@ -140,7 +141,14 @@ def _warn_padded(table: Table, sample: list[bytes], name: str) -> None:
 
 def _sample_words(source: Source, options: TextOptions) -> list[bytes]:
     """Return the first lines of a text; the last one may be incomplete."""
-    blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, block=HEAD, detecting=True)
+    blocks = text_blocks(
+        source,
+        encoding=options.encoding,
+        whole_lines=False,
+        block=HEAD,
+        longest=LONGEST_SAMPLED,
+        detecting=True,
+    )
     return lines.sample_lines(next(blocks, (b"", 1))[0], options.comments)
 
 
@@ -148,12 +156,20 @@ def _sample_lines(source: Source, options: TextOptions) -> tuple[list[bytes], by
     """Return the first data lines of a text, and a comment between them that looks like data."""
     sample: list[bytes] = []
     comment = None
-    blocks = text_blocks(source, encoding=options.encoding, block=HEAD, longest=4 << 20, detecting=True)
-    for block, _ in blocks:  # more than one only where long comments come first
+    blocks = text_blocks(
+        source, encoding=options.encoding, block=HEAD, longest=LONGEST_SAMPLED, detecting=True
+    )
+    seen = 0
+    for block, _ in blocks:  # more than one only where long lines or comments come first
+        seen += len(block)
         comment = comment or (lines.marked_names(block, options.comments) if options.comments else None)
         sample += lines.sample_lines(block, options.comments)
         if len(sample) > 1:
             break
+        if not sample and seen > _COMMENTS_SAMPLED:
+            raise InputError(
+                f"{source.name} starts with {seen >> 20} MiB of empty lines and comments; remove them"
+            )
     return sample, comment
 
 

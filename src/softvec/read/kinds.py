@@ -25,7 +25,9 @@ def wide_kind(layout: Layout) -> str | None:
     columns = [column for column in layout.columns if not column.empty]
     if len(columns) < 2:
         return None
-    if ends_are_named(layout) and (_ends_hold_names(layout) or _ends_hold_whole_decimals(layout)):
+    if ends_are_named(layout) and (
+        not layout.roles or _ends_hold_names(layout) or _ends_hold_whole_decimals(layout)
+    ):
         return None
     body = columns[1:] if _names_rows(columns[0]) else columns
     numbers = [column for column in body if column.numeric]

@@ -32,6 +32,7 @@ from softvec.read.roles import Column, Layout, find_roles
 COMMENTS = b"#%"
 _OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line
 _CLOSES = re.compile(rb'[^"]*(?:""[^"]*)*"[ \r]*(?:[,;\t|]|$)')
+_EMPTY = re.compile(rb"\n[\0-\x20]*\n")
 _LINES_OF_A_FIELD = 100
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
@@ -133,7 +134,7 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
     """Return the data lines at the start of a text; a quoted field may contain line breaks."""
     done: list[bytes] = []
     record: list[bytes] = []  # lines of a quoted field that is still open
-    for line in head.split(b"\n"):
+    for line in _EMPTY.sub(b"\n", head).split(b"\n"):
         if not record:
             if is_data(line, comments):
                 (record if _OPENS.search(line) else done).append(line)
@@ -152,7 +153,7 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
 def marked_names(head: bytes, comments: bytes) -> bytes | None:
     """Return the first comment after a data line that looks like data, such as ``#tag other``."""
     seen = False
-    for line in head.split(b"\n"):
+    for line in _EMPTY.sub(b"\n", head).split(b"\n"):
         stripped = line.strip()
         if is_data(line, comments):
             seen = True

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError, guess, optional_package, printable
@@ -18,6 +19,7 @@ from softvec.read import lines
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.edgelist import warn_total
 from softvec.read.kinds import labels_among, row_names
+from softvec.read.lines import Table
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.opened import Opened, TextOptions
 from softvec.read.streams import Source, text_blocks
@@ -168,44 +170,99 @@ def _read_gml(stream: Any) -> Any:
 def read_text(opened: Opened) -> Graph:
     """Read a text table of numbers; a first column may name the rows, a header the columns."""
     assert opened.text is not None
-    source, options, table = opened.source, opened.options, opened.text.table
-    columns = table.layout.columns
+    source, table, square = opened.source, opened.text.table, opened.text.square
     named = row_names(table.layout)
-    if opened.text.square is None and named is not None and columns[named].numeric:
-        named = named if table.header is not None else None  # row numbers without a title may be data
-    body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
-    text = [at for at in body if not columns[at].numeric]
-    if len(text) == len(body) or (text and table.header is None):
-        raise InputError(f"{source.name}: column {text[0]} does not hold numbers, as a matrix must")
-    if text:
-        shown = ", ".join(str(columns[at].name) for at in text[:4])
-        guess(f"{source.name}: columns without numbers are not used: {shown}")
-        body = [at for at in body if at not in text]
-    if opened.kind == "features":
-        for label in labels_among([columns[at] for at in body]):
-            guess(f"{source.name}: column {label} is used as a feature; remove it if it is a label")
-    rows: list[list[float]] = []
+    if square is None and named is not None and table.numeric[named] and table.header is None:
+        named = None  # row numbers without a title may be data
+    body = _columns_of_numbers(opened, named)
+    parts: list[NDArray[np.float64]] = []
     names: list[Any] = []
     skip = table.header is not None
-    for block, line in text_blocks(source, encoding=options.encoding):
-        parsed, numbers = lines.parse(block, table, source.name, line, skip)
-        for row, number in zip(parsed, numbers):
-            if named is not None:
-                names.append(row[named].decode("utf-8"))
-            rows.append([lines.number_of(row[at], "entry", source.name, number, table) for at in body])
+    for block, line in text_blocks(source, encoding=opened.options.encoding):
+        rows = _by_arrow(block, table, body, named, skip)
+        if rows is None:
+            rows = _by_lines(block, line, table, source.name, body, named, skip)
+        parts.append(rows[0])
+        names += rows[1]
         skip = False
     if names and lines.all_integers([name.encode() for name in names]):
         names = [int(name) for name in names]
     titles = None if table.header is None else [table.header[at] for at in body]
-    matrix = np.array(rows)
-    if opened.text.square and titles and len(titles) == len(names) and titles != list(map(str, names)):
+    matrix = np.concatenate(parts)
+    if square and titles and len(titles) == len(names) and titles != list(map(str, names)):
         matrix = matrix[:, [titles.index(str(name)) for name in names]]
         titles = list(map(str, names))
-    if opened.text.square is False and titles and opened.kind in ("graph", "dense"):
+    if square is False and titles and opened.kind in ("graph", "dense"):
         names = titles
     if names and matrix.shape[0] == matrix.shape[1]:
         warn_total(source.name, names[-1:])
     return Graph(matrix, names or None, None, titles)
+
+
+def _columns_of_numbers(opened: Opened, named: int | None) -> list[int]:
+    """Return the columns of a text table that make up its matrix; warn of what is left out or a label."""
+    assert opened.text is not None
+    table, columns, name = opened.text.table, opened.text.table.layout.columns, opened.name
+    body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
+    text = [at for at in body if not columns[at].numeric]
+    if len(text) == len(body) or (text and table.header is None):
+        raise InputError(f"{name}: column {text[0]} does not hold numbers, as a matrix must")
+    if text:
+        shown = ", ".join(str(columns[at].name) for at in text[:4])
+        guess(f"{name}: columns without numbers are not used: {shown}")
+        body = [at for at in body if columns[at].numeric]
+    if opened.kind == "features":
+        for label in labels_among([columns[at] for at in body]):
+            guess(f"{name}: column {label} is used as a feature; remove it if it is a label")
+    return body
+
+
+def _by_arrow(
+    block: bytes, table: Table, body: list[int], named: int | None, skip: bool
+) -> tuple[NDArray[np.float64], list[str]] | None:
+    """Parse lines of plain numbers as one long column, whatever the width; None if they are different."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    raws = [raw for raw in block.split(b"\n") if lines.is_data(raw, table.comments)][int(skip) :]
+    mark = bytes([table.delimiter or 32])
+    if table.delimiter == 0:
+        raws = [b" ".join(lines.split(raw, 0)) for raw in raws]
+    if not raws or table.quoted or any(raw.count(mark) != table.n_fields - 1 for raw in raws):
+        return None
+    names = []
+    if named == 0 and body == list(range(1, table.n_fields)):
+        cut = [raw.split(mark, 1) for raw in raws]
+        names = [first.strip().decode("utf-8") for first, _ in cut]
+        raws = [rest for _, rest in cut]
+    elif named is not None or len(body) < table.n_fields:
+        return None
+    numbers = b"\n".join(raws).replace(mark, b"\n")
+    try:
+        column = csv.read_csv(
+            pa.BufferReader(numbers if table.plain else lines.plain_number(numbers, table.decimal)),
+            csv.ReadOptions(column_names=["0"], use_threads=False),
+            csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types={"0": pa.float64()}, null_values=[], strings_can_be_null=False),
+        ).column(0)
+    except pa.ArrowInvalid:
+        return None
+    if len(column) != len(raws) * len(body):
+        return None
+    return column.to_numpy().reshape(len(raws), len(body)), names
+
+
+def _by_lines(
+    block: bytes, line: int, table: Table, name: str, body: list[int], named: int | None, skip: bool
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Parse lines of numbers one by one; raise an error for one that is not."""
+    parsed, numbers = lines.parse(block, table, name, line, skip)
+    rows = [
+        [lines.number_of(row[at], "entry", name, number, table) for at in body]
+        for row, number in zip(parsed, numbers)
+    ]
+    names = [] if named is None else [row[named].decode("utf-8") for row in parsed]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(body)), names
 
 
 def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:

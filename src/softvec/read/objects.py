@@ -12,12 +12,14 @@ from scipy import sparse
 
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Option, guess
+from softvec.core.memory import available_memory
 from softvec.core.untrusted import one_line
 from softvec.names.storage import plain
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
 
 _BATCH = 100_000  # rows of an iterable encoded at a time
+_BYTES_OF_A_PAIR = 16  # two codes, and a weight or time
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,7 @@ def edges_of_rows(
     least = 3 if timed else 2
     size = None
     done = 0
+    most = None if (free := available_memory()) is None else free // _BYTES_OF_A_PAIR
     while batch := list(itertools.islice(iterator, _BATCH)):
         for at, row in batch:
             if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray):
@@ -237,6 +240,11 @@ def edges_of_rows(
         else:
             builder.add([[(plain(r[left]), plain(r[right])) for r in items]], values, times)
         done += len(items)
+        if most is not None and done > most:
+            raise InputError(
+                f"more than {most:,} pairs in the iterable take more than the memory available; write them "
+                "to a file, or stop a generator that has no end"
+            )
     if extra is not None and len(extra) != done:
         raise InputError(f"{len(extra):,} weights for {done:,} pairs; expected one for each")
     return builder.finish()

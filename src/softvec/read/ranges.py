@@ -11,9 +11,9 @@ from softvec.read.streams import (
     LONGEST_LINE,
     SEPARATOR_LINE,
     Source,
-    check_line,
     read_upto,
     text_encoding,
+    too_long,
     valid_text,
 )
 
@@ -50,7 +50,8 @@ def text_range(source: Source, start: int, stop: int, *, line: int = 1) -> Itera
             if ended and data and not data.endswith(b"\n"):
                 data += _rest_of_line(stream, source.name, line)
             cut = len(data) if ended else data.rfind(b"\n") + 1
-            check_line(data[cut:], source.name, line)
+            if len(data) - cut > LONGEST_LINE:
+                raise too_long(source.name, line)
             if cut:
                 yield valid_text(data[:cut], source.name, line), line
                 line += data.count(b"\n", 0, cut)
@@ -62,7 +63,8 @@ def text_range(source: Source, start: int, stop: int, *, line: int = 1) -> Itera
 def _rest_of_line(stream: Any, name: str, line: int) -> bytes:
     """Read up to and including the next line end."""
     rest = stream.readline(LONGEST_LINE + 1)
-    check_line(rest, name, line)
+    if len(rest) > LONGEST_LINE:
+        raise too_long(name, line)
     return rest
 
 

@@ -7,6 +7,7 @@ one line each, with the option that overrides them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,7 @@ _SMALL_IS_CLOSE = frozenset(
      "evalue", "e_value", "padj")
 )  # fmt: skip
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
+_MOST_COMPARED = 32  # columns of names, each compared with each
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
 
 
@@ -141,17 +143,27 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
     ((1, 2), (0, 1))
     """
     words = [word_of(name) for name in header]
+    first = {word: at for at, word in reversed(list(enumerate(words)))}
+    families = Counter(stem for word in words for stem in _stems(word))
     for one, two in _PAIRS:
         for i, left in enumerate(words):
             stem = left[: -len(one)]
-            family = [word for word in words if stem and re.fullmatch(re.escape(stem) + r"(\d+|[a-z])", word)]
-            if left.endswith(one) and stem and stem + two in words and len(family) <= 2:
-                return i, words.index(stem + two)
+            if left.endswith(one) and stem and stem + two in first and families[stem] <= 2:
+                return i, first[stem + two]
     for one, two in (("from_", "to_"), ("source_", "target_"), ("src_", "dst_")):
         for i, left in enumerate(words):
-            if left.startswith(one) and two + left[len(one) :] in words:
-                return i, words.index(two + left[len(one) :])
+            if left.startswith(one) and two + left[len(one) :] in first:
+                return i, first[two + left[len(one) :]]
     return None
+
+
+def _stems(word: str) -> list[str]:
+    """Return a word without the letter, or each of the numbers, at its end: x12 is 2 of x1 and 12 of x."""
+    if re.search("[a-z]$", word):
+        return [word[:-1]]
+    digits = re.search(r"\d{0,9}$", word)
+    assert digits is not None
+    return [word[:at] for at in range(digits.start(), len(word))]
 
 
 def timed_columns(columns: Any) -> Any:
@@ -247,20 +259,21 @@ def _by_stamps(layout: Layout) -> None:
 def _set_index_apart(layout: Layout) -> None:
     """Ignore a column of row numbers if two other columns can name the ends of edges."""
     named = {layout.roles.get("source"), layout.roles.get("target")}
-    for at in _free(layout):
+    free = _free(layout)
+    candidates = {b for b in (*free, *named) if b is not None}
+    ends = sorted(b for b in candidates if layout.columns[b].holds_names)
+    texts = [b for b in ends if not layout.columns[b].numeric]
+    for at in free:
         column = layout.columns[at]
-        ends = [b for b in (*_free(layout), *named) if b is not None and b != at]
-        others = sorted({b for b in ends if layout.columns[b].holds_names})
-        if not column.running or len(others) < 2:
-            continue
-        texts = [b for b in others if not layout.columns[b].numeric]
         known = column.name is not None and word_of(column.name) in _INDEX
+        doubtful = not known and len(texts) < 2
+        if (doubtful and None not in named) or not column.running or len(ends) < 2 + (at in ends):
+            continue  # if the ends are known, it does not matter
+        others = [b for b in ends if b != at]
         ids = {value for b in others for value in layout.columns[b].values}
-        if not known and len(texts) < 2 and None not in named:
-            continue  # the ends are known, so it does not matter
-        if not known and len(texts) < 2 and not _alike(layout, others):
+        if doubtful and not _alike(layout, others):
             return  # edges from 0, 1, 2, ...: the other columns are not a pair of ends
-        if not known and len(texts) < 2 and len(ids & set(column.values)) > 0.3 * len(column.values):
+        if doubtful and len(ids & set(column.values)) > 0.3 * len(column.values):
             layout.guess(
                 f"column {layout.show(at)} counts 0, 1, 2, ... and is read as names, as its numbers occur in "
                 "other columns; if it only numbers the rows, name the ends of edges with ",
@@ -268,7 +281,7 @@ def _set_index_apart(layout: Layout) -> None:
             )
             return
         layout.index = at
-        if not known and len(texts) < 2:
+        if doubtful:
             text = f"column {layout.show(at)} counts 0, 1, 2, ... and is not used; "
             layout.guess(text, "if it names items, pass ", Option("columns", ...))
         return
@@ -282,6 +295,7 @@ def _alike(layout: Layout, ends: list[int]) -> bool:
 
 def _most_alike(layout: Layout, texts: list[int]) -> tuple[int, int]:
     """Return the two columns of names with the most names in common, or the first two."""
+    texts = texts[:_MOST_COMPARED]
     values = {at: set(layout.columns[at].values) for at in texts}
     return max(
         ((a, b) for k, a in enumerate(texts) for b in texts[k + 1 :]),

@@ -21,6 +21,7 @@ from softvec.core.untrusted import check_expanded, most_expanded, one_line
 
 BLOCK = 4 << 20
 HEAD = 1 << 16  # decompressed bytes from which format, layout and kind are detected
+LONGEST_SAMPLED = 4 << 20  # bytes of a line within which it must end if its layout is to be detected
 LONGEST_LINE = 256 << 20
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
@@ -46,7 +47,7 @@ class Source:
     suffix: str
     compression: str | None
     path: Path | None
-    spooled: Any = None
+    spool: Spool | None = None
     start: bytes = field(default=b"", repr=False)
 
     @property
@@ -59,12 +60,15 @@ class Source:
         """Stored bytes, before decompression."""
         if self.path is not None:
             return self.path.stat().st_size
-        return os.fstat(self.spooled.fileno()).st_size
+        assert self.spool is not None
+        return os.fstat(self.spool.complete()).st_size
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the decompressed bytes; damaged data raises an InputError."""
-        file = self.path or os.dup(self.spooled.fileno())  # Arrow closes what it reads
+        file: Any = self.path
+        if self.spool is not None:
+            file = os.dup(self.spool.complete())  # Arrow closes what it reads
         with _clear_errors(self.name, self.compression), open(file, "rb") as raw:
             raw.seek(0)
             yield _decompressed(raw, self.compression)
@@ -205,16 +209,18 @@ def open_source(where: Any) -> Source:
     if path.is_dir():
         raise InputError(f"{path} is a directory; pass a file (for a folder of texts, use read_corpus)")
     try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below
+        file = open(path, "rb")  # noqa: SIM115 - closed below, or by the spool
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except PermissionError:
         raise InputError(f"cannot read {path}: permission denied") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not path.is_file():  # a pipe or a device can be read only once
+        source = _spool(file, str(path))
+        weakref.finalize(source.spool, file.close)
+        return source
     with file:
-        if not path.is_file():  # a pipe or a device can be read only once
-            return _spool(file, str(path))
         suffix = path.suffix.lower()
         compression, start = _look(file, str(path))
     if compression is None and suffix in SUFFIXES and start:
@@ -224,19 +230,51 @@ def open_source(where: Any) -> Source:
     return Source(str(path), suffix, compression, path, start=start)
 
 
+class Spool:
+    """A copy of a stream, which can be read only once; its start at first, all of it if that is wanted.
+
+    What a stream is shows in its first bytes: one that never ends is refused by them, unless it is data.
+    """
+
+    def __init__(self, stream: Any, name: str):
+        self._stream, self.name = stream, name
+        self.copy = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
+        weakref.finalize(self, self.copy.close)
+        self._take(BLOCK)
+
+    def _take(self, size: int) -> None:
+        """Copy up to ``size`` bytes; a single read may return fewer."""
+        self.copy.seek(0, os.SEEK_END)  # readers of the copy share its position
+        while size > 0 and self._stream is not None:
+            part = self._stream.read(min(size, BLOCK))
+            if isinstance(part, str):
+                raise InputError(f"{self.name} is open as text; open it as binary ('rb')")
+            if not part:
+                self._stream = None
+                break
+            self.copy.write(part)
+            size -= len(part)
+        self.copy.flush()
+
+    def complete(self) -> int:
+        """Copy the rest, up to half of the free disk space, and return the descriptor of the copy."""
+        most = shutil.disk_usage(tempfile.gettempdir()).free // 2
+        while self._stream is not None:
+            self._take(BLOCK)
+            most -= BLOCK
+            if most < 0:
+                taken = self.copy.tell() >> 20
+                raise InputError(f"{self.name} has more than {taken:,} MiB, half of the free disk space")
+        return self.copy.fileno()
+
+
 def _spool(stream: Any, name: str) -> Source:
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the source
-    try:
-        shutil.copyfileobj(stream, copy, BLOCK)
-    except TypeError:
-        copy.close()
-        raise InputError(f"{name} is open as text; open it as binary ('rb')") from None
-    copy.flush()
-    with open(os.dup(copy.fileno()), "rb") as file:
+    spool = Spool(stream, name)
+    with open(os.dup(spool.copy.fileno()), "rb") as file:
         compression, start = _look(file, name)
-    source = Source(name, "", compression, None, copy, start)
-    weakref.finalize(source, copy.close)
-    return source
+    if start and not start.strip(b"\0"):
+        raise InputError(f"{name} holds only zero bytes")
+    return Source(name, "", compression, None, spool, start)
 
 
 def _look(file: IO[bytes], name: str) -> tuple[str | None, bytes]:
@@ -280,7 +318,8 @@ def text_blocks(
     not opened while the start of the source suffices.
     """
     line = 1
-    carry = b""
+    carry: list[bytes] = []  # parts of a line that is not complete: joined once
+    held = 0
     first = True
     decoder: codecs.IncrementalDecoder | None = None
     lone_returns = False
@@ -301,26 +340,28 @@ def text_blocks(
                 raw = _decode(decoder, raw, ended, source.name, line)
             if lone_returns:
                 raw = raw.replace(b"\r", b"\n")
-            data = carry + raw
             if ended:
-                if data:
+                if data := b"".join(carry) + raw:
                     yield valid_text(data, source.name, line), line
                 return
-            cut = data.rfind(b"\n") + 1
+            cut = raw.rfind(b"\n") + 1
             if not whole_lines and cut == 0:
-                cut = max(data.rfind(b" "), data.rfind(b"\t")) + 1
-            carry = data[cut:]
-            check_line(carry, source.name, line, longest)
+                cut = max(raw.rfind(b" "), raw.rfind(b"\t")) + 1
             if cut:
-                piece = data[:cut]
+                piece = b"".join([*carry, raw[:cut]])
                 yield valid_text(piece, source.name, line), line
                 line += piece.count(b"\n")
+                carry, held = [], 0
+            carry.append(raw[cut:])
+            held += len(raw) - cut
+            if held > longest:
+                valid_text(carry[0][:64], source.name, line)  # a zero byte says more than the length
+                raise too_long(source.name, line, longest)
 
 
-def check_line(text: bytes, name: str, line: int, longest: int = LONGEST_LINE) -> None:
-    """Raise an error for a line that is too long for a table."""
-    if len(text) > longest:
-        raise InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
+def too_long(name: str, line: int, longest: int = LONGEST_LINE) -> InputError:
+    """Return the error for a line, or a word, that is too long for a table or a text."""
+    return InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
 
 
 def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: str, line: int) -> bytes:

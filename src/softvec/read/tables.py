@@ -351,12 +351,13 @@ def numeric_columns(source: Source, format: str, names: list[str] | None = None)
 
     schema, batches = arrow_batches(source, format)
     table = pa.Table.from_batches(list(batches), schema)
+    wanted = set(schema.names if names is None else names)
     row_names = None
     columns = []
     for at, name in enumerate(schema.names):  # by position: names may repeat
         column, kind = table.column(at), schema.field(at).type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if (names is None or name in names) and _is_number(kind):
+        if name in wanted and _is_number(kind):
             columns.append(column.to_numpy())
         elif row_names is None and text:
             row_names = column.to_pylist()
