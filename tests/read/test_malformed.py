@@ -119,8 +119,10 @@ def test_no_file(tmp_path):
     with pytest.raises(InputError, match="holds no files"):
         sio.read(folder)
     (folder / "e.txt").write_text("a b\n")
-    with pytest.raises(InputError, match="is a directory"):
-        sio.read_graph(folder)
+    assert sio.read_graph(folder).rows.to_list() == ["a", "b"]
+    (folder / "f.txt").write_text("b c\n")
+    with pytest.raises(InputError, match="one file for features data"):
+        sio.read_features(folder)
 
 
 def test_no_permission(tmp_path, monkeypatch):

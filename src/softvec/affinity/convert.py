@@ -19,6 +19,7 @@ from softvec.names import Names
 from softvec.operators import Operator
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
+from softvec.read.folders import is_path_list
 from softvec.read.kinds import guess_kind
 
 
@@ -52,6 +53,10 @@ def from_object(
         return _from_operator(data, **options)
     if isinstance(data, Affinity) and kind is None and not options:
         return data
+    if is_path_list(data) and kind != "corpus":
+        from softvec.affinity.files import read
+
+        return read(data, kind=kind, defaults=defaults, **options)
     if isinstance(data, str | os.PathLike):
         raise InputError(f"{os.fspath(data)!r} is a path; read it with softvec.affinity.read")
     if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:

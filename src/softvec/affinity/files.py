@@ -18,7 +18,7 @@ from softvec.read.objects import Graph
 from softvec.read.opened import TEXT_OPTIONS
 from softvec.read.streams import Source
 
-_OF_READER = ("format", "variable")
+_OF_READER = ("format", "variable", "pattern")
 
 
 def read(
@@ -30,8 +30,8 @@ def read(
     ----------
     where : path, "-" or binary file
         The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
-        are decompressed. ``-`` is standard input. A directory, or a pattern such as ``"texts/*.txt"``, is a
-        corpus, one file per document.
+        are decompressed. ``-`` is standard input. A folder, a pattern such as ``"edges/*.parquet"``, or a
+        list of paths stands for several files: tables of edges of one layout, or a corpus of documents.
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
         Kind of data. Default: a matrix or a list of edges is a graph, a table with a time column is
         temporal, one with columns named like users and items is bipartite, lines of words are a corpus,

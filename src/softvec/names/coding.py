@@ -2,9 +2,9 @@
 
 Integers ascend so that, if the ids are 0..n-1, row i is item i and arrays of labels line up.
 
-There is one encoder for each kind of block: integers (a lookup table if they are dense, else a hash table),
-tokens (UTF-8 bytes in a buffer, interned without creating Python strings), and any Python objects (a dict).
-A block has one or two columns; the names in a row are numbered from left to right.
+A :class:`NameCoder` takes blocks of one or two columns. There is one encoder for each kind of block: integers
+(a lookup table if they are dense, else a hash table), tokens (UTF-8 bytes in a buffer, interned without
+creating Python strings), and any Python objects (a dict).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from softvec.core.errors import InputError
 from softvec.core.scratch import empty, on_disk
 from softvec.core.threads import ALONE, Workers, row_blocks
 from softvec.kernels import worth_compiling
-from softvec.names import Names
+from softvec.names import Names, storage
 
 _ROWS = 1 << 16  # per task of a thread
 Codes = NDArray[np.int32]
@@ -43,6 +43,19 @@ class Tokens:
         hashes = np.empty(starts.shape, np.uint64)
         names.hash_tokens(buf, starts, ends, hashes)
         return cls(buf, starts, ends, hashes)
+
+    @classmethod
+    def of_strings(cls, rows: Sequence[Sequence[Any]]) -> Tokens:
+        """Return rows of strings as tokens."""
+        packed = storage.pack([name for row in rows for name in row])
+        shape = (len(rows), -1 if len(rows) else 1)
+        return cls.hashed(packed.data, packed.offsets[:-1].reshape(shape), packed.offsets[1:].reshape(shape))
+
+    def to_strings(self) -> list[tuple[str, ...]]:
+        """Return the rows as tuples of strings."""
+        data = self.buf.tobytes()
+        spans = zip(self.starts.tolist(), self.ends.tolist())
+        return [tuple(str(data[lo:hi], "utf-8") for lo, hi in zip(*row)) for row in spans]
 
     @classmethod
     def of_integers(cls, ids: NDArray[np.integer]) -> Tokens:
@@ -94,6 +107,69 @@ class Segments:
         return parts
 
 
+Block = Any  # Tokens, an integer array of shape (rows, columns), or a list of rows of names
+
+
+class NameCoder:
+    """Encodes blocks of any kind; if later blocks are of another kind, the names so far follow.
+
+    Integers beside text are names in text. Objects other than text, beside anything, are kept as they are.
+
+    Examples
+    --------
+    >>> coder = NameCoder()
+    >>> coder.add(np.array([[7, 5], [5, 9]]))
+    >>> coder.add([("x", "5")])
+    >>> codes, names = coder.finish()
+    >>> names.to_list(), np.concatenate(codes).tolist()
+    (['7', '5', '9', 'x'], [[0, 1], [1, 2], [3, 1]])
+    """
+
+    def __init__(self, pool: Workers | None = None) -> None:
+        self.pool = pool
+        self._encoder: IntegerNames | TokenNames | ObjectNames | None = None
+
+    @property
+    def kind(self) -> type | None:
+        """The kind of the blocks so far: Tokens, ndarray, list, or None."""
+        kinds = {TokenNames: Tokens, IntegerNames: np.ndarray, ObjectNames: list, type(None): None}
+        return kinds[type(self._encoder)]
+
+    def add(self, block: Block) -> None:
+        """Add a block of names."""
+        if not isinstance(block, Tokens) and not len(block):
+            return
+        if isinstance(block, np.ndarray) and block.dtype.kind not in "iu":
+            block = block.tolist()
+        kind = Tokens if isinstance(block, Tokens) else type(block) if isinstance(block, np.ndarray) else list
+        if self._encoder is None:
+            self._encoder = {Tokens: TokenNames, np.ndarray: IntegerNames, list: ObjectNames}[kind]()
+        elif kind is not self.kind:
+            block = self._meet(block)
+        if isinstance(self._encoder, TokenNames):
+            self._encoder.pool = self.pool or ALONE
+        self._encoder.add(block)
+
+    def _meet(self, block: Block) -> Block:
+        """Return a block as the kind of the names so far, or turn these into the kind of the block."""
+        encoder = self._encoder
+        assert encoder is not None
+        if isinstance(block, list) and all(isinstance(name, str) for row in block for name in row):
+            block = Tokens.of_strings(block)
+        if isinstance(block, Tokens) and not isinstance(encoder, TokenNames):
+            encoder = encoder.as_text() or encoder
+        elif isinstance(block, list):
+            encoder = ObjectNames.of(*encoder.finish())
+        self._encoder = encoder
+        if not isinstance(encoder, ObjectNames):
+            return block
+        return block.to_strings() if isinstance(block, Tokens) else list(map(tuple, block))
+
+    def finish(self) -> tuple[list[Codes], Names]:
+        """Return the codes of all blocks, in pieces of equal length, and the names; consumes this object."""
+        return ([], Names.range(0)) if self._encoder is None else self._encoder.finish()
+
+
 class IntegerNames:
     """Encodes integers; they are numbered at the end, when their range is known."""
 
@@ -112,9 +188,9 @@ class IntegerNames:
         fits = low >= -(2**31) and high < 2**31
         self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
 
-    def as_text(self, pool: Workers | None = None) -> TokenNames:
+    def as_text(self) -> TokenNames:
         """Return an encoder of the names as text, in order of appearance; this object is consumed."""
-        names = TokenNames(pool)
+        names = TokenNames()
         for block in self._blocks.finish():
             for lo, hi in row_blocks(len(block), _ROWS):
                 names.add(block[lo:hi])
@@ -210,7 +286,7 @@ class TokenNames:
     """
 
     def __init__(self, pool: Workers | None = None) -> None:
-        self._pool = pool or ALONE
+        self.pool = pool or ALONE
         self._codes = Segments()
         self._table = np.zeros((2**14, 1), dtype=np.uint64)
         self._names = np.empty(2**17, dtype=np.uint8)
@@ -234,7 +310,7 @@ class TokenNames:
                 self._names[:, None], self._offsets[:, None], codes[lo:hi],
             )  # fmt: skip
 
-        self._pool.map(find_rows, row_blocks(len(codes), _ROWS))
+        self.pool.map(find_rows, row_blocks(len(codes), _ROWS))
         return codes
 
     def encode(self, tokens: Tokens) -> Codes:
@@ -291,6 +367,24 @@ class ObjectNames:
         except TypeError as error:
             raise InputError(f"a name is not hashable ({error}); use strings, numbers or tuples") from None
         self._codes.add(np.array(flat, dtype=np.int32).reshape(len(rows), -1))
+
+    @classmethod
+    def of(cls, blocks: list[Codes], names: Names) -> ObjectNames:
+        """Return an encoder that has seen these blocks."""
+        self = cls()
+        self._table = {name: code for code, name in enumerate(names)}
+        for block in blocks:
+            self._codes.add(block)
+        return self
+
+    def as_text(self) -> TokenNames | None:
+        """Return an encoder of the same names as text, or None if they are not; this object is consumed."""
+        if not all(isinstance(name, str) for name in self._table):
+            return None
+        names = TokenNames()
+        names.encode(Tokens.of_strings([(name,) for name in self._table]))  # numbers them as here
+        names._codes = self._codes
+        return names
 
     def finish(self) -> tuple[list[Codes], Names]:
         return _ascending(self._codes.finish(), Names(self._table))

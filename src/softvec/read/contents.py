@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from softvec.core.checks import counted
@@ -15,11 +16,12 @@ from softvec.read.anndata import read_h5ad
 from softvec.read.detect import ARROW, detect
 from softvec.read.edgelist import read_edges
 from softvec.read.edges import Edges
-from softvec.read.folders import text_files
+from softvec.read.folders import are_tables, several_files
 from softvec.read.kinds import wide_kind
 from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.opened import Opened, TextOptions
+from softvec.read.several import EDGE_KINDS, read_edge_files
 from softvec.read.streams import Source, open_source, text_blocks
 
 
@@ -58,21 +60,24 @@ def read_source(
 
     Parameters
     ----------
-    where : path, "-" or binary file
+    where : path, "-", binary file, folder, pattern or list of paths
+        Several files are edges of one layout, or text, one document per file: tables are told from text by
+        their extensions.
     options : mapping
         The user's options, for reader and builder.
     kind : str, optional
         Kind of data given by the user.
     likely : str, optional
-        Kind implied by the options; ignored for several files, which are always text.
+        Kind implied by the options.
     """
-    files = text_files(where, options.get("pattern", "*"), kind)
-    if files is not None and kind not in (None, "corpus"):
-        raise InputError(
-            f"{where} is a directory or a pattern of {counted(len(files), 'file')}, which is read as a "
-            f"corpus; pass a file for {kind} data"
-        )
-    kind = "corpus" if files is not None else kind or likely
+    files = several_files(where, options.get("pattern", "*"))
+    if files is not None and kind != "corpus":
+        if kind is None and (likely == "corpus" or not are_tables(files)):
+            return read_text(where, options)
+        if len(files) > 1:
+            return _read_several(files, options, kind or likely)
+        where = files[0]
+    kind = kind or likely
     if kind == "corpus":
         return read_text(where, options)
     opened = detect(where, TextOptions.of(options), kind=kind, format=options.get("format"))
@@ -83,15 +88,28 @@ def read_source(
     if opened.kind == "graph" and options.get("directed") is None and says_directed(opened):
         guess(f"{opened.name} is marked as directed, but is read as undirected; pass ",
               Option("directed", True), " if the directions matter")  # fmt: skip
-    named = ((key, options.get(key)) for key in ("names", "column_names"))
-    names = {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
     data = read_contents(opened, options.get("variable"))
-    return Contents(opened.name, opened.kind, opened.format, data, names)
+    return Contents(opened.name, opened.kind, opened.format, data, _names_in_files(options))
+
+
+def _names_in_files(options: Mapping[str, Any]) -> dict[str, list[str]]:
+    named = ((key, options.get(key)) for key in ("names", "column_names"))
+    return {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
+
+
+def _read_several(files: list[Path], options: Mapping[str, Any], kind: str | None) -> Contents:
+    if kind is not None and kind not in EDGE_KINDS:
+        raise InputError(
+            f"{files[0]} and {counted(len(files) - 1, 'other file')}: several files are read as edges or "
+            f"text; pass one file for {kind} data"
+        )
+    found, format, edges = read_edge_files(files, TextOptions.of(options), kind, options.get("format"))
+    return Contents(str(files[0]), found, format, edges, _names_in_files(options))
 
 
 def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
     """Open text, one document per line; in a folder or a pattern, one document per file."""
-    files, encoding = text_files(where, options.get("pattern", "*"), "corpus"), options.get("encoding")
+    files, encoding = several_files(where, options.get("pattern", "*")), options.get("encoding")
     name = str(getattr(where, "name", where))
     if files is None:
         return Contents(name, "corpus", "text", _blocks(open_source(where), encoding))

@@ -68,12 +68,17 @@ def read_edges(opened: Opened) -> Edges:
     source, options = opened.source, opened.options
     table = edge_table(opened)
     edges = _read(source, table, options)
-    for missing in MISSING:
-        if missing in edges.rows or missing in edges.columns:
-            warn_missing(source.name, missing)
-    warn_total(source.name, edges.rows)
+    warn_names(edges, source.name)
     columns = table.layout.summary
     return replace(edges, notes=(columns, *edges.notes)) if columns else edges
+
+
+def warn_names(edges: Edges, where: str) -> None:
+    """Warn about names that may stand for a missing value or a total."""
+    for missing in MISSING:
+        if missing in edges.rows or missing in edges.columns:
+            warn_missing(where, missing)
+    warn_total(where, edges.rows)
 
 
 def warn_missing(where: str, word: str) -> None:
@@ -119,28 +124,34 @@ def _read(source: Source, table: Table, options: TextOptions) -> Edges:
 
 
 def _stream(source: Source, table: Table, options: TextOptions) -> Edges:
-    integers = options.ids != "string"
+    builder = EdgeBuilder(options.two_sided, options.negative)
+    add_text(builder, source, table, options)
+    return edges_of(builder, source.name)
+
+
+def add_text(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> None:
+    """Add the edges of a text to a builder; raises Quoted if Arrow must read it."""
+    integers = options.ids != "string" and builder.maybe_integers
     rest = text_blocks(source, encoding=options.encoding)
     block, line = next(rest, (b"", 1))
     if table.header is not None:
         block, line = after_header(block, line, table)
-    builder = EdgeBuilder(options.two_sided, options.negative)
     second = next(rest, None)
     if second is None and not worth_compiling(len(block)):
         add_parsed(builder, _parse_small(block, line, table, source.name, integers, options.ids), options)
-        return edges_of(builder, source.name)
+        return
 
     def parse(text: bytes, start: int) -> Parsed:
         return parse_block(text, start, table, source.name, integers, options.ids)
 
     blocks = chain([(block, line)], [] if second is None else [second], rest)
     with workers(options.n_jobs) as pool:
-        builder.pool = pool
+        builder.use(pool)
         while batch := list(islice(blocks, pool.n_jobs)):
             for parsed in pool.map(parse, batch):
                 add_parsed(builder, parsed, options)
                 integers = integers and not isinstance(parsed.ids, Tokens)
-    return edges_of(builder, source.name)
+        builder.use(None)
 
 
 def after_header(block: bytes, line: int, table: Table) -> tuple[bytes, int]:

@@ -14,10 +14,9 @@ from softvec.core.errors import InputError
 from softvec.core.scratch import empty
 from softvec.core.threads import Workers
 from softvec.names import Names
-from softvec.names.coding import Codes, IntegerNames, ObjectNames, Segments, TokenNames, Tokens
+from softvec.names.coding import Block, Codes, NameCoder, Segments, Tokens
 
 NEGATIVE = ("error", "drop", "abs")
-Block = Any  # Tokens, an integer array of shape (rows, columns), or a list of rows of names
 
 
 @dataclass(frozen=True)
@@ -46,25 +45,32 @@ class Edges:
 
 @dataclass
 class EdgeBuilder:
-    """Collects blocks of edges; the type of the first block decides how names are encoded."""
+    """Collects blocks of edges, of one file or several."""
 
     two_sided: bool = False
     negative: str = "error"
-    pool: Workers | None = None
-    _names: list[Any] = field(default_factory=list)
+    _names: list[NameCoder] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
     dropped: int = 0  # rows with negative weights that were dropped
 
     def __post_init__(self) -> None:
         choice("negative", self.negative, NEGATIVE)
+        self._names = [NameCoder() for _ in range(1 + self.two_sided)]
+
+    def use(self, pool: Workers | None) -> None:
+        """Look names up in the threads of this pool."""
+        for names in self._names:
+            names.pool = pool
 
     def blocks_of(self, side: int) -> type | None:
-        """Return the type of the blocks added so far: Tokens, ndarray, list, or None."""
-        if not self._names:
-            return None
-        kinds = {TokenNames: Tokens, IntegerNames: np.ndarray, ObjectNames: list}
-        return kinds[type(self._names[side])]
+        """Return the kind of the blocks added so far: Tokens, ndarray, list, or None."""
+        return self._names[side].kind
+
+    @property
+    def maybe_integers(self) -> bool:
+        """Whether all names so far are integers."""
+        return all(names.kind in (None, np.ndarray) for names in self._names)
 
     def add(
         self,
@@ -72,15 +78,7 @@ class EdgeBuilder:
         weights: NDArray[np.floating] | None = None,
         times: NDArray[Any] | None = None,
     ) -> None:
-        """Add a block: one side of two columns, or two sides of one column each.
-
-        Tokens after integers turn all names of that side into text.
-        """
-        if not self._names:
-            self._names = [_encoder(side, self.pool) for side in sides]
-        for at, side in enumerate(sides):
-            if isinstance(side, Tokens) and isinstance(self._names[at], IntegerNames):
-                self._names[at] = self._names[at].as_text(self.pool)
+        """Add a block: one side of two columns, or two sides of one column each."""
         sides, weights, times = self.kept(sides, weights, times)
         if weights is not None:
             self._weights.add(weights)
@@ -107,7 +105,7 @@ class EdgeBuilder:
 
     def finish(self) -> Edges:
         """Return the edges; the builder cannot be used again."""
-        done = [names.finish() for names in self._names] or [([], Names.range(0))] * (1 + self.two_sided)
+        done = [names.finish() for names in self._names]
         if self.two_sided:
             (left, rows), (right, columns) = done
             codes = [_side_by_side(*part) for part in zip(left, right)]
@@ -135,12 +133,6 @@ def _side_by_side(left: Codes, right: Codes) -> Codes:
     codes = empty((len(left), 2), left.dtype)
     codes[:, :1], codes[:, 1:] = left, right
     return codes
-
-
-def _encoder(side: Block, pool: Workers | None) -> Any:
-    if isinstance(side, Tokens):
-        return TokenNames(pool)
-    return IntegerNames() if isinstance(side, np.ndarray) and side.dtype.kind in "iu" else ObjectNames()
 
 
 def _select(side: Block, keep: NDArray[np.bool_]) -> Block:

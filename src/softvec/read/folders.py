@@ -1,4 +1,4 @@
-"""A corpus of several files: a folder, or a pattern such as ``texts/*.txt``."""
+"""Several files: a folder, a pattern such as ``texts/*.txt``, or a list of paths."""
 
 from __future__ import annotations
 
@@ -17,12 +17,25 @@ _DATA = frozenset(
 )  # fmt: skip
 
 
-def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[Path] | None:
-    """Return the visible files of a folder, or those matching a pattern, sorted.
+def is_path_list(data: Any) -> bool:
+    """Whether data is a list of paths: path objects, or strings that all name files."""
+    return isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_path, data))
 
-    Returns None if ``where`` is neither. It is an error if a pattern matches files of tables or matrices,
-    unless ``kind`` is given.
+
+def _is_path(item: Any) -> bool:
+    return isinstance(item, os.PathLike) or (
+        isinstance(item, str) and len(item) < 4096 and os.path.isfile(item)
+    )
+
+
+def several_files(where: Any, pattern: str = "*") -> list[Path] | None:
+    """Return the files of a folder, a pattern or a list, sorted by path; None if ``where`` is one file.
+
+    Hidden files are left out, and those that begin with ``_``, in which other programs note that they are
+    done. Files of a list are all read.
     """
+    if is_path_list(where):
+        return sorted(map(Path, where))
     if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
         return None
     path = Path(where)
@@ -37,16 +50,19 @@ def text_files(where: Any, pattern: str = "*", kind: str | None = None) -> list[
     files = visible_files(map(Path, glob.glob(text, recursive=True)), Path())
     if not files:
         raise InputError(f"no file matches {text!r}")
-    tables = [file for file in files if is_table(file)]
-    if tables and kind is None:
-        raise InputError(
-            f"{text!r} matches {tables[0].name}, which is not text, but a pattern is read as a corpus; pass "
-            "one file, or ",
-            Option("kind", "corpus"),
-            ", or, for edges in several files, ",
-            Option("cluster", "local:2"),
-        )
     return files
+
+
+def are_tables(files: list[Path]) -> bool:
+    """Whether several files are tables of edges, not documents of text, by their extensions."""
+    tables = [file for file in files if is_table(file)]
+    if tables and len(tables) < len(files):
+        other = next(file for file in files if not is_table(file))
+        raise InputError(
+            f"{tables[0]} is a table, {other} is not; pass a pattern such as '*{tables[0].suffix}', or ",
+            Option("kind", "corpus"), " to read all as text, or ", Option("kind", "graph"), " as edges"
+        )  # fmt: skip
+    return bool(tables)
 
 
 def is_table(path: Path) -> bool:
@@ -55,9 +71,9 @@ def is_table(path: Path) -> bool:
 
 
 def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Return the paths that are files, not hidden, and not in a hidden folder below ``folder``."""
+    """Return the paths that are files, without names or folders below ``folder`` that begin with . or _."""
     below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
-    shown = (path for path, part in below if not any(name.startswith(".") for name in part.parts))
+    shown = (path for path, part in below if not any(name.startswith((".", "_")) for name in part.parts))
     return sorted(path for path in shown if path.is_file())
 
 
