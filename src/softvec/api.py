@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
@@ -24,10 +23,6 @@ from softvec.fit.recipes import preset_walk, recipe_of
 from softvec.fit.settings import Settings
 from softvec.job import FIT_OPTIONS, Job, n_epochs
 from softvec.operators import Powers
-
-if TYPE_CHECKING:
-    from softvec.cluster.choose import Cluster
-    from softvec.spread import FilesJob
 
 __all__ = ["EmbedOptions", "embed", "embed_affinity", "n_epochs", "to_affinity"]
 
@@ -84,14 +79,13 @@ def embed(
         Workers that share the fit: ``"local:4"`` starts four on this machine, ``"ray://host:port"`` uses a
         Ray cluster, ``"mpi"`` the ranks of ``mpiexec`` (rank 0 returns the vectors, the others None), and
         ``"auto"`` whichever of these it finds. The vectors have the same bits as in one process. Checkpoints
-        are folders then. Needs ``pip install 'softvec[cluster]'``. A folder of edge files, or a pattern such
-        as ``"edges/*.parquet"``, is read by the workers, and by none of them completely.
+        are folders then. Needs ``pip install 'softvec[cluster]'``. This process reads the data, also a folder
+        of edge files or a pattern such as ``"edges/*.parquet"``, and sends each worker its rows.
     partition : {"none", "stream"}, optional
         ``"stream"`` renumbers the items of a fit on a cluster so that workers exchange fewer vectors, if that
         pays off. The vectors are those of one process on the renumbered data, for any number of workers.
     output : path of a folder, optional
-        Where the vectors are written as parquet parts. On a cluster each worker writes its own, also if it
-        reads a file of edges: the result is then read from there, large vectors mapped from disk.
+        Where the vectors are written as parquet parts.
     options
         ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``, ``power_steps``,
         ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
@@ -143,10 +137,6 @@ def embed(
             workers = stack.enter_context(choose(cluster, n_jobs))
             if not workers.driver:
                 return None  # type: ignore[return-value]
-            job = plan.for_files(n_components, random_state, n_jobs)
-            plain = repeats == 1 and not callbacks and partition in (None, "none")
-            if job.is_for_workers(folder=output is not None, plain=plain):
-                return _from_files(job, output, workers, verbose, check_memory)
             fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
         with large_arrays_in(fit.get("scratch")):
             affinity = plan.affinity()
@@ -167,29 +157,6 @@ def embed(
     if output is not None:
         emb.save(output, "folder")
     return emb
-
-
-def _from_files(
-    job: FilesJob,
-    output: str | os.PathLike[str] | None,
-    cluster: Cluster,
-    verbose: int,
-    check_memory: bool,
-) -> Embedding:
-    """Let the workers of a cluster read, fit and write; return the embedding they wrote."""
-    from softvec.fit.run import Progress
-    from softvec.spread import embed_files
-
-    with tempfile.TemporaryDirectory(prefix="softvec-") as temporary, Progress(verbose, None, 0) as bar:
-        folder = temporary if output is None else output
-        embed_files(
-            job,
-            folder,
-            cluster,
-            lambda report: bar.show(report.epoch, report.loss),
-            check_memory=check_memory,
-        )
-        return Embedding.load(folder, "folder", mmap=output is not None)
 
 
 @dataclass(frozen=True)
@@ -242,13 +209,6 @@ class Plan:
         else:
             affinity = from_object(data, kind=kind, defaults=defaults, **options)
         return _with_walk(affinity, self.walk_length, own="length" in options or isinstance(data, Affinity))
-
-    def for_files(self, n_components: int | None, random_state: int | None, n_jobs: int | None) -> FilesJob:
-        """Return the same plan for the workers of a cluster."""
-        from softvec.spread import FilesJob
-
-        fit = {**self.fit, "n_jobs": n_jobs}
-        return FilesJob(self.data, self.kind, self.walk_length, n_components, random_state, self.options, fit)
 
 
 def planned(

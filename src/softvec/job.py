@@ -16,7 +16,7 @@ from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.checks import choice, recorded
 from softvec.core.errors import InputError, Option, listed
-from softvec.core.threads import ALONE, Workers, workers
+from softvec.core.threads import workers
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued, starting_vectors
 from softvec.fit import Fit, Settings, prepared, views
@@ -40,7 +40,6 @@ from softvec.fit.recipes import (
 )
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine, refine
 from softvec.fit.run import seed_of
-from softvec.fit.share import ALL, Share
 from softvec.operators import Operator
 
 # Defaults of a fit that starts from an Embedding, unless softvec.fit.refine does it.
@@ -100,7 +99,6 @@ class Job:
         self.affinity, self.old, fit = affinity, old, dict(fit)
         self.source, self.seconds = fit.pop("source", None), fit.pop("seconds", None) or {}
         self.align_to, self.runner = None, fit.pop("runner", None)
-        self.share: Share = fit.pop("share", ALL)
         if old is not None and recorded(old, "parameters").get("view") == "fused":
             n_components = _same_components(n_components, old)
             warnings.warn("init has several views, which are refitted and then aligned with it", stacklevel=4)
@@ -110,21 +108,19 @@ class Job:
             self.quick = not {"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"} & set(fit)
             fit = {**_UPDATE, **continued(old), **fit}
         dimensions = N_COMPONENTS if n_components is None else n_components
-        with self.share.workers(1) as pool:
-            self.shape = tuple(pool.whole(size)[1] for size in affinity.shape)  # of all processes
-            self.choice = _choose_view(affinity, dimensions, old, fit, pool)
-            self.view = self.choice.chosen
-            fit.pop("view", None)
-            preset = fit_defaults(affinity.kind, affinity.counts, self.view, pool)
-            preset |= effort_settings(fit, self.shape[0])
-            self.effort = fit.pop("effort", "default")
-            fit = {"symmetric": affinity.symmetric, **preset, **fit}
-            self.n_components = dimensions
-            self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
-            self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit, self.view)
-            self.item_weight = _item_weight(affinity, self.power, pool)
-            needed = self.view == "fused" or self.shrinkage
-            self.mean_neighbours = mean_neighbours(affinity.counts, pool) if needed else 0.0
+        self.choice = _choose_view(affinity, dimensions, old, fit)
+        self.view = self.choice.chosen
+        fit.pop("view", None)
+        preset = fit_defaults(affinity.kind, affinity.counts, self.view)
+        preset |= effort_settings(fit, affinity.shape[0])
+        self.effort = fit.pop("effort", "default")
+        fit = {"symmetric": affinity.symmetric, **preset, **fit}
+        self.n_components = dimensions
+        self.power = fit.pop("base_measure", recipe_of(affinity.kind).base_measure)
+        self.shrinkage = _check_shrinkage(fit.pop("shrinkage", None), affinity, fit, self.view)
+        self.item_weight = _item_weight(affinity, self.power)
+        needed = self.view == "fused" or self.shrinkage
+        self.mean_neighbours = mean_neighbours(affinity.counts) if needed else 0.0
         if check and self.runner is None:  # a cluster checks the memory of its workers
             refuse_if_too_big(affinity, self.n_components, {**fit, "view": self.view})
         self.fit = fit
@@ -146,7 +142,7 @@ class Job:
         return emb if old is None else emb.align(old)
 
     def vectors(self, seed: int | None) -> Vectors:
-        """Fit with a seed; on a cluster, return the vectors of this process's rows."""
+        """Fit with a seed."""
         affinity, old, rounds, started = self.affinity, self.old, 0, time.perf_counter()
         start = {} if old is None else {"init": starting_vectors(old, affinity, seed)}
         options = Settings(self.n_components, random_state=seed, **{**self.fit, **start})
@@ -154,7 +150,7 @@ class Job:
             return self._fused(options, started)
         operator = prepared(affinity.operator, options.normalize)
         settings: dict[str, Any] = {"item_weight": self.item_weight, "warm": old is not None, "stacklevel": 6}
-        settings |= {"runner": self.runner, "share": self.share}
+        settings["runner"] = self.runner
         if old is not None and self.quick and can_refine(options):
             result, rounds = self._refined(operator, options, settings), 1
         else:
@@ -196,11 +192,9 @@ class Job:
         """Fit several views of a graph and fuse them."""
         A = self.affinity.counts
         assert A is not None
-        with self.share.workers(1) as pool:
-            drawn = settings.random_state is None
-            seed = None if drawn else pool.gather(seed_of(settings.random_state))[0]
-            used = views_of(A, settings.n_components, pool)
-        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner, self.share)
+        seed = None if settings.random_state is None else seed_of(settings.random_state)
+        used = views_of(A, settings.n_components)
+        X, fits, degree_scale = views.fit_views(A, settings, seed, self._lengths(), self.runner)
         seed = fits[0].seed if seed is None else seed
         parameters = {
             "n_components": settings.n_components,
@@ -216,9 +210,7 @@ class Job:
         history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
         history["epoch"] = np.arange(len(history["epoch"]))
         record = self._record(parameters, history, None, self._softmax(X, None, seed), started)
-        extras = {}
-        if self.share is ALL:
-            extras["neighbours_to_vector"] = views.neighbours_to_vector(A, X, settings.n_jobs)
+        extras = {"neighbours_to_vector": views.neighbours_to_vector(A, X, settings.n_jobs)}
         return Vectors(X, None, record, extras)
 
     def _lengths(self) -> NDArray[np.float64]:
@@ -234,8 +226,8 @@ class Job:
             return None
         if affinity.kind != "graph" or affinity.counts is None or Y is not None or not affinity.symmetric:
             return None
-        with self.share.workers(1) as pool:  # the same bits for any number of threads
-            result = calibrate(X, affinity.counts, affinity.sizes, seed, pool)
+        with workers(1):  # the same bits for any number of threads
+            result = calibrate(X, affinity.counts, affinity.sizes, seed)
         return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
     def _refined(self, operator: Operator, options: Settings, settings: dict[str, Any]) -> Fit:
@@ -253,7 +245,7 @@ class Job:
         data = {
             "kind": affinity.kind,
             "summary": affinity.summary,
-            "shape": list(self.shape),
+            "shape": list(affinity.shape),
             "entries": affinity.operator.nnz,
             "options": {k: v for k, v in affinity.parameters.items() if _plain(v)},
             **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
@@ -261,8 +253,7 @@ class Job:
         if self.shrinkage and affinity.counts is not None:
             data["mean_neighbours"] = self.mean_neighbours
         if self.view == "fused" and affinity.counts is not None and affinity.counts.dtype != bool:
-            with self.share.workers(1) as pool:
-                data["mean_weight"] = views.mean_weight(affinity.counts, self.n_components, pool)
+            data["mean_weight"] = views.mean_weight(affinity.counts, self.n_components)
         if self.source is not None:
             data["source"] = "standard input" if self.source == "-" else Path(self.source).name
         return data
@@ -277,13 +268,13 @@ def _same_components(n_components: int | None, old: Embedding) -> int:
 
 
 def _choose_view(
-    affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any], pool: Workers = ALONE
+    affinity: Affinity, n_components: int, old: Embedding | None, fit: dict[str, Any]
 ) -> ViewChoice:
     """Return the view of a fit: "auto" is "walk" for a sparse or directed graph, or options of one fit."""
     view = choice("view", fit.get("view", "auto"), VIEWS)
     single = [name for name in _ONE_FIT if name in fit]
     reason = ""
-    fast = bool(effort_settings(fit, pool.whole(affinity.shape[0])[1]))
+    fast = bool(effort_settings(fit, affinity.shape[0]))
     if fast and (affinity.kind != "graph" or old is not None):
         use = "fits without init" if old is not None else f"graphs, and this is {affinity.kind} data"
         raise InputError(Option("effort", "fast"), f" is for {use}; leave it out")
@@ -295,7 +286,7 @@ def _choose_view(
         reason = "a fast fit has one view"
     elif n_components < 8:
         reason = "fused views need at least 8 dimensions"
-    elif not _even_weights(affinity.counts, pool):
+    elif not _even_weights(affinity.counts):
         reason = "fused views need weights that differ by fewer orders of magnitude"
     elif old is not None:
         reason = "fused views have settings of their own; leave out init"
@@ -312,7 +303,7 @@ def _choose_view(
         return ViewChoice(view, "asked for")
     if reason:
         return ViewChoice("walk", reason)
-    ends = neighbours_of_ends(affinity.counts, pool)  # type: ignore[arg-type]
+    ends = neighbours_of_ends(affinity.counts)  # type: ignore[arg-type]
     if own and ends >= DENSE:
         return ViewChoice("walk", f"{own}{', '.join(single)}", single)
     chosen, bound = ("fused", "at least") if ends >= DENSE else ("walk", "fewer than")
@@ -320,12 +311,11 @@ def _choose_view(
     return ViewChoice(chosen, why)
 
 
-def _even_weights(counts: Any, pool: Workers) -> bool:
+def _even_weights(counts: Any) -> bool:
     """Whether products of two weights fit into single precision."""
-    if counts.dtype == bool or not pool.whole(counts.nnz)[1]:
+    if counts.dtype == bool or not counts.nnz:
         return True
-    ends = pool.gather((counts.data.min(initial=np.inf), counts.data.max(initial=0)))
-    return float(min(least for least, _ in ends)) > 1e-15 * float(max(most for _, most in ends))
+    return float(counts.data.min()) > 1e-15 * float(counts.data.max())
 
 
 def n_epochs(affinity: Affinity, fit: dict[str, Any], n_components: int | None = None) -> int:
@@ -355,7 +345,7 @@ def _check_shrinkage(shrinkage: Any, affinity: Affinity, fit: dict[str, Any], vi
     return float(shrinkage)
 
 
-def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.float64] | None:
+def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
     """Return size ** power for each column; None for a power of 0."""
     if not isinstance(power, int | float) or not 0 <= power <= 2:
         raise InputError(f"base_measure is {power!r}; expected a power between 0 (equal weights) and 2")
@@ -367,7 +357,7 @@ def _item_weight(affinity: Affinity, power: float, pool: Workers) -> NDArray[np.
         sizes = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     else:
         raise InputError("base_measure needs the sizes of columns, which this affinity does not have")
-    return base_measure(sizes, power, pool)
+    return base_measure(sizes, power)
 
 
 def _extras(result: Fit, two_sided: bool) -> dict[str, NDArray[Any]]:

@@ -25,7 +25,7 @@ from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
 from tests.cluster.processes import command, finished
-from tests.cluster.test_spread import edges, write
+from tests.cluster.test_files import edges, write
 
 _LOOPBACK = "127.0.0.1"
 

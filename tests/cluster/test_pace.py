@@ -61,7 +61,8 @@ def test_waiting_is_told_from_work():
 @pytest.mark.usefixtures("small_blocks")
 def test_a_slow_worker_of_a_fit_is_named_once(monkeypatch, caplog, tmp_path):
     from softvec.cluster import choose
-    from tests.cluster.test_spread import ThreadCluster, edges, write
+    from tests.cluster.groups import ThreadCluster
+    from tests.cluster.test_files import edges, write
 
     epoch, slept = Engine.epoch, []
 
@@ -110,13 +111,13 @@ def test_what_arrives_meanwhile_is_no_wait():
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.filterwarnings("ignore:the normaliser is off")
 def test_a_worker_of_ray_that_does_not_answer_is_named(ray_here, monkeypatch, caplog, tmp_path):
-    from softvec.spread import FilesJob, embed_files
-    from tests.cluster.test_spread import edges, write
+    from softvec.cluster import choose
+    from tests.cluster.test_files import edges, write
 
     monkeypatch.setattr(ray, "_QUIET", 2.0)
     whole, parts = write(tmp_path, edges())
     fit = {"n_epochs": 300, "view": "walk", "n_jobs": 1}
-    stopped = []
+    stopped, inner = [], ray.RayCluster.run
 
     def stop(report):
         if report.epoch >= 5 and not stopped:
@@ -124,9 +125,10 @@ def test_a_worker_of_ray_that_does_not_answer_is_named(ray_here, monkeypatch, ca
             os.kill(stopped[0], signal.SIGSTOP)
             threading.Timer(5, os.kill, (stopped[0], signal.SIGCONT)).start()
 
-    job = FilesJob(parts, n_components=8, random_state=0, fit=fit)
-    with ray.RayCluster(2, None, 1) as cluster:
-        embed_files(job, tmp_path / "there", cluster, stop)
+    monkeypatch.setattr(ray.RayCluster, "run", lambda self, plan, on_report: inner(self, plan, stop))
+    cluster = ray.RayCluster(2, None, 1)
+    monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: cluster)
+    emb = softvec.embed(parts, 8, random_state=0, cluster="local:2", **fit)
     assert "and worker 1 of 2 does not answer; the fit waits, and Ctrl-C ends it" in caplog.text
     truth = softvec.embed(whole, 8, random_state=0, **fit)
-    np.testing.assert_array_equal(softvec.Embedding.load(tmp_path / "there").vectors, truth.vectors)
+    np.testing.assert_array_equal(emb.vectors, truth.vectors)

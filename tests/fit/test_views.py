@@ -6,7 +6,7 @@ from scipy import sparse
 
 import softvec
 from softvec.core.errors import InputError
-from softvec.core.threads import ALONE, workers
+from softvec.core.threads import workers
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import _items, calibrate
 from softvec.fit.recipes import FUSED, effort_settings, epochs_of_views, neighbours_of_ends, views_of
@@ -196,7 +196,7 @@ def test_neighbours_are_part_of_a_sampled_sum():
     A = sparse.random_array((n, n), density=3 / n, random_state=rng, format="csr")
     A.sort_indices()
     rows = np.sort(rng.choice(n, 30, replace=False))
-    items, log_weight = _items(A, rows, A[rows].indices, rng.random(n), rng, ALONE)
+    items, log_weight = _items(A, rows, A[rows].indices, rng.random(n), rng)
     assert (np.diff(items) > 0).all()
     assert len(items) < n / 4
     sure = np.concatenate([rows, A[rows].indices])

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from softvec.cluster.choose import Cluster
     from softvec.cluster.rank import Report
     from softvec.fit.run import Runner
-    from softvec.job import Outcome
-    from softvec.spread import FilesJob
 
 
 @contextmanager
@@ -67,27 +65,6 @@ def _shown(show: Callable[..., None] | None) -> Callable[[Report], None]:
             show(report.epoch, report.loss, None, more)
 
     return on_report
-
-
-def embed_shared_files(
-    job: FilesJob, target: str, written_as: str, workers: Cluster, settings: Settings, force: bool
-) -> Outcome:
-    """Let the workers read files of edges, fit and write them; say what they read."""
-    import tempfile
-
-    from softvec.cli.terminal import epoch_progress, seconds
-    from softvec.embedding import Embedding
-    from softvec.spread import embed_files
-
-    with tempfile.TemporaryDirectory(prefix="softvec-") as between, epoch_progress(settings, None) as show:
-        folder = target if written_as == "folder" else between
-        done = embed_files(job, folder, workers, _shown(show), check_memory=not force)
-        if folder != target:
-            Embedding.load(folder).save(target, written_as)
-    remove_checkpoint(job.fit, workers, done.provenance)
-    data, spent = done.provenance["data"], done.provenance["seconds"]["reading"]
-    say(settings, f"{data['kind']}: {data['summary']} ({seconds(spent)})")
-    return done
 
 
 def remove_checkpoint(fit: Mapping[str, Any], cluster: Any, made: Mapping[str, Any]) -> None:

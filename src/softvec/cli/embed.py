@@ -9,7 +9,7 @@ from typer import Argument
 from typer import Option as Flag
 
 from softvec.cli import fitting, reading
-from softvec.cli.cluster import embed_shared_files, remove_checkpoint, runner_of, workers_of
+from softvec.cli.cluster import remove_checkpoint, runner_of, workers_of
 from softvec.cli.options import (
     FreshSeed,
     Json,
@@ -125,14 +125,6 @@ def embed(
     with workers_of(cluster, n_jobs, settings) as workers:
         if workers is not None and not workers.driver:
             return
-        if workers is not None:
-            job = plan.for_files(n_components, random_state, n_jobs)
-            plain = repeats == 1 and map_file is None and partition in (None, "none")
-            if job.is_for_workers(folder=written_as == "folder", plain=plain):
-                report(
-                    embed_shared_files(job, target, written_as, workers, settings, force), target, settings
-                )
-                return
         with large_arrays_in(plan.fit.get("scratch")):
             affinity, spent = _read(plan, settings, force)
         fit = plan.fit | {"repeats": repeats, "random_state": random_state, "n_jobs": n_jobs}

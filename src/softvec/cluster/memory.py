@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from softvec.affinity import Affinity
 from softvec.cluster.driver import Plan
-from softvec.cluster.operator import Sharded
 from softvec.cluster.rounds import Counts, pays
-from softvec.cluster.share import Part
 from softvec.core.errors import InputError, Option
 from softvec.fit.memory import estimate_memory
-from softvec.fit.recipes import FUSED
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 
@@ -53,49 +48,6 @@ def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
         + copies * held
         + totals
     )
-
-
-def needed_by_share(affinity: Affinity, shape: tuple[int, int], d: int, fit: Mapping[str, Any]) -> int:
-    """Estimate the peak memory of a worker in bytes, for rows that it read itself.
-
-    ``shape`` is that of the whole matrix; the affinity has only the own rows.
-    """
-    leaf, symmetric = affinity.operator.leaf, bool(fit["symmetric"])
-    assert isinstance(leaf, Sharded)
-    (rows, columns), entries = affinity.shape, 0 if affinity.counts is None else affinity.counts.nnz
-    two_ways = not symmetric or fit.get("gradient", "row") != "row"
-    return (
-        estimate_memory(
-            rows,
-            entries,
-            d,
-            m=None if symmetric else columns,
-            bytes_per_entry=leaf.nbytes / max(1, entries) + 4,  # the original column numbers are kept, too
-            walk_length=int(affinity.parameters.get("length", 1)),
-            n_clusters=int(fit.get("n_clusters", 1)),
-            transposed=two_ways and (not symmetric or bool(affinity.directed)),
-            dtype=fit.get("dtype", "float32"),
-            checkpoint=fit.get("checkpoint") is not None,
-            n_views=len(FUSED) if fit.get("view") == "fused" else 1,
-            scratch=fit.get("scratch") is not None,
-        )
-        + (2 if two_ways else 1) * leaf.held(d, _stored(fit.get("dtype", "float32")))
-        + 5 * shape[1]  # the position of each column, while the matrix is built
-    )
-
-
-def refuse_share_if_too_big(
-    affinity: Affinity, share: Part, d: int, fit: Mapping[str, Any], free: int | None, copies: int = 0
-) -> None:
-    """Raise an error on all workers, before a fit, if one has too little memory; collective.
-
-    ``copies`` of the vectors are kept in memory.
-    """
-    own = _vectors(*affinity.shape, d, bool(fit["symmetric"]), fit.get("dtype", "float32"))
-    views = len(FUSED) if fit.get("view") == "fused" else 1
-    kept = copies * own * (1 + views) // 2  # views that ended are kept in half precision
-    needs = share.group.gather(needed_by_share(affinity, share.shard.shape, d, fit) + kept)
-    _refuse(max(needs), share.group.size, free, d, int(fit.get("n_clusters", 1)))
 
 
 def refuse_if_too_big(plan: Plan, free: int | None, copies: int = 0) -> None:

@@ -75,11 +75,6 @@ class Sharded(Operator):
         """The rows that a product reads from other workers."""
         return self._halo
 
-    def held(self, d: int, dtype: Any) -> int:
-        """Return the memory of a product, in bytes, for vectors of a type (uint16: half precision)."""
-        in_rounds = pays(self._counts, d, dtype)
-        return self._counts[self._group.rank].held(d, dtype, in_rounds=in_rounds)
-
     def contents(self) -> Iterator[Array | str]:
         yield f"shard {self._shard.rank} of {self._shard.shape}"
         yield from self._local.contents()
@@ -92,37 +87,6 @@ class Sharded(Operator):
 
     def scale_rows(self, scale: float | Array) -> Sharded:
         return self._with(self._local.scale_rows(scale))
-
-    def scale_columns(self, scale: Array) -> Sharded:
-        """Return ``self @ diag(scale)`` for a scale of the own columns, which have none yet."""
-        local = self._local
-        scales = self._halo.spread(np.asarray(scale, np.float64))
-        row_scale = local._row_scale if len(local._row_scale) else None
-        return self._with(Sparse.of_arrays(local.shape, self._arrays(), row_scale, scales))
-
-    def every(self, holds: Any) -> bool:
-        return all(self._group.gather(bool(holds)))
-
-    def diagonal(self, values: Array) -> Sharded:
-        first, last = self._shard.rows
-        bounds, n = self._shard.row_bounds, self._shard.shape[0]
-        starts = np.arange(last - first + 1)
-        shard = Shard(
-            self._shard.rank, (n, n), bounds, bounds, starts, starts[:-1] + first, np.array(values), True
-        )
-        return Sharded(shard, self._group)
-
-    def balanced(self) -> Sharded:
-        local = self._local.balanced()
-        if self.every(local is self._local):
-            return self
-        indptr, indices, values = self._arrays()
-        if local is self._local and values is not None:  # as exact, and of one type on all workers
-            scales = (scale if len(scale) else None for scale in (local._row_scale, local._col_scale))
-            local = Sparse.of_arrays(local.shape, (indptr, indices, values.astype(np.float64)), *scales)
-        other = self._with(local)
-        other._shard = replace(other._shard, symmetric=False)
-        return other
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
         # factors of a product and steps of a walk can share a buffer, parts of a sum cannot
@@ -140,7 +104,7 @@ class Sharded(Operator):
             return False
         case = (kernels.__name__, d, X.dtype, len(local._values) > 0, len(local._col_scale) > 0)
         if case not in halo.rounds:
-            halo.rounds[case] = self.every(keeps_bits(kernels, local, X))
+            halo.rounds[case] = all(self._group.gather(keeps_bits(kernels, local, X)))
         return halo.rounds[case]
 
     def _row_sums(self) -> NDArray[np.float64]:

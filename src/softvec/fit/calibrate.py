@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.threads import ALONE, Workers
+from softvec.core.threads import ALONE
 
 Array = NDArray[Any]
-_COLUMNS = 4096  # vectors of neighbours fetched at a time
+_COLUMNS = 4096  # vectors of neighbours copied at a time
 _ROWS, _SCORES = (30, 200), 100_000  # fewest and most rows; about so many scores
 # Items in the sum: all if there are at most _ALL, else near ones, the largest, and a sample of the others.
 _ALL, _NEAR, _LARGEST, _OTHERS = 5000, 3000, 1000, 2000
@@ -50,34 +50,25 @@ class Calibration:
         return self.popularity_cross_entropy - self.cross_entropy
 
 
-def calibrate(
-    X: Array, A: sparse.csr_array, sizes: Array, seed: int, pool: Workers = ALONE
-) -> Calibration | None:
-    """Fit the softmax to the rows of a non-negative matrix; None if it has no entries.
-
-    On a cluster, X, A and sizes hold the rows of this process, and A has the columns of all.
-    """
+def calibrate(X: Array, A: sparse.csr_array, sizes: Array, seed: int) -> Calibration | None:
+    """Fit the softmax to the rows of a non-negative matrix; None if it has no entries."""
     rng = np.random.default_rng([seed, 91])
     filled = np.flatnonzero(np.diff(A.indptr))
-    before, n_filled = pool.whole(len(filled))
-    if n_filled == 0:
+    if not len(filled):
         return None
-    count = min(n_filled, max(_ROWS[0], min(_ROWS[1], _SCORES // pool.whole(len(X))[1])))
-    places = np.sort(rng.choice(n_filled, count, replace=False)) - before
-    rows = filled[places[(places >= 0) & (places < len(filled))]]
+    count = min(len(filled), max(_ROWS[0], min(_ROWS[1], _SCORES // len(X))))
+    rows = filled[np.sort(rng.choice(len(filled), count, replace=False))]
     P = _walk(A, rows)
-    log_size = _log_sizes(sizes, X.shape[1], pool)
-    agreement = _agreement(X, A, pool)
-    x, pulled, sizes_pulled = (
-        np.concatenate(pool.gather(part))
-        for part in (X[rows].astype(np.float64), *_pulled(P, (X, log_size), pool))
-    )
-    items, log_weight = _items(A, rows, P.indices, sizes, rng, pool)
-    Y = pool.take(X, items)
+    log_size = _log_sizes(sizes, X.shape[1])
+    agreement = _agreement(X, A)
+    x = X[rows].astype(np.float64)
+    pulled, sizes_pulled = _pulled(P, (X, log_size))
+    items, log_weight = _items(A, rows, P.indices, sizes, rng)
+    Y = X[items]
     features = np.stack(
         [
             *(side.astype(X.dtype) @ Y.T for side in (x, x * agreement)),
-            np.broadcast_to(pool.take(log_size, items), (count, len(items))),
+            np.broadcast_to(log_size[items], (count, len(items))),
         ]
     ).astype(np.float64)  # (3, rows, items)
     pull = np.array([np.sum(x * pulled), np.sum(x * agreement * pulled), sizes_pulled.sum()]) / count
@@ -87,23 +78,22 @@ def calibrate(
 
 
 def _items(
-    A: sparse.csr_array, rows: Array, linked: Array, sizes: Array, rng: np.random.Generator, pool: Workers
+    A: sparse.csr_array, rows: Array, linked: Array, sizes: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return the items that the sums of the sampled rows run over, and the logarithm of their weights.
 
     Items linked to a row, or near it, are always included: they make up much of the sum, and a neighbour
     that is missing from it could only be fitted by infinite parameters.
     """
-    first, n = pool.whole(A.shape[0])
+    n = A.shape[0]
     if n <= _ALL:
         return np.arange(n), np.zeros(n)
-    near = _union(linked, pool)
-    degrees = np.diff(A.indptr)
-    neighbours = pool.take(degrees, near)
+    near = np.unique(linked).astype(np.int64)
+    neighbours = np.diff(A.indptr)[near]
     order = np.argsort(neighbours, kind="stable")  # few neighbours first: those of hubs are near everything
-    small = near[order[np.cumsum(neighbours[order]) <= _NEAR]] - first
-    around = A[np.sort(small[(small >= 0) & (small < len(degrees))])].indices
-    sure = _union(np.concatenate([linked, rows + first, around, _largest(sizes, first, pool)]), pool)
+    around = A[np.sort(near[order[np.cumsum(neighbours[order]) <= _NEAR]])].indices
+    largest = np.argsort(-sizes, kind="stable")[:_LARGEST]  # the first ones among equals
+    sure = np.unique(np.concatenate([linked, rows, around, largest])).astype(np.int64)
     places = np.arange(n - len(sure))
     if len(places) > _OTHERS:
         places = np.sort(rng.choice(len(places), _OTHERS, replace=False))
@@ -114,35 +104,22 @@ def _items(
     return items[ascending], weights[ascending]
 
 
-def _union(numbers: Array, pool: Workers) -> Array:
-    """Return the union of the numbers of all processes, ascending."""
-    return np.unique(np.concatenate(pool.gather(np.unique(numbers).astype(np.int64))))
-
-
-def _largest(sizes: Array, first: int, pool: Workers) -> Array:
-    """Return the numbers of the largest items, the first ones among equals."""
-    own = np.argsort(-sizes, kind="stable")[:_LARGEST]
-    candidates = pool.gather((sizes[own], own + first))
-    size, number = (np.concatenate(parts) for parts in zip(*candidates))
-    return number[np.argsort(-size, kind="stable")[:_LARGEST]]
-
-
-def _log_sizes(sizes: Array, d: int, pool: Workers) -> Array:
+def _log_sizes(sizes: Array, d: int) -> Array:
     """Return the centred logarithms of sizes; a size of 0 counts as the smallest positive one."""
-    least = min(pool.gather(sizes[sizes > 0].min(initial=np.inf)))
+    least = sizes[sizes > 0].min(initial=np.inf)
     log_size = np.log(np.maximum(sizes, least))
-    return log_size - pool.mean(log_size, d)
+    return log_size - ALONE.mean(log_size, d)
 
 
-def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...], pool: Workers) -> list[Array]:
+def _pulled(P: sparse.csr_array, arrays: tuple[Array, ...]) -> list[Array]:
     """Return ``P @ array`` for each array, a block of the non-empty columns at a time."""
     near, places = np.unique(P.indices, return_inverse=True)
     P = sparse.csr_array((P.data, places.astype(np.int32), P.indptr), shape=(P.shape[0], len(near)))
     totals = [np.zeros((P.shape[0], *array.shape[1:])) for array in arrays]
-    for lo in range(0, max(pool.gather(len(near))), _COLUMNS):
+    for lo in range(0, len(near), _COLUMNS):
         part = P[:, lo : lo + _COLUMNS]
         for total, array in zip(totals, arrays):
-            total += part @ pool.fetch(array, near[lo : lo + _COLUMNS])  # in double precision
+            total += part @ array[near[lo : lo + _COLUMNS]]  # in double precision
     return totals
 
 
@@ -157,15 +134,12 @@ def _walk(A: sparse.csr_array, rows: Array) -> sparse.csr_array:
     return part
 
 
-def _agreement(X: Array, A: sparse.csr_array, pool: Workers) -> Array:
+def _agreement(X: Array, A: sparse.csr_array) -> Array:
     """Return, for each coordinate, its correlation over edges divided by its variance, (d,)."""
     filled = np.flatnonzero(np.diff(A.indptr))
-    before, n_filled = pool.whole(len(filled))
-    step = max(1, n_filled // _AGREEMENT_ROWS)
-    rows = filled[-before % step :: step]
-    center = pool.mean(X, X.shape[1])
-    means = _pulled(_walk(A, rows), (X,), pool)[0]
-    x, y = (np.concatenate(pool.gather(part)) for part in (X[rows] - center, means - center))
+    rows = filled[:: max(1, len(filled) // _AGREEMENT_ROWS)]
+    center = ALONE.mean(X, X.shape[1])
+    x, y = X[rows] - center, _pulled(_walk(A, rows), (X,))[0] - center
     variance = np.maximum(np.mean(x * x, axis=0), 1e-12)
     return np.mean(x * y, axis=0) / variance**2 * np.mean(variance)
 

@@ -35,22 +35,20 @@ def diagnose(
     problem: Problem, X: Array, Y: Array, classes: Array | None, n_rows: int, seed: int, pool: Workers
 ) -> Diagnosis:
     """Compare exact and approximated loss on ``n_rows`` rows of P."""
-    first, n = pool.whole(len(X))
+    n = len(X)
     chosen = np.sort(np.random.default_rng([seed, 77]).choice(n, min(n_rows, n), replace=False))
-    x, beta = pool.take(X, chosen), problem.beta
-    own = chosen[(chosen >= first) & (chosen < first + len(X))] - first
+    x, beta = X[chosen], problem.beta
     runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
     rows = problem.P.plan(runtime.copied(Y), runtime)  # same precision and compiled code as the fit
     if n <= 20 * len(chosen):  # faster to compute all rows in one call than a few one by one
         everything = np.empty_like(X)
-        rows(0, len(X), everything, x[:0])
-        G = everything[own]
+        rows(0, n, everything, x[:0])
+        G = everything[chosen]
     else:
-        G = np.empty((len(own), x.shape[1]), x.dtype)
-        for i, row in enumerate(own):
+        G = np.empty_like(x)
+        for i, row in enumerate(chosen):
             rows(int(row), int(row) + 1, G[i : i + 1], x[:0])
-    G = np.concatenate(pool.gather(G))
-    rho = pool.take(problem.P.row_sums(), chosen)
+    rho = problem.P.row_sums()[chosen]
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ pool.sum(Y, Y.shape[1]))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
@@ -93,7 +92,7 @@ def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArra
     return np.sqrt(m / (m + shrinkage * mean))
 
 
-def base_measure(sizes: NDArray[Any], power: float, pool: Workers = ALONE) -> NDArray[np.float64]:
+def base_measure(sizes: NDArray[Any], power: float) -> NDArray[np.float64]:
     """Return size ** power for each item; a size of 0 counts as the smallest positive one."""
-    least = min(pool.gather(float(sizes[sizes > 0].min(initial=np.inf))))
+    least = float(sizes[sizes > 0].min(initial=np.inf))
     return np.maximum(sizes, least if np.isfinite(least) else 1.0) ** power

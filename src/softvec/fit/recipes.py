@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.checks import choice
-from softvec.core.threads import ALONE, Workers
 from softvec.fit.settings import Settings
 
 N_COMPONENTS = Settings.n_components
@@ -94,9 +93,7 @@ def recipe_of(kind: str) -> Recipe:
     return RECIPES.get(kind, Recipe())
 
 
-def fit_defaults(
-    kind: str, counts: sparse.csr_array | None, view: str, pool: Workers = ALONE
-) -> dict[str, Any]:
+def fit_defaults(kind: str, counts: sparse.csr_array | None, view: str) -> dict[str, Any]:
     """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
     if view == "links":
         return dict(LINKS)
@@ -104,27 +101,20 @@ def fit_defaults(
     beta = recipe.beta
     if recipe.beta_range is not None and counts is not None:
         low, high = recipe.beta_range
-        beta = round(min(max(mean_neighbours(counts, pool) / 2, low), high), 2)
+        beta = round(min(max(mean_neighbours(counts) / 2, low), high), 2)
     return {"n_epochs": recipe.n_epochs, "beta": beta}
 
 
-def mean_neighbours(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
+def mean_neighbours(counts: sparse.csr_array) -> float:
     """Return the mean number of entries in a row, of the rows that have any."""
     neighbours = np.diff(counts.indptr)
-    entries, filled = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
-    return entries / max(filled, 1)
+    return int(neighbours.sum()) / max(int(np.count_nonzero(neighbours)), 1)
 
 
-def neighbours_of_ends(counts: sparse.csr_array, pool: Workers = ALONE) -> float:
+def neighbours_of_ends(counts: sparse.csr_array) -> float:
     """Return the mean number of neighbours of the ends of the edges: of k neighbours, mean k^2 / mean k."""
     neighbours = np.diff(counts.indptr).astype(np.int64)
-    squares, entries = _totals(pool, neighbours @ neighbours, neighbours.sum())
-    return squares / max(entries, 1)
-
-
-def _totals(pool: Workers, *counts: Any) -> list[int]:
-    """Return the sums of whole numbers over all processes."""
-    return [sum(column) for column in zip(*pool.gather([int(count) for count in counts]))]
+    return int(neighbours @ neighbours) / max(int(neighbours.sum()), 1)
 
 
 @dataclass(frozen=True)
@@ -176,14 +166,14 @@ def epochs_of_views(d: int) -> list[int]:
     return [round(view.n_epochs * max(1.0, (_FEW / d) ** 0.5)) for view in FUSED]
 
 
-def views_of(counts: sparse.csr_array, d: int, pool: Workers = ALONE) -> tuple[View, ...]:
+def views_of(counts: sparse.csr_array, d: int) -> tuple[View, ...]:
     """Return the views of a graph in d dimensions.
 
     They are less sharp where a neighbour is little rarer than any node.
     """
     views = [replace(view, n_epochs=epochs) for view, epochs in zip(FUSED, epochs_of_views(d))]
     neighbours = np.diff(counts.indptr)
-    entries, linked = _totals(pool, neighbours.sum(), np.count_nonzero(neighbours))
+    entries, linked = int(neighbours.sum()), int(np.count_nonzero(neighbours))
     if not entries:
         return tuple(views)
     beta = max(SHARPNESS * float(np.log(linked**2 / entries)), 1.0)

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.scratch import large_arrays_in
-from softvec.core.threads import Workers, workers
+from softvec.core.threads import ALONE, Workers, workers
 from softvec.fit.checkpoint import Checkpoint, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import State, optimize
 from softvec.fit.problem import Problem
 from softvec.fit.settings import Settings
-from softvec.fit.share import ALL, Share
 from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
@@ -70,7 +69,7 @@ class Fit:
 def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
     """Return the user's matrix as a checked operator, with normalised rows if asked."""
     operator = as_operator(P)
-    if operator.every(min(operator.shape) == 0):
+    if min(operator.shape) == 0:
         missing = "sample" if operator.shape[0] == 0 else "feature"
         raise InputError(
             f"Found array with 0 {missing}(s) (shape={operator.shape}) while a minimum of 1 is required "
@@ -94,7 +93,6 @@ def fit(
     diagnosed: bool = True,
     stacklevel: int = 2,
     runner: Runner | None = None,
-    share: Share = ALL,
 ) -> Fit:
     """Learn the vectors of P, the result of `prepared`.
 
@@ -114,10 +112,8 @@ def fit(
         Which caller a warning points at; 2 is the caller of this function.
     runner : callable, optional
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
-    share : Share
-        The rows of this process: by default all.
     """
-    problem = _problem(P, settings, dissimilarity, item_weight, share)
+    problem = _problem(P, settings, dissimilarity, item_weight)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
     if runner is None:
         state, seed = _run_here(problem, settings, classes, warm)
@@ -127,10 +123,9 @@ def fit(
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
     if diagnosed and problem.normalizer == "mixture":
-        with large_arrays_in(settings.scratch), share.workers(settings.n_jobs) as pool:
-            n, m = (pool.whole(size)[1] for size in P.shape)
-            rows = _rows_to_check(problem, state, n, m)
-            if rows >= min(n, 10):
+        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+            rows = _rows_to_check(problem, state)
+            if rows >= min(P.shape[0], 10):
                 result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
     return result
 
@@ -196,15 +191,15 @@ def seed_of(random_state: Any) -> int:
     return int(random_state.randint(2**31 - 1))
 
 
-def _rows_to_check(problem: Problem, state: State, n: int, m: int) -> int:
-    """Return how many of n rows the diagnosis can afford, given m columns."""
-    d = state.X.shape[1]
+def _rows_to_check(problem: Problem, state: State) -> int:
+    """Return how many rows the diagnosis can afford."""
+    (n, m), d = problem.P.shape, state.X.shape[1]
     work = max(1, state.epoch) * (problem.P.nnz + n * d) * d
     return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
-def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any, share: Share) -> Problem:
-    if P.every(not np.any(P.row_sums() > 0)):
+def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any) -> Problem:
+    if not np.any(P.row_sums() > 0):
         raise InputError("P has no non-zero entry; check how it was built")
     N = None
     if dissimilarity is not None:
@@ -216,8 +211,7 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
         weight = np.asarray(item_weight, np.float64)
         if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
             raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
-        with share.workers(1) as pool:
-            weight = _mean_one(weight, settings.n_components, pool)
+        weight = _mean_one(weight, settings.n_components)
     return Problem(
         P,
         settings.one_sided(P),
@@ -231,13 +225,13 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
     )
 
 
-def _mean_one(weight: Array, d: int, pool: Workers) -> Array:
+def _mean_one(weight: Array, d: int) -> Array:
     """Return weights divided by their mean; those too small for float32 are raised to 1e-30."""
     with np.errstate(over="ignore"):  # NumPy 1.26 also reports overflow for subnormal divisors
-        mean = pool.mean(weight, d)
+        mean = ALONE.mean(weight, d)
         if not np.isfinite(mean) or mean < np.finfo(np.float64).tiny:
-            weight = weight / max(pool.gather(weight.max(initial=0)))
-            mean = pool.mean(weight, d)
+            weight = weight / weight.max(initial=0)
+            mean = ALONE.mean(weight, d)
     return np.maximum(weight / mean, 1e-30)
 
 

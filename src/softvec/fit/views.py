@@ -21,7 +21,6 @@ from softvec.core.threads import ALONE, Workers, row_blocks, workers
 from softvec.fit.recipes import FUSED, View, views_of
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Callback, Settings
-from softvec.fit.share import ALL, Share
 from softvec.fit.start import push
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
 
@@ -34,28 +33,28 @@ _ISOLATED = np.float32(1e-3)  # length of an item without neighbours
 _SEED_STEP = 1_000_003  # seeds of the views lie this far apart
 
 
-def mean_weight(A: sparse.csr_array, d: int, pool: Workers) -> float:
+def mean_weight(A: sparse.csr_array, d: int) -> float:
     """Return the mean weight of all edges; sums go over the blocks of d-dimensional vectors."""
-    return float(pool.sum(_row_sums(A), d) / pool.whole(A.nnz)[1])
+    return float(ALONE.sum(_row_sums(A), d) / A.nnz)
 
 
 def _row_sums(A: sparse.csr_array) -> Array:
     return np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1)
 
 
-def _of_mean_weight_one(A: sparse.csr_array, d: int, pool: Workers) -> sparse.csr_array:
+def _of_mean_weight_one(A: sparse.csr_array, d: int) -> sparse.csr_array:
     """Return weights divided by their mean, so that their scale does not matter."""
-    if A.dtype == bool or not pool.whole(A.nnz)[1]:
+    if A.dtype == bool or not A.nnz:
         return A
-    values, mean = empty(A.data.shape, np.float32), mean_weight(A, d, pool)
+    values, mean = empty(A.data.shape, np.float32), mean_weight(A, d)
     for lo, hi in row_blocks(len(values), 1 << 20):
         values[lo:hi] = A.data[lo:hi] / mean
     return sparse.csr_array((values, A.indices, A.indptr), shape=A.shape)
 
 
-def view_operator(A: sparse.csr_array, view: View, share: Share = ALL) -> Operator:
+def view_operator(A: sparse.csr_array, view: View) -> Operator:
     """Return the walk of a view on an undirected graph, rows of sum 1."""
-    return _view_of(share.symmetric(A), _row_sums(A), view)
+    return _view_of(Sparse(A, symmetric=True), _row_sums(A), view)
 
 
 def _view_of(plain: Any, degree: Array, view: View) -> Operator:
@@ -71,7 +70,6 @@ def fit_views(
     seed: int | None,
     lengths: Array,
     runner: Runner | None = None,
-    share: Share = ALL,
 ) -> tuple[Array, list[Fit], float]:
     """Fit the views of a graph and fuse them.
 
@@ -87,8 +85,6 @@ def fit_views(
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
     runner : callable, optional
         Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
-    share : Share
-        Which rows A has: by default all of them.
 
     Returns
     -------
@@ -99,17 +95,16 @@ def fit_views(
         Root mean square of the degree coordinates.
     """
     d, saved = settings.n_components, _checkpoints(settings)
-    with share.workers(1) as pool:
-        A = _of_mean_weight_one(A, d, pool)
-        chosen_views = views_of(A, d, pool)
-    plain, degree = share.symmetric(A), _row_sums(A)
+    A = _of_mean_weight_one(A, d)
+    chosen_views = views_of(A, d)
+    plain, degree = Sparse(A, symmetric=True), _row_sums(A)
     parts: dict[str, Array] = {}
     fits, before = [], 0
     for number, view in enumerate(chosen_views):
         operator = prepared(_view_of(plain, degree, view), True)
         init: Any = parts.get(view.init, view.init)
         if view.push:
-            with share.workers(settings.n_jobs) as pool:
+            with workers(settings.n_jobs) as pool:
                 pushed = push(operator, copied(init, np.float32), view.push, int(seed or 0), pool)
                 init = copied(pushed, np.float16)
                 del pushed
@@ -123,14 +118,14 @@ def fit_views(
             callbacks=_shifted(settings.callbacks, before),
             checkpoint=saved[number],
         )
-        result = fit(operator, chosen, diagnosed=False, runner=runner, share=share)
+        result = fit(operator, chosen, diagnosed=False, runner=runner)
         seed = result.seed if seed is None else seed
         half = halved(result.state.X)
         result.state.X = half[:0]
         parts[view.name] = half
         fits.append(result)
         before += view.n_epochs
-    with share.workers(settings.n_jobs) as pool:
+    with workers(settings.n_jobs) as pool:
         X = empty((A.shape[0], d), np.float32)
         spread = _fuse(list(parts.values()), lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
@@ -215,7 +210,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: 
         out[lo:hi] = (side_by_side(lo, hi) @ leading - center) * lengths[lo:hi, None]
         return float(np.einsum("ij,ij->", out[lo:hi], out[lo:hi], dtype=np.float64))
 
-    n = pool.whole(len(out))[1]
+    n = len(out)
     scale = np.sqrt(n / max(pool.fold(project, blocks, lambda a, b: a + b), 1e-30))
     pool.map(lambda lo, hi: np.multiply(out[lo:hi], np.float32(scale), out=out[lo:hi]), blocks)
     return scale * np.sqrt(np.maximum(squares_of_axes[::-1][:d], 0) / n)

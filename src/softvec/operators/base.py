@@ -93,10 +93,6 @@ class Operator(ABC):
         """The operator that determines the rows of this one: itself, or its first part's leaf."""
         return self
 
-    def every(self, holds: Any) -> bool:
-        """Whether a condition holds for the rows of this process and, on a cluster, of all others."""
-        return bool(holds) if self.leaf is self else self.leaf.every(holds)
-
     def diagonal(self, values: Array) -> Operator:
         """Return the diagonal matrix with one value for each row."""
         if self.leaf is not self:

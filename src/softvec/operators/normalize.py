@@ -93,7 +93,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
             Option("dangling", "zero"),
             ", or drop them",
         )
-    if operator.every(np.all(empty | (np.abs(sums - 1) < 1e-9))):
+    if np.all(empty | (np.abs(sums - 1) < 1e-9)):
         normal = operator  # already stochastic, as products and means of walks are: scaling costs a pass
     else:
         normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))

@@ -178,27 +178,6 @@ def _plain_numbers(column: Any, mark: bytes) -> Any:
     return pc.replace_substring(column, ",", "")
 
 
-def arrow_parts(source: Source, format: str) -> list[int] | None:
-    """Return the number of rows in each part of a file that can be shared; None if it cannot.
-
-    Parts are the row groups of a parquet file, or the record batches of an Arrow file, whose sizes are
-    unknown (-1) until they are read.
-    """
-    import pyarrow as pa
-
-    if source.compression is not None or source.path is None:
-        return None
-    with reading(source.name, f"{format} file"), source.open() as stream:
-        if format == "parquet":
-            import pyarrow.parquet as pq
-
-            metadata = pq.read_metadata(stream)
-            return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        if not source.start.startswith(b"ARROW1"):
-            return None
-        return [-1] * pa.ipc.open_file(stream).num_record_batches
-
-
 def arrow_batches(source: Source, format: str, parts: range | None = None) -> tuple[Any, Iterator[Any]]:
     """Return the schema of a parquet, Arrow or Feather file and the record batches of all or some parts."""
     import pyarrow as pa
@@ -320,21 +299,6 @@ def add_arrow(
         add_table(builder, columns, opened.name, first_row=first_row)
         first_row += len(batch)
         yield
-
-
-def names_are_plain(opened: Opened, layout: Layout) -> bool:
-    """Whether the columns of names are integers or text, and both alike if they name the same items."""
-    import pyarrow as pa
-
-    assert opened.arrow is not None
-    schema = arrow_batches(opened.source, opened.format)[0]
-    kinds = set()
-    for role in ("source", "target"):
-        kind = schema.field(opened.arrow.shown[layout.roles[role]]).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        kinds.add("text" if text else "integer" if pa.types.is_integer(kind) else "other")
-    return "other" not in kinds and (len(kinds) == 1 or opened.options.two_sided)
 
 
 def _names_as(column: Any, role: str, ids: str) -> Any:
