@@ -34,8 +34,8 @@ import softvec
 RECORD = Path(__file__).with_name("behaviour.json")
 # Modules that users may import; those in softvec.__all__ are added.
 MODULES = (
-    "affinity", "api", "datasets", "embedding", "errors", "estimator", "generators", "io", "kernels",
-    "labels", "memory", "normalizers", "operators", "optimize", "plotting", "tasks",
+    "affinity", "api", "datasets", "embedding", "estimator", "generators", "kernels", "normalizers",
+    "operators", "plotting",
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ The names below are loaded on first use, so that ``import softvec`` is fast.
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,6 @@ _HOMES = {
     "embed": "softvec.api",
 }
 _MODULES = ("affinity", "datasets", "evaluate", "generators", "normalizers", "operators", "plotting")
-_MOVED = ("io", "tasks")  # deprecated
-_RENAMED = {"Labels": "Names"}  # deprecated
 
 __all__ = [
     "Affinity",
@@ -53,12 +50,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
-    elif name in _MODULES or name in _MOVED:
+    elif name in _MODULES:
         value = import_module(f"softvec.{name}")
-    elif name in _RENAMED:
-        new = _RENAMED[name]
-        warnings.warn(f"softvec.{name} is now softvec.{new}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(_HOMES[new]), new)
     else:
         raise AttributeError(f"module 'softvec' has no attribute {name!r}")
     globals()[name] = value

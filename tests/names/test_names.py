@@ -165,13 +165,3 @@ def test_a_name_that_cannot_be_saved():
         Names([frozenset([1])]).to_arrays()
     with pytest.raises(InputError, match="hold no names"):
         Names.from_arrays({})
-
-
-def test_the_old_name_of_the_class_still_works():
-    import softvec
-    import softvec.labels
-
-    with pytest.warns(DeprecationWarning, match=r"softvec\.Labels is now softvec\.Names"):
-        assert softvec.Labels is Names
-    with pytest.warns(DeprecationWarning, match=r"softvec\.labels\.Labels is now softvec\.names\.Names"):
-        assert softvec.labels.Labels is Names

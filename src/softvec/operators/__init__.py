@@ -5,7 +5,6 @@ sparse gather whose rows can be requested block by block (:meth:`Operator.plan`)
 optimiser fuses it with the rest of its step.
 """
 
-from softvec._moved import forward
 from softvec.operators.base import Operator, Rows, Runtime
 from softvec.operators.compose import LinearOperatorAdapter, Powers, Product, Sum, as_operator
 from softvec.operators.normalize import DANGLING, check_nonnegative, check_range, row_normalize
@@ -27,5 +26,3 @@ __all__ = [
     "checked_csr",
     "row_normalize",
 ]
-
-__getattr__ = forward(__name__, "softvec.operators.compose", renamed={"Foreign": "LinearOperatorAdapter"})
