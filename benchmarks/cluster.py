@@ -139,7 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     from scipy import sparse
 
-    from softvec.generators import rmat
+    from benchmarks.rmat import rmat
 
     results: dict[str, Any] = {"n": options.n, "dimension": DIMENSION, "walks": {}}
     with tempfile.TemporaryDirectory() as folder:

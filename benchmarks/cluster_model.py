@@ -104,7 +104,7 @@ def table(result: dict[str, Any]) -> str:
 
 def main() -> None:
     """Compute the model from the recorded measurements."""
-    from softvec.generators import rmat
+    from benchmarks.rmat import rmat
 
     degrees = np.diff(rmat(1_000_000, EDGES * 1_000_000, random_state=0).indptr)
     rate, rows = rates(read_json(RESULTS / "scaling.json")), []

@@ -92,7 +92,7 @@ def run(job: dict[str, Any], threads: int) -> dict[str, Any]:
 
 def write_edges(path: Path, n_nodes: int, per_node: int) -> int:
     """Write an R-MAT graph as text; return the number of its edges."""
-    from softvec.generators import rmat
+    from benchmarks.rmat import rmat
 
     graph = rmat(n_nodes, per_node * n_nodes, random_state=0).tocoo()
     below = graph.row < graph.col

@@ -35,7 +35,8 @@ _DEGREE = 20  # mean degree of the generated graphs: ten edges per node
 
 def generate(kind: str, edges: int) -> dict[str, Any]:
     """Draw a graph in this process, after a small one for compilation, and report time and peak memory."""
-    from softvec.generators import dcsbm, rmat
+    from benchmarks.rmat import rmat
+    from softvec.generators import dcsbm
 
     def draw(n: int) -> Any:
         if kind == "rmat":

@@ -19,10 +19,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from benchmarks.common import RESULTS, ROOT, interleave, provenance, replace_section, summary, write_json
+from benchmarks.rmat import rmat
 from softvec.core.threads import workers
 from softvec.datasets import load
 from softvec.fit import Engine, Problem, random_start
-from softvec.generators import rmat
 from softvec.operators import Sparse, row_normalize
 
 DIMENSION, THREADS = 128, 2

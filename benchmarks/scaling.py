@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks.common import peak_rss
 from softvec import kernels
 from softvec.core.threads import row_blocks, workers
-from softvec.generators import rmat
+from benchmarks.rmat import rmat
 from softvec.operators import Runtime, Sparse, row_normalize
 from softvec.fit import Engine, Problem, random_start
 
@@ -84,7 +84,7 @@ def from_file(n: int, epochs: int) -> dict[str, Any]:
     A ring through all nodes is added: half of the nodes of an R-MAT graph have no edge, and would not be in
     the file.
     """
-    from softvec.generators import rmat
+    from benchmarks.rmat import rmat
 
     with tempfile.TemporaryDirectory() as folder:
         edges, out = Path(folder) / "edges.txt", Path(folder) / "vectors.npy"
@@ -147,7 +147,7 @@ def rivals(sizes: list[int]) -> dict[str, Any]:
 
     from benchmarks.peers.environments import ensure, python
     from benchmarks.peers.methods import METHODS
-    from softvec.generators import rmat
+    from benchmarks.rmat import rmat
 
     results: dict[str, Any] = {}
     for n in sizes:

@@ -9,9 +9,9 @@ cd "$folder"
 python - <<'PYTHON'
 from scipy import sparse
 
-from softvec.generators import rmat
+from softvec.generators import dcsbm
 
-sparse.save_npz("graph.npz", sparse.csr_matrix(rmat(60_000, 300_000, random_state=0)))
+sparse.save_npz("graph.npz", sparse.csr_matrix(dcsbm(60_000, c=10, q=8, alpha=3.0, random_state=0).adjacency))
 PYTHON
 
 options=(--kind graph --dim 128 --seed 0 --view walk --epochs 4 --quiet)

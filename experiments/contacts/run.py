@@ -29,10 +29,10 @@ import scipy.sparse as sp
 import softvec
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
+from experiments.contacts.reconstruct import infected_states, reconstruct_epidemic
 from experiments.rivals import authors_edrep, deepwalk, printed_edrep, row_stochastic
 from softvec import datasets
 from softvec.affinity import supra_adjacency
-from softvec.evaluate import infected_states, reconstruct_epidemic
 from softvec.generators import sir
 
 SHOWN = {"softvec": COLORS["softvec"], "DyANE": COLORS["authors"]}

@@ -31,9 +31,9 @@ from sklearn.cluster import KMeans
 
 from experiments.common import COLORS, Results, mean_spread, style, table, timed
 from experiments.common import main as common_main
+from experiments.exact.random_p import negative_binomial
+from experiments.extensions.temporal_distance import matched_distance
 from softvec import EDRep
-from softvec.evaluate import matched_distance
-from softvec.generators import negative_binomial
 from softvec.normalizers import Exact
 
 FORMS = ("Eq. opt", "paper form", "whole form", "defaults")

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from experiments.common import COLORS, Results, mean_spread, table
 from experiments.genes.run import counts, load
+from experiments.pairs import pair_classification, pair_cosines, pair_features
 from softvec import EDRep
-from softvec.evaluate import pair_classification, pair_cosines, pair_features
 from softvec.operators import as_operator, row_normalize
 
 TWO_FITS, NO_VECTORS = "fits to P and to N, two cosines", "no vectors: common neighbours in P and in N"

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from experiments.common import COLORS, Results, mean_spread, table
+from experiments.extensions.temporal_distance import matched_distance, temporal_walks, unmatched_distance
 from softvec import EDRep, datasets
-from softvec.evaluate import matched_distance, temporal_walks, unmatched_distance
 
 KINDS = ("original", "snapshots shuffled", "partners redrawn")
 PLACES = ("sfhh", "primaryschool")

@@ -27,9 +27,9 @@ import scipy.sparse as sp
 import softvec
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
+from experiments.pairs import pair_classification, pair_cosines, pair_features
 from experiments.rivals import authors_edrep, printed_edrep, row_stochastic, skipgram_pairs
 from softvec import datasets
-from softvec.evaluate import pair_classification, pair_cosines, pair_features
 
 PROTOCOLS = ("paper", "positive", "apart")
 

@@ -12,9 +12,11 @@ import numpy as np
 from scipy.stats import norm
 
 from experiments.common import Results, plain, timed
+from experiments.normalizers import rivals
+from experiments.normalizers.scaling import rescale
 from softvec import normalizers
 from softvec.core.errors import InputError
-from softvec.normalizers import Exact, GaussianMixture, control_variate, rescale
+from softvec.normalizers import Exact, GaussianMixture, control_variate
 
 WARM: set[str] = set()  # classes that have been used in this process
 LEVELS = np.linspace(0, 1, 41)  # quantiles that are kept of each distribution of errors
@@ -55,7 +57,8 @@ def make(method: dict[str, Any], beta: float, seed: int, items: int) -> normaliz
     for key in ("n_samples", "n_landmarks", "n_clusters", "n_cells"):
         if key in options:
             options[key] = min(options[key], items // 2)
-    return getattr(normalizers, method["class"])(beta=beta, random_state=seed, **options)
+    room = rivals if hasattr(rivals, method["class"]) else normalizers
+    return getattr(room, method["class"])(beta=beta, random_state=seed, **options)
 
 
 def errors(log_z: np.ndarray, exact: np.ndarray, m: int) -> dict[str, Any]:
@@ -112,12 +115,12 @@ def one_method(data: Vectors, method: dict[str, Any], beta: float, draws: int) -
         WARM.add(method["class"])
     for draw in range(draws):
         model = make(method, beta, seed_of(method["class"], draw), len(data.Y))
-        shared = isinstance(model, normalizers.TopK) and "index" in data.indexes
+        shared = isinstance(model, rivals.TopK) and "index" in data.indexes
         if shared:
             model.index = data.indexes["index"]
         _, fit = timed(lambda model=model: model.fit(data.Y))
         log_z, query = timed(lambda model=model: model.log_partition(data.X))
-        if isinstance(model, normalizers.TopK):
+        if isinstance(model, rivals.TopK):
             if not shared:
                 data.indexes.update(index=model.index_, fit=fit)
             fit = data.indexes["fit"]

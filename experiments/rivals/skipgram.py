@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec.generators import random_walks
+from experiments.rivals.walks import random_walks
 
 
 def deepwalk(

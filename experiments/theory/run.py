@@ -17,8 +17,9 @@ from scipy.stats import binom
 
 from experiments.common import COLORS, Results, style, table
 from experiments.common import main as common_main
+from experiments.normalizers.scaling import rescale
 from softvec.core.errors import InputError
-from softvec.normalizers import Exact, rescale
+from softvec.normalizers import Exact
 
 PAGE = "theory.md"
 BOUNDS = ("printed", "corrected", "hoeffding")

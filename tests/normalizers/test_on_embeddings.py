@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from experiments.normalizers.scaling import rescale
 from softvec.datasets import data_dir
-from softvec.normalizers import ControlVariate, Exact, GaussianMixture, rescale
+from softvec.normalizers import ControlVariate, Exact, GaussianMixture
 
 HOME = data_dir() / "embeddings"
 pytestmark = [

@@ -3,29 +3,12 @@
 import numpy as np
 import pytest
 
-from softvec.kernels import cells, expsum, tree
-from softvec.normalizers import (
-    AdaptiveSampling,
-    ControlVariate,
-    Exact,
-    PositiveRandomFeatures,
-    RandomFeatures,
-    Sampling,
-    TopK,
-)
+from softvec.kernels import cells, expsum
+from softvec.normalizers import ControlVariate, Exact
 from softvec.normalizers.partition import cut_into_cells
 
 BETA = 1.3
 METHODS = {
-    "sampling": lambda s: Sampling(40, beta=BETA, random_state=s, n_jobs=1),
-    "adaptive": lambda s: AdaptiveSampling(40, alpha=5.0, beta=BETA, random_state=s, n_jobs=1),
-    "features": lambda s: RandomFeatures(150, beta=BETA, random_state=s, n_jobs=1),
-    "orthogonal": lambda s: RandomFeatures(150, orthogonal=True, beta=BETA, random_state=s, n_jobs=1),
-    "positive": lambda s: PositiveRandomFeatures(150, beta=BETA, random_state=s, n_jobs=1),
-    "hyperbolic": lambda s: PositiveRandomFeatures(
-        150, orthogonal=True, symmetric=True, beta=BETA, random_state=s, n_jobs=1
-    ),
-    "top-k": lambda s: TopK(5, 25, search="exact", beta=BETA, random_state=s, n_jobs=1),
     "control": lambda s: ControlVariate(60, n_cells=20, beta=BETA, random_state=s, n_jobs=1),
     "few samples": lambda s: ControlVariate(12, n_cells=6, beta=BETA, random_state=s, n_jobs=1),
 }
@@ -43,7 +26,7 @@ def data():
 @pytest.mark.parametrize("method", METHODS)
 def test_unbiased_with_an_honest_standard_error(method, data):
     Y, X, truth = data
-    runs = 1500 if method == "hyperbolic" else 150  # heavy tails: a mean of 150 draws is not yet normal
+    runs = 150
     values, errors = np.empty((runs, len(X))), np.empty((runs, len(X)))
     for seed in range(runs):
         found = METHODS[method](seed).fit(Y).estimate(X)
@@ -68,7 +51,9 @@ def test_control_variate_beats_sampling_and_its_intervals_cover(data):
         assert (low <= high).all()
         inside.append((low <= truth) & (truth <= high))
         errors.append(model.log_partition(Y[:200]) - truth)
-        plain.append(Sampling(300, random_state=seed).fit(Y).log_partition(Y[:200]) - truth)
+        drawn = rng.choice(len(Y), 300)  # plain sampling, as long
+        scores = Y[:200].astype(np.float64) @ Y[drawn].T.astype(np.float64)
+        plain.append(np.log(np.exp(scores).mean(axis=1) * len(Y)) - truth)
         assert 200 < model.n_read(Y[:200]).mean() < 330
     assert np.std(errors) < 0.1 * np.std(plain)
     assert 0.90 < np.mean(inside) < 0.99
@@ -154,23 +139,3 @@ def test_row_loops_against_numpy():
     np.testing.assert_allclose(out, (A * B).sum(axis=1))
     with pytest.raises(TypeError, match="compiled kernels"):
         expsum.exp2_down(0.0)
-
-
-def test_the_tree_draws_from_the_quadratic_kernel():
-    rng = np.random.default_rng(0)
-    Y = rng.normal(size=(37, 3)).astype(np.float32)
-    model = AdaptiveSampling(200000, alpha=2.0, random_state=3, n_jobs=1).fit(Y)
-    X = np.array([[1.0, -0.5, 0.2]], np.float32)
-    logs, scores = np.empty((1, 200000)), np.empty((1, 200000))
-    tree.draw_rows(
-        X, model._root, model._items, model._moments, model._bounds, model._leaf, 2.0,
-        np.array([5], np.uint64), logs, scores,
-    )  # fmt: skip
-    truth = (Y @ X[0]).astype(np.float64)
-    weight = 1 + 2 * truth**2
-    order = np.argsort(truth)
-    found = np.searchsorted((truth[order][1:] + truth[order][:-1]) / 2, scores[0])
-    frequency = np.bincount(found, minlength=37) / 200000
-    probability = (weight / weight.sum())[order]
-    assert np.abs(frequency - probability).max() < 5 * np.sqrt(probability.max() / 200000)
-    np.testing.assert_allclose(np.exp(-logs[0]), probability[found], rtol=1e-5)

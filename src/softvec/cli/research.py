@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,24 +11,17 @@ from typer import Argument
 from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, VectorFormat, Vectors, load
-from softvec.cli.terminal import Settings, console, print_json, print_table, say, working
+from softvec.cli.terminal import Settings, console, print_json, print_table, say, seconds, working
 from softvec.core.errors import InputError
 
 
 def normalizer(
     vectors: Vectors,
-    method: Annotated[
-        list[str] | None, Flag("--method", "-m", help="Method to measure; repeatable (default: all).")
-    ] = None,
     beta: Annotated[
         float | None, Flag("--beta", help="Inverse temperature (default: that of the fit, or 1).")
     ] = None,
+    error: Annotated[float, Flag("--error", help="Largest 95th percentile of the error of log Z.")] = 0.01,
     rows: Annotated[int, Flag("--rows", help="Number of vectors to measure the error on.", min=1)] = 300,
-    n_samples: Annotated[
-        int | None,
-        Flag("--samples", help="Number of samples or features (default: that of the method).", min=1),
-    ] = None,
-    n_clusters: Annotated[int, Flag("--clusters", help="Classes of the Gaussian mixture.", min=1)] = 5,
     random_state: Seed = 0,
     n_jobs: Threads = None,
     format: VectorFormat = None,
@@ -39,52 +31,47 @@ def normalizer(
     """Compare estimates of the softmax normaliser with the exact sum.
 
     For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
-    exactly, and estimated by each method. Vectors that were shortened
-    after their fit have length 1 here, as in the softmax that was fitted.
+    exactly and estimated by mixtures and control variates. The fastest
+    within --error is marked. Vectors that were shortened after their fit
+    have length 1 here, as in the softmax that was fitted.
 
     [dim]Examples:[/dim]
 
       softvec normalizer words.svec
 
-      softvec normalizer glove.txt --beta 1 -m GaussianMixture --json
+      softvec normalizer glove.txt --beta 1 --error 0.001 --json
     """
     import numpy as np
 
     from softvec.core.checks import recorded
-    from softvec.normalizers import compare
+    from softvec.normalizers import select
 
     settings = Settings(quiet, json)
     emb = load(vectors, format, settings)
     fitted = recorded(emb, "parameters")
     beta = float(fitted.get("beta", 1.0)) if beta is None else beta
-    V = np.array(emb.vectors)
+    X = np.array(emb.vectors)
     shortened = bool(fitted.get("shrinkage"))
     if shortened:
-        V /= np.linalg.norm(V, axis=1, keepdims=True)  # none is 0: see softvec.api
+        X /= np.linalg.norm(X, axis=1, keepdims=True)  # none is 0: see softvec.api
         say(settings, f"vectors are scaled back to length 1: they were shortened after the fit ({vectors})")
-    Y = V if emb.context_vectors is None else np.array(emb.context_vectors)
-    X = V[np.sort(np.random.default_rng(random_state).choice(len(V), min(rows, len(V)), replace=False))]
+    Y = X if emb.context_vectors is None else np.array(emb.context_vectors)
     with working(settings, "comparing normalisers"):
-        compared = compare(
-            Y, X, method, beta=beta, n_samples=n_samples, n_clusters=n_clusters,
-            random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
-    for row in compared:
-        if row.left_out is not None:
-            warnings.warn(f"{row.method} is left out: {row.left_out}", stacklevel=2)
-    methods = [
-        {"method": row.method, "seconds": row.seconds, **vars(row.error)}
-        for row in compared
-        if row.error is not None
-    ]
+        found = select(Y, X, beta=beta, error=error, rows=rows, random_state=random_state, n_jobs=n_jobs)
+    count = min(rows, len(X))
     if json:
-        size = {"vectors": len(Y), "dimensions": Y.shape[1], "rows": len(X)}
-        print_json({"beta": beta, **size, "lengthened": shortened, "methods": methods})
+        size = {"vectors": len(Y), "dimensions": Y.shape[1], "rows": count}
+        chosen = {"chosen": found.chosen.method, "meets_error": found.meets_error}
+        tried = [vars(row) for row in found.tried]
+        print_json({"beta": beta, **size, "lengthened": shortened, **chosen, "methods": tried})
         return
-    say(settings, f"error of log Z on {len(X):,} of {len(V):,} vectors, {len(Y):,} items, beta {beta:g}")
-    keys = ("median", "p95", "max", "seconds")
-    table = [(row["method"], *(f"{row[key]:.2g}" for key in keys)) for row in methods]
-    print_table(("method", "median error", "95%", "max", "seconds"), table)
+    say(settings, f"error of log Z on {count:,} of {len(X):,} vectors, {len(Y):,} items, beta {beta:g}")
+    table = [
+        (row.method, f"{row.median_error:.2g}", f"{row.p95_error:.2g}", seconds(row.seconds), mark)
+        for row in found.tried
+        for mark in ["chosen" if row is found.chosen else ""]
+    ]
+    print_table(("method", "median error", "95%", "time for all", ""), table)
 
 
 def paper(

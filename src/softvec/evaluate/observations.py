@@ -15,7 +15,6 @@ from softvec.core.checks import counted, is_number, recorded
 from softvec.core.dates import duration, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import reading
-from softvec.evaluate.epidemics import known_states
 from softvec.names import Names
 from softvec.read.frames import as_list
 from softvec.read.labels import row_of, text_lines
@@ -324,3 +323,27 @@ def _latest(rows: Array, moments: Array, infected: Array, persons: list[Any]) ->
         )
     last = np.append(rows[1:] != rows[:-1], True) if len(rows) else np.empty(0, dtype=bool)
     return rows[last], infected[last]
+
+
+def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return which states are known, and the states; a value other than 0, 1 or missing is an error."""
+    states = np.asarray(infected)
+    if states.dtype == bool:
+        return np.ones(states.shape, dtype=bool), states
+    if states.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in states.ravel().tolist()])
+        states = np.where(missing.reshape(states.shape), np.nan, states)
+    try:
+        values = states.astype(float)
+    except (TypeError, ValueError):
+        raise InputError("infected holds values that are not numbers; expected 0, 1, or NaN") from None
+    known = ~np.isnan(values)
+    wrong = known & (values != 0) & (values != 1)
+    if wrong.any():
+        raise InputError(
+            f"infected holds {values[wrong][0]:g}; expected 1 (infected), 0 (not) or NaN (not observed); "
+            "for states of an epidemic, pass states == 1"
+        )
+    if not known.any():
+        raise InputError("infected holds no known state: all of its values are missing")
+    return known, values == 1

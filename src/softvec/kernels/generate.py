@@ -10,9 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from softvec.kernels._jit import njit
-from softvec.kernels.random import draw, uniform
-
-_LOW32 = np.uint64(0xFFFFFFFF)
+from softvec.kernels.random import uniform
 
 
 @njit(nogil=True, cache=True)
@@ -74,33 +72,6 @@ def block_model_edges(seed, lo, hi, offsets, pairs, starts, keep, nodes, src, ds
         k += np.uint64(1)
         dst[e] = _member(seed, k, starts[second], starts[second + 1] - starts[second], keep, nodes)
         k += np.uint64(1)
-
-
-@njit(nogil=True, cache=True)
-def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
-    """Draw edges lo .. hi of an R-MAT graph; ``thresholds`` are a, a + b, a + b + c times 2^32 (uint64).
-
-    A draw outside 0 .. n - 1 (if n is not a power of two) is repeated.
-    """
-    k = np.uint64(0)
-    for e in range(lo, hi):
-        while True:
-            i, j = np.int64(0), np.int64(0)
-            bits = np.uint64(0)
-            for level in range(levels):
-                if level & 1:
-                    bits = bits >> np.uint64(32)
-                else:
-                    bits = draw(seed, k)
-                    k += np.uint64(1)
-                u = bits & _LOW32
-                below = np.int64(u >= thresholds[1])
-                i = 2 * i + below
-                j = 2 * j + np.int64(u >= thresholds[0 if below == 0 else 2])
-            if i < n and j < n:
-                break
-        src[e] = relabel[i]
-        dst[e] = relabel[j]
 
 
 @njit(nogil=True, cache=True)

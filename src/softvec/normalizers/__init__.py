@@ -5,38 +5,19 @@ All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, 
 """
 
 from softvec.normalizers.base import Cost, Estimate, Normalizer
-from softvec.normalizers.comparison import Compared, ErrorQuantiles, compare
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
-from softvec.normalizers.report import report, rescale
-from softvec.normalizers.rivals.adaptive_sampling import AdaptiveSampling
-from softvec.normalizers.rivals.nystrom import Nystrom
-from softvec.normalizers.rivals.positive_random_features import PositiveRandomFeatures
-from softvec.normalizers.rivals.random_features import RandomFeatures
-from softvec.normalizers.rivals.sampling import Sampling
-from softvec.normalizers.rivals.top_k import TopK
 from softvec.normalizers.selection import Measurement, Selection, select
 
 __all__ = [
-    "AdaptiveSampling",
-    "Compared",
     "ControlVariate",
     "Cost",
-    "ErrorQuantiles",
     "Estimate",
     "Exact",
     "GaussianMixture",
     "Measurement",
     "Normalizer",
-    "Nystrom",
-    "PositiveRandomFeatures",
-    "RandomFeatures",
-    "Sampling",
     "Selection",
-    "TopK",
-    "compare",
-    "report",
-    "rescale",
     "select",
 ]

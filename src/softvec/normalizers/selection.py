@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_vectors
-from softvec.normalizers.comparison import ErrorQuantiles
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
 from softvec.normalizers.gaussian_mixture import GaussianMixture
@@ -43,20 +42,13 @@ class Selection:
     tried: tuple[Measurement, ...]
 
 
-def describe(normalizer: Normalizer) -> str:
+def _describe(normalizer: Normalizer) -> str:
     """Return a short name with the main parameter: ``GaussianMixture(5)``."""
-    size = next(
-        (
-            getattr(normalizer, name)
-            for name in ("n_clusters", "n_samples", "n_features", "n_landmarks")
-            if hasattr(normalizer, name)
-        ),
-        "",
-    )
+    size = getattr(normalizer, "n_clusters", getattr(normalizer, "n_samples", ""))
     return f"{type(normalizer).__name__}({size})"
 
 
-def default_candidates(m: int, beta: float, random_state: int | None, n_jobs: int | None) -> list[Normalizer]:
+def _defaults(m: int, beta: float, random_state: int | None, n_jobs: int | None) -> list[Normalizer]:
     """Return mixtures of 1 to 20 classes, control variates of 300 to 10,000 samples, and the exact sum."""
     common: dict[str, Any] = {"beta": beta, "random_state": random_state, "n_jobs": n_jobs}
     mixtures = [GaussianMixture(k, **common) for k in (1, 5, 20) if k <= m]
@@ -115,7 +107,7 @@ def select(
     count = min(integer("rows", rows), len(queries))
     rng = np.random.default_rng(random_state)
     sample = queries[np.sort(rng.choice(len(queries), count, replace=False))]
-    options = candidates or default_candidates(len(items), beta, random_state, n_jobs)
+    options = candidates or _defaults(len(items), beta, random_state, n_jobs)
     different = [c.beta for c in options if c.beta != beta]
     if different:
         raise InputError(f"a candidate has beta {different[0]}, but select has beta {beta}; make them equal")
@@ -139,9 +131,9 @@ def _measure(candidate: Normalizer, Y: Array, sample: Array, truth: Array, n: in
     ready = time.perf_counter()
     log_z = candidate.log_partition(sample)
     ended = time.perf_counter()
-    error = ErrorQuantiles.of(log_z - truth)
+    median, p95 = np.quantile(np.abs(log_z - truth), [0.5, 0.95])
     predicted = fitted - started + (ended - ready) * n / len(sample)
-    return Measurement(describe(candidate), error.median, error.p95, predicted)
+    return Measurement(_describe(candidate), float(median), float(p95), predicted)
 
 
 def _best(tried: list[Measurement], error: float | None, seconds: float | None) -> int:

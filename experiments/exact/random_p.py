@@ -50,7 +50,7 @@ def negative_binomial(
 
     Examples
     --------
-    >>> from softvec.generators import negative_binomial
+    >>> from experiments.exact.random_p import negative_binomial
     >>> P = negative_binomial(100, random_state=0)
     >>> P.shape, bool(abs(P.sum(axis=1) - 1).max() < 1e-12)
     ((100, 100), True)

@@ -52,7 +52,7 @@ def neighbor_preservation(
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
-    >>> from softvec.evaluate import neighbor_preservation
+    >>> from experiments.preservation import neighbor_preservation
     >>> angles = np.linspace(0, np.pi, 50)
     >>> X = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     >>> path = sp.diags_array([np.ones(49), np.ones(49)], offsets=[-1, 1])
@@ -118,7 +118,7 @@ def triplet_preservation(
     --------
     >>> import numpy as np
     >>> from softvec.generators import dcsbm
-    >>> from softvec.evaluate import triplet_preservation
+    >>> from experiments.preservation import triplet_preservation
     >>> A, labels, _ = dcsbm(400, q=2, c_in=30.0, c_out=0.0, theta="constant", random_state=0)
     >>> triplet_preservation(np.eye(2)[labels], A)["accuracy"] > 0.7
     True

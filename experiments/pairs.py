@@ -44,7 +44,7 @@ def pair_features(A: sp.sparray | sp.spmatrix, pairs: np.ndarray) -> dict[str, n
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from softvec.evaluate import pair_features
+    >>> from experiments.pairs import pair_features
     >>> star = sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
     >>> pair_features(star, [[1, 2]])["common_neighbors"].tolist()
     [1.0]
@@ -108,7 +108,7 @@ def pair_classification(
     Examples
     --------
     >>> import numpy as np
-    >>> from softvec.evaluate import pair_classification
+    >>> from experiments.pairs import pair_classification
     >>> pair_classification(np.arange(100), np.arange(100) >= 50, C=100.0)["accuracy"] > 0.95
     True
     """

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.normalizers.rivals.random_features import random_directions
 from softvec.core.checks import integer
 from softvec.core.threads import Workers, row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
-from softvec.normalizers.rivals.random_features import random_directions
 
 _ROWS = 1024
 

@@ -83,7 +83,7 @@ def spectral_communities(
     Examples
     --------
     >>> from softvec.generators import dcsbm
-    >>> from softvec.evaluate import spectral_communities
+    >>> from experiments.rivals.spectral import spectral_communities
     >>> A, labels, _ = dcsbm(1000, c=20, q=3, alpha=4.0, theta="constant", random_state=0)
     >>> spectral_communities(A).n_communities
     3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.rivals import walk_kernels as kernels
 from softvec.core.errors import InputError
 from softvec.core.threads import row_blocks, workers
 from softvec.generators._random import RandomState, block_seeds
-from softvec.kernels import walks as kernels
 
 _WALKS_PER_BLOCK = 1 << 13
 
@@ -44,7 +44,7 @@ def random_walks(
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from softvec.generators import random_walks
+    >>> from experiments.rivals.walks import random_walks
     >>> path = sp.csr_array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
     >>> sorted(random_walks(path, n_walks=1, length=3, random_state=0).tolist())
     [[0, 1, 2], [1, 2, -1], [2, -1, -1]]

@@ -13,6 +13,7 @@ from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
+from softvec.evaluate.observations import known_states
 from softvec.generators.epidemics import INFECTED, Epidemic
 
 
@@ -122,7 +123,7 @@ def reconstruct_epidemic(
     Examples
     --------
     >>> import numpy as np
-    >>> from softvec.evaluate import reconstruct_epidemic
+    >>> from experiments.contacts.reconstruct import reconstruct_epidemic
     >>> nodes, times = np.divmod(np.arange(400), 20)
     >>> infected = times >= 10
     >>> X = np.stack([times >= 10, times < 10], axis=1).astype(float)
@@ -168,30 +169,6 @@ def _hidden_hits(values: np.ndarray, infected: np.ndarray, observed: np.ndarray)
         "accuracy": float(right.mean()) if len(right) else 1.0,
         "majority": float(max(share, 1 - share)),
     }
-
-
-def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return which states are known, and the states; a value other than 0, 1 or missing is an error."""
-    states = np.asarray(infected)
-    if states.dtype == bool:
-        return np.ones(states.shape, dtype=bool), states
-    if states.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in states.ravel().tolist()])
-        states = np.where(missing.reshape(states.shape), np.nan, states)
-    try:
-        values = states.astype(float)
-    except (TypeError, ValueError):
-        raise InputError("infected holds values that are not numbers; expected 0, 1, or NaN") from None
-    known = ~np.isnan(values)
-    wrong = known & (values != 0) & (values != 1)
-    if wrong.any():
-        raise InputError(
-            f"infected holds {values[wrong][0]:g}; expected 1 (infected), 0 (not) or NaN (not observed); "
-            "for states of an epidemic, pass states == 1"
-        )
-    if not known.any():
-        raise InputError("infected holds no known state: all of its values are missing")
-    return known, values == 1
 
 
 def _observe_once(nodes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -8,7 +8,10 @@ import scipy.sparse as sp
 from softvec.core.errors import InputError
 from softvec.generators._edges import draw_edges, symmetric_csr
 from softvec.generators._random import RandomState
-from softvec.kernels import generate
+from softvec.kernels._jit import njit
+from softvec.kernels.random import draw
+
+_LOW32 = np.uint64(0xFFFFFFFF)
 
 
 def rmat(
@@ -51,7 +54,7 @@ def rmat(
 
     Examples
     --------
-    >>> from softvec.generators import rmat
+    >>> from benchmarks.rmat import rmat
     >>> A = rmat(1000, 5000, random_state=0)
     >>> A.shape, A.nnz <= 10000, abs(A - A.T).nnz
     ((1000, 1000), True, 0)
@@ -72,7 +75,34 @@ def rmat(
         rng.shuffle(relabel)
 
     def kernel(seed: np.uint64, lo: int, hi: int, src: np.ndarray, dst: np.ndarray) -> None:
-        generate.rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst)
+        rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst)
 
     edges = draw_edges(int(n_edges), rng, kernel, n_jobs=n_jobs)
     return symmetric_csr(n, edges, n_jobs=n_jobs)
+
+
+@njit(nogil=True, cache=True)
+def rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst):
+    """Draw edges lo .. hi of an R-MAT graph; ``thresholds`` are a, a + b, a + b + c times 2^32 (uint64).
+
+    A draw outside 0 .. n - 1 (if n is not a power of two) is repeated.
+    """
+    k = np.uint64(0)
+    for e in range(lo, hi):
+        while True:
+            i, j = np.int64(0), np.int64(0)
+            bits = np.uint64(0)
+            for level in range(levels):
+                if level & 1:
+                    bits = bits >> np.uint64(32)
+                else:
+                    bits = draw(seed, k)
+                    k += np.uint64(1)
+                u = bits & _LOW32
+                below = np.int64(u >= thresholds[1])
+                i = 2 * i + below
+                j = 2 * j + np.int64(u >= thresholds[0 if below == 0 else 2])
+            if i < n and j < n:
+                break
+        src[e] = relabel[i]
+        dst[e] = relabel[j]

@@ -47,7 +47,7 @@ def temporal_walks(
 
     Examples
     --------
-    >>> from softvec.evaluate import temporal_walks
+    >>> from experiments.extensions.temporal_distance import temporal_walks
     >>> P = temporal_walks([[0, 0, 1], [1, 1, 2]])
     >>> P.toarray().round(2).tolist()  # 0 reaches 2 through 1, but 2 cannot reach 0
     [[0.0, 0.5, 0.5], [0.67, 0.0, 0.33], [0.0, 1.0, 0.0]]
@@ -93,7 +93,7 @@ def matched_distance(X: Any, Y: Any) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from softvec.evaluate import matched_distance
+    >>> from experiments.extensions.temporal_distance import matched_distance
     >>> X = np.eye(4)
     >>> matched_distance(X, X[:, ::-1]), round(matched_distance(X, np.ones((4, 1))), 3)
     (0.0, 0.866)
@@ -114,7 +114,7 @@ def unmatched_distance(X: Any, Y: Any) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from softvec.evaluate import unmatched_distance
+    >>> from experiments.extensions.temporal_distance import unmatched_distance
     >>> X = np.eye(4)
     >>> unmatched_distance(X, np.repeat(X, 3, axis=0)), round(unmatched_distance(X, np.ones((4, 1))), 3)
     (0.0, 0.866)

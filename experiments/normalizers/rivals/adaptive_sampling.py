@@ -75,7 +75,7 @@ class AdaptiveSampling(Normalizer):
         self._seed = int(rng.integers(2**63))
 
     def _estimate(self, X: Array, pool: Workers) -> Estimate:
-        from softvec.kernels.tree import draw_rows
+        from experiments.normalizers.rivals.tree import draw_rows
 
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
         seeds = np.random.default_rng(self._seed).integers(2**64, size=len(X), dtype=np.uint64)
