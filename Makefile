@@ -29,6 +29,7 @@ lint: $(STAMP)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
+	$(PY) tools/house.py --check
 
 # Chromium and playwright for the tests of pages. Where they cannot be installed those tests are skipped.
 browser: $(STAMP)
