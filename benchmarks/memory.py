@@ -88,10 +88,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 from softvec import api
-from softvec.fit import memory, views
-from softvec.job import Job
+from softvec.fit import memory, recipes
+from softvec.fit.resolve import resolve
+from softvec.request import Request
 
-views.FUSED = tuple(replace(view, n_epochs=2) for view in views.FUSED)  # epochs take time, not memory
+recipes.FUSED = tuple(replace(view, n_epochs=2) for view in recipes.FUSED)  # epochs take time, not memory
 job = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
 SIZES = {
@@ -130,25 +131,31 @@ def data():
         return rng.standard_normal((30_000, 6))
     return matrix()
 
-options = dict(job.get("options", {}))
+options = {**job.get("options", {}), **job.get("fit", {})}
 if "kind" not in options:
-    options = {"kind": "bipartite" if job["data"] == "pairs" else "graph", "walk_length": 1, **options}
+    options["kind"] = "bipartite" if job["data"] == "pairs" else "graph"
+    if options.get("view") != "fused":
+        options.setdefault("walk_length", 1)
 if job["data"] == "directed":
     options["directed"] = True
+if "effort" not in options and options.get("view") != "fused":
+    options["n_epochs"] = job.get("epochs", 4)
 source = data()
 
-def build():
-    return api.to_affinity(source, **options)
+def request(d, **more):
+    return Request.of(n_components=d, random_state=0, **{**options, **more})
 
-fit = dict(job.get("fit", {}))
+def build():
+    return api.read(source, request(8))
+
+saved = {}
 if job.get("checkpoint"):
-    fit |= {"checkpoint": tempfile.mkdtemp() + "/run.npz", "checkpoint_every": 1}
+    saved = {"checkpoint": tempfile.mkdtemp() + "/run.npz", "checkpoint_every": 1}
 affinity = build()
 
 def run(d, **more):
     start = {"init": rng.standard_normal((affinity.shape[0], d), np.float32)} if job.get("given") else {}
-    few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": job.get("epochs", 4)}
-    return lambda: api.embed_affinity(affinity, d, random_state=0, **{**fit, **few, **start, **more})
+    return lambda: api.embed_affinity(affinity, request(d, **start, **more))
 
 def status(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
@@ -156,9 +163,9 @@ def status(key):
 # compiles what is needed; a small fit in few dimensions would not, so that it is run whole. In one thread:
 # what others free at the end of their memory would stay resident, malloc_trim or not
 warm_d = job["d"] if affinity.shape[0] * job["d"] < 5e6 else 8
-run(warm_d, n_jobs=1, **({"checkpoint": None} if job.get("checkpoint") else {}))()
+run(warm_d, n_jobs=1)()
 affinity = build()  # anew: the first one may hold its transpose by now
-measured_fit = run(job["d"])
+measured_fit = run(job["d"], **saved)
 gc.collect()
 ctypes.CDLL("libc.so.6").malloc_trim(0)  # what was freed is not held
 with open("/proc/self/clear_refs", "w") as file:
@@ -166,10 +173,8 @@ with open("/proc/self/clear_refs", "w") as file:
 held = status("VmRSS")
 emb = measured_fit()
 measured = status("VmHWM") - held
-few = {} if "effort" in fit or fit.get("view") == "fused" else {"n_epochs": job.get("epochs", 4)}
-chosen = Job(affinity, job["d"], None, False, {**few, **{k: v for k, v in fit.items() if k != "checkpoint"}})
-known = {**chosen.fit, **fit, "view": chosen.view}
-print(json.dumps({"measured": measured, "estimated": memory.needed_memory(affinity, job["d"], known)}))
+settings = resolve(request(job["d"], **saved), affinity.facts)
+print(json.dumps({"measured": measured, "estimated": memory.needed_memory(affinity.facts, settings)}))
 """
 
 

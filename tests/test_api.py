@@ -10,7 +10,9 @@ from scipy import sparse
 import softvec
 from softvec import api
 from softvec.core.errors import InputError
-from softvec.fit.recipes import recipe_of
+from softvec.fit.recipes import of_data
+from softvec.fit.resolve import resolve
+from softvec.request import Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 
@@ -53,8 +55,9 @@ def test_text_defaults_equal_the_options_of_the_builder():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
     default = api.to_affinity(texts)
-    built = softvec.affinity.cooccurrence(texts, subsample=recipe_of("corpus").subsample)
-    assert default.parameters["subsample"] == recipe_of("corpus").subsample
+    subsample = of_data("corpus")["context_subsample"]
+    built = softvec.affinity.cooccurrence(texts, subsample=subsample)
+    assert default.parameters["subsample"] == subsample
     np.testing.assert_allclose(default.operator @ np.eye(8), built.operator @ np.eye(8), atol=1e-6)
     plain = api.to_affinity(texts, subsample=None)
     assert not np.allclose(plain.operator @ np.eye(8), built.operator @ np.eye(8))
@@ -104,9 +107,9 @@ def test_provenance_says_how():
 def test_a_graph_takes_fewer_epochs_than_other_data():
     def epochs(data, **options):
         made = softvec.embed(data, 2, random_state=0, **options)
-        affinity = softvec.api.to_affinity(data, **{k: v for k, v in options.items() if k == "kind"})
+        request = Request.of(data, n_components=2, **options)
         ran = len(made.provenance["history"]["loss"])
-        assert softvec.api.n_epochs(affinity, options) == ran  # what the progress bar counts to
+        assert resolve(request, api.read(data, request).facts).total_epochs == ran  # of the progress bar
         return ran
 
     assert epochs(ring()) == 20

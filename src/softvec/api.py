@@ -3,34 +3,103 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from softvec.affinity import Affinity
 from softvec.affinity.convert import from_object
-from softvec.affinity.kinds import check_kind, kind_of_options, takes
+from softvec.affinity.kinds import kind_of_options
 from softvec.affinity.options import DataOptions, Kind
-from softvec.core.checks import integer, recorded
-from softvec.core.errors import InputError, Option, did_you_mean
+from softvec.core.errors import InputError
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
+from softvec.embedding.align import starting_vectors
 from softvec.embedding.stability import measure
-from softvec.fit.options import MEANT, FitOptions
-from softvec.fit.recipes import preset_walk, recipe_of
-from softvec.fit.settings import Settings
-from softvec.job import FIT_OPTIONS, Job, n_epochs
-from softvec.operators import Powers
+from softvec.fit.memory import refuse_if_too_big
+from softvec.fit.options import FitOptions
+from softvec.fit.recipes import of_data
+from softvec.fit.resolve import resolve
+from softvec.fit.settings import OPTIONS, SETTINGS, Callback, Settings, numpydoc
+from softvec.fit.vectors import fit_vectors
+from softvec.request import Request
 
-__all__ = ["EmbedOptions", "embed", "embed_affinity", "n_epochs", "to_affinity"]
+if TYPE_CHECKING:
+    from softvec.cluster.choose import Cluster
+    from softvec.cluster.rank import Report
+    from softvec.fit.run import Runner
+
+__all__ = ["EmbedOptions", "Watch", "embed", "embed_affinity", "embed_request", "to_affinity"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TYPED = FitOptions.__annotations__
 
 
 class EmbedOptions(FitOptions, DataOptions, total=False):
     """All options of :func:`embed` that depend on the data, for editors and type checkers."""
 
 
+class Watch:
+    """What a caller is told while :func:`embed_request` runs; by default nothing."""
+
+    epoch: Callback | None = None  # called as ``epoch(number, loss, X)`` after every epoch
+
+    def workers(self, cluster: Cluster) -> None:
+        """Tell of the workers of a cluster."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Return a context to read in."""
+        return nullcontext()
+
+    def read(self, affinity: Affinity, seconds: float) -> None:
+        """Tell what was read."""
+
+    def fitting(self, epochs: int) -> AbstractContextManager[Any]:
+        """Return a context to fit in, for so many epochs."""
+        return nullcontext()
+
+    def report(self, report: Report) -> None:
+        """Tell of an epoch on a cluster."""
+
+    def say(self, line: str) -> None:
+        """Tell of a decision."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where data came from, and the seconds it took to read it."""
+
+    source: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, data: Any, seconds: float) -> Origin:
+        """Return the origin of data: a file, or nothing to tell."""
+        if not isinstance(data, str | os.PathLike):
+            return cls(None, seconds)
+        return cls("standard input" if data == "-" else Path(data).name, seconds)
+
+    def added_to(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a provenance with this origin."""
+        data = record["data"] if self.source is None else {**record["data"], "source": self.source}
+        return {**record, "data": data, "seconds": {"reading": self.seconds, **record["seconds"]}}
+
+
+def _documented(function: F) -> F:
+    """Fill in the settings of a fit: those that the estimator has too, by name, and the others."""
+    own = [option for option in OPTIONS if option.metadata["of"] == "embed" and option.name in _TYPED]
+    names = ", ".join(f"``{option.name}``" for option in SETTINGS if option.name in _TYPED)
+    shared = textwrap.fill(names, 100).replace("\n", "\n" + " " * 8)
+    text = (function.__doc__ or "").replace("        %(own)s", numpydoc(own, " " * 8))
+    function.__doc__ = text.replace("%(shared)s", shared)
+    return function
+
+
+@_documented
 def embed(
     data: Any,
     n_components: int | None = None,
@@ -87,27 +156,18 @@ def embed(
     output : path of a folder, optional
         Where the vectors are written as parquet parts.
     options
-        ``n_epochs``, ``beta``, ``learning_rate``, ``gradient``, ``n_clusters``, ``init``, ``power_steps``,
-        ``regularization``, ``symmetric``, ``constraint``, ``normalizer``, ``dtype``, ``tol``,
-        ``checkpoint``, ``checkpoint_every``, ``scratch``: see :class:`softvec.EDRep`. A graph gets 20 epochs
-        by default, and ``beta`` is half of the mean number of neighbours, but at least 3 and at most 6.
+        Settings of :class:`softvec.EDRep`:
+        %(shared)s.
+        A graph gets 20 epochs by default, and ``beta`` is half of the mean number of neighbours, but at
+        least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean
         of their neighbours. By default two epochs and one round suffice; with options of a fit
         (``n_epochs``, ``learning_rate``, ...) epochs run from there.
-        ``base_measure`` is a power p: items of size s (degree, word count) have weight s ** p in the softmax;
-        0.75 for text, else 0 (equal weights). ``shrinkage`` s shortens the vectors of items with few
-        neighbours: with m of them, and a on average, the length is sqrt(m / (m + s a)); 0.5 for undirected
-        graphs by default, 0.25 with several views. With 0 all vectors have length 1, as in the fitted
-        softmax.
-        ``view`` is "walk" for a single fit, "fused" for several walks on an undirected graph, fitted
-        separately and projected onto their principal components, with two coordinates for the degree;
-        "auto" (default) fuses if the end of an edge has 20 neighbours or more on average and no option
-        implies a single fit. "links" predicts missing links best: two vectors for each node of a graph, as
-        source and as target, and a softmax in which targets are weighted by degree.
-        ``effort`` "fast" is for large graphs and first looks: a single fit with walks of one step, ten
-        epochs (one from 100,000 nodes on), and no softmax of the finished vectors; scores are lower than with
-        "default".
+        Settings of ``embed``:
+
+        %(own)s
+
         All other options go to the builder of this kind of data, such as ``window`` for text or
         ``directed`` for graphs: see :mod:`softvec.affinity`; and, for a file, to its reader: see
         :func:`softvec.affinity.read`.
@@ -123,183 +183,118 @@ def embed(
     >>> softvec.embed(friends, n_components=4, random_state=0)
     Embedding(4 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
     """
-    started = time.perf_counter()
     if output is not None:
         from softvec.embedding.files.folder import check_target
 
         check_target(output, data)
-    plan = planned(data, kind, walk_length, dict(options), cluster=cluster, partition=partition)
-    fit = dict(plan.fit)
-    with ExitStack() as stack:
-        if cluster is not None:
-            from softvec.cluster.choose import choose, runner
-
-            workers = stack.enter_context(choose(cluster, n_jobs))
-            if not workers.driver:
-                return None  # type: ignore[return-value]
-            fit["runner"] = runner(workers, check_memory=check_memory, partition=partition)
-        with large_arrays_in(fit.get("scratch")):
-            affinity = plan.affinity()
-        ready = time.perf_counter()
-        emb = embed_affinity(
-            affinity,
-            n_components,
-            random_state=random_state,
-            repeats=repeats,
-            n_jobs=n_jobs,
-            callbacks=callbacks,
-            verbose=verbose,
-            check_memory=check_memory,
-            source=os.fspath(data) if isinstance(data, str | os.PathLike) else None,
-            seconds={"reading": ready - started},
-            **fit,
-        )
-    if output is not None:
+    request = Request.of(
+        data, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
+        repeats=repeats, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, check_memory=check_memory,
+        cluster=cluster, partition=partition, **options,
+    )  # fmt: skip
+    emb = embed_request(data, request)
+    if output is not None and emb is not None:
         emb.save(output, "folder")
-    return emb
+    return emb  # type: ignore[return-value]  # None on the other ranks of MPI
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Arguments of :func:`embed`, checked before any data is read.
+def embed_request(data: Any, request: Request, watch: Watch | None = None) -> Embedding | None:
+    """Embed what was asked for; None on a rank of MPI other than the first."""
+    watch, started = watch or Watch(), time.perf_counter()
+    with ExitStack() as stack:
+        runner = None
+        if request.cluster is not None:
+            from softvec.cluster.choose import choose
 
-    Attributes
-    ----------
-    data : object, or path of a file
-    kind : str or None
-        Kind of data; None to detect it.
-    walk_length : int or None
-        None for the default of the kind.
-    options : dict
-        Options of the reader and of the builder.
-    fit : dict
-        Options of the fit.
-    """
-
-    data: Any
-    kind: str | None
-    walk_length: int | None
-    options: dict[str, Any]
-    fit: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name in self.options:
-            meant = f"; did you mean {MEANT[name]!r}?" if name in MEANT else ""
-            hint = meant or did_you_mean(name, FIT_OPTIONS, 0.8)
-            if hint and not takes(name):
-                raise InputError(f"unknown option {name!r}{hint}")
-
-    def _for_reader(self) -> tuple[str | None, dict[str, Any]]:
-        """Return the kind that the user's options imply, and default options by kind."""
-        own = "subsample" in self.options or self.options.get("length", 1) != 1
-        defaults = {} if own else {"corpus": {"context_subsample": recipe_of("corpus").subsample}}
-        if not isinstance(self.data, str | os.PathLike):
-            return self.kind, defaults
-        return kind_of_options(self.options) if self.kind is None else check_kind(self.kind), defaults
-
-    def affinity(self) -> Affinity:
-        """Read the data and build the affinity, with walks of the requested length."""
-        data, options = self.data, self.options
-        kind, defaults = self._for_reader()
-        if isinstance(data, str | os.PathLike):
-            from softvec.affinity.files import build
-            from softvec.read.contents import read_source
-
-            affinity = build(read_source(data, options, kind=self.kind, likely=kind), options, defaults)
-        else:
-            affinity = from_object(data, kind=kind, defaults=defaults, **options)
-        return _with_walk(affinity, self.walk_length, own="length" in options or isinstance(data, Affinity))
+            workers = stack.enter_context(choose(request.cluster, request.settings.n_jobs))
+            if not workers.driver:
+                return None
+            watch.workers(workers)
+            runner = _runner(workers, request, watch)
+        with large_arrays_in(request.settings.scratch), watch.reading():
+            affinity = read(data, request)
+        origin = Origin.of(data, time.perf_counter() - started)
+        watch.read(affinity, origin.seconds)
+        return embed_affinity(affinity, request, watch, runner=runner, origin=origin)
 
 
-def planned(
-    data: Any,
-    kind: str | None,
-    walk_length: int | None,
-    options: dict[str, Any],
-    *,
-    cluster: str | None = None,
-    partition: str | None = None,
-) -> Plan:
-    """Split the options of :func:`embed` between reader and fit, and check them before any data is read."""
-    fit = {name: options.pop(name) for name in FIT_OPTIONS if name in options}
-    Settings(**{name: value for name, value in fit.items() if name in Settings.__annotations__})
-    walk_of_preset = preset_walk(fit)
-    init = fit.get("init")
-    if walk_length is None and isinstance(init, Embedding):
-        walk_length = _walk_length_of(init, data, options)
-    if walk_length is not None or "length" in options or isinstance(data, Affinity):
-        view = fit.get("view", "auto")
-        if view == "fused":
-            raise InputError(
-                Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length")
-            )
-        fit["view"] = "walk" if view == "auto" else view
-    else:
-        walk_length = walk_of_preset
-    if cluster is None and partition is not None:
-        raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
-    return Plan(data, kind, walk_length, options, fit)
+def read(data: Any, request: Request) -> Affinity:
+    """Read the data and build its affinity."""
+    own = "subsample" in request.data or request.data.get("length", 1) != 1
+    defaults = {} if own else {"corpus": of_data("corpus")}
+    if not isinstance(data, str | os.PathLike):
+        return from_object(data, kind=request.kind, defaults=defaults, **request.data)
+    from softvec.affinity.files import build
+    from softvec.read.contents import read_source
+
+    likely = request.kind or kind_of_options(request.data)
+    return build(read_source(data, request.data, kind=request.kind, likely=likely), request.data, defaults)
 
 
-def _walk_length_of(init: Embedding, data: Any, options: dict[str, Any]) -> int | None:
-    """Return the walk length of the earlier fit, unless this data or fit sets its own."""
-    options_of_fit = recorded(init, "data").get("options")
-    length = options_of_fit.get("length") if isinstance(options_of_fit, dict) else None
-    own = isinstance(data, Affinity) or "length" in options or init.two_sided
-    own = own or recorded(init, "parameters").get("view") == "fused"  # walks of its own, fitted anew
-    return None if own or length is None else int(length)
-
-
-def to_affinity(
-    data: Any, *, kind: str | None = None, walk_length: int | None = None, **options: Any
-) -> Affinity:
-    """Convert a file or an object to an Affinity whose walks have ``walk_length`` steps."""
-    return Plan(data, kind, walk_length, options).affinity()
-
-
-def _with_walk(affinity: Affinity, walk_length: int | None, *, own: bool) -> Affinity:
-    """Return the affinity with walks of this length.
-
-    By default the length is that of the kind of data, unless the affinity has its ``own``.
-    """
-    before = affinity.parameters.get("length", 1)
-    if walk_length is None and affinity.symmetric and not own:
-        walk_length = recipe_of(affinity.kind).walk_length
-    if walk_length is None or walk_length == before == 1:
-        return affinity
-    if not affinity.symmetric:
-        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
-    if before != 1:
-        raise InputError("this affinity already has a walk length; leave out walk_length")
-    operator = Powers(affinity.operator, integer("walk_length", walk_length))
-    parameters = {**affinity.parameters, "length": int(walk_length)}
-    return replace(affinity, operator=operator, parameters=parameters)
+def to_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
+    """Convert a file or an object to an Affinity, as :func:`embed` does."""
+    return read(data, Request.of(data, kind=kind, **options))
 
 
 def embed_affinity(
     affinity: Affinity,
-    n_components: int | None = None,
+    request: Request,
+    watch: Watch | None = None,
     *,
-    random_state: int | None = None,
-    repeats: int = 1,
-    check_memory: bool = True,
-    **fit: Any,
+    runner: Runner | None = None,
+    origin: Origin | None = None,
 ) -> Embedding:
-    """Fit an affinity; arguments of :func:`embed`, and ``source`` and ``seconds`` for the provenance."""
+    """Fit an affinity as asked for."""
     if affinity.operator.nnz == 0:
         raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
-    repeats = integer("repeats", repeats)
-    old = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
-    if repeats > 1 and (old is not None or fit.get("checkpoint") is not None):
-        raise InputError("repeats use different seeds; leave out init and checkpoint")
-    with large_arrays_in(fit.get("scratch")):
-        job = Job(affinity, n_components, old, check_memory, fit)
-        first = job.run(random_state)
-        if repeats == 1:
+    watch, origin, settings = watch or Watch(), origin or Origin(), resolve(request, affinity.facts)
+    if request.check_memory and runner is None:  # a cluster checks the memory of its workers
+        refuse_if_too_big(affinity.facts, settings)
+    with large_arrays_in(settings.scratch):
+        with watch.fitting(settings.total_epochs * request.repeats):
+            if watch.epoch is not None and runner is None:
+                settings = replace(settings, callbacks=[*(settings.callbacks or ()), watch.epoch])
+            first, *others = (
+                _embedding(affinity, each, request, runner, origin)
+                for each in settings.repeats(request.repeats)
+            )
+        if not others:
             return first
-        seeds = [None if random_state is None else random_state + r for r in range(1, repeats)]
-        runs = [first, *(job.run(seed) for seed in seeds)]
-        record, extras = measure(runs, fit.get("n_jobs"))
+        record, extras = measure([first, *others], settings.n_jobs)
     return first._with(
         provenance={**first.provenance, "stability": record}, extras={**first.extras, **extras}
+    )
+
+
+def _embedding(
+    affinity: Affinity, settings: Settings, request: Request, runner: Runner | None, origin: Origin
+) -> Embedding:
+    """Fit once; start from an earlier embedding, if there is one, and align the result with it."""
+    warm = request.earlier is not None
+    if request.init is not None and warm:
+        settings = replace(settings, init=starting_vectors(request.init, affinity, settings.random_state))
+    made = fit_vectors(affinity, settings, warm=warm, runner=runner)
+    emb = Embedding(
+        made.X,
+        affinity.rows,
+        context_vectors=made.Y,
+        context_names=None if made.Y is None else affinity.columns,
+        sizes=affinity.sizes,
+        provenance=origin.added_to(made.provenance),
+        extras=made.extras if request.init is None or warm else {},
+        copy=False,
+    )
+    return emb if request.init is None else emb.align(request.init)
+
+
+def _runner(workers: Cluster, request: Request, watch: Watch) -> Runner:
+    """Return what runs the epochs on the workers of a cluster."""
+    from softvec.cluster.choose import runner
+
+    return runner(
+        workers,
+        watch.report,
+        check_memory=request.check_memory,
+        partition=request.partition,
+        say=watch.say,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, warn
 from softvec.core.threads import workers
 from softvec.fit import Callback, Diagnosis, Fit, Settings, fit, prepared
 from softvec.fit.fold_in import fold_in
@@ -153,7 +152,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         warm = self.warm_start and hasattr(self, "embedding_")
         if warm:
             both = self.embedding_, self.context_embedding_
-            settings = replace(settings, init=both[0] if settings.one_sided(operator) else both)
+            settings = replace(settings, init=both[0] if settings.one_sided(operator.shape) else both)
         result = fit(
             operator,
             settings,
@@ -161,7 +160,6 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dissimilarity=dissimilarity,
             item_weight=item_weight,
             warm=warm,
-            stacklevel=4,
         )
         self.embedding_: Array = result.state.X
         self.context_embedding_: Array = result.context
@@ -204,7 +202,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not hasattr(self, "_fit_"):
             raise InputError("this estimator was restored without its matrix; fit it again to diagnose it")
         with workers(self.n_jobs) as pool:
-            return self._fit_.diagnose(n_rows, pool, stacklevel=3)
+            return self._fit_.diagnose(n_rows, pool)
 
     def transform(self, P: Any, *, dissimilarity: Any = None) -> Array:
         """Embed unseen rows against the fitted context vectors, with everything else fixed.
@@ -241,10 +239,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return the dissimilarities of new rows, if the model was fitted with dissimilarities."""
         if dissimilarity is None:
             if self._contrastive:
-                warnings.warn(
+                warn(
                     "the model was fitted with dissimilarities, and these rows have none; "
-                    "pass dissimilarity= (a matrix of zeros says that there are none)",
-                    stacklevel=3,
+                    "pass dissimilarity= (a matrix of zeros says that there are none)"
                 )
             return None
         if not self._contrastive:

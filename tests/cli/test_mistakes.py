@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from softvec.cli import main, run
+from softvec.cli import main, run, watch
 from softvec.embedding import Embedding
 from softvec.fit import memory
 
@@ -177,7 +177,7 @@ def test_too_big_for_memory(mistake, folder, monkeypatch):
 
 def test_file_larger_than_memory(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\n" * 100)
-    monkeypatch.setattr(memory, "available_memory", lambda: 100)
+    monkeypatch.setattr(watch, "available_memory", lambda: 100)
     assert "of memory are free" in mistake("embed", "e.txt")
 
 

@@ -12,7 +12,7 @@ from benchmarks import memory as memory_jobs
 from softvec.core import container as _container
 from softvec.core import threads as _parallel
 from softvec.core.errors import InputError
-from softvec.fit import memory
+from softvec.fit import Settings, memory
 
 
 def ring(n):
@@ -30,13 +30,13 @@ def test_memory_estimate_is_refused_early(monkeypatch):
 
 
 def test_memory_advice_would_fit(monkeypatch):
-    affinity = softvec.affinity.random_walk(ring(5000))
-    need = memory.needed_memory(affinity, 256, {})
+    facts = softvec.affinity.random_walk(ring(5000)).facts
+    need = memory.needed_memory(facts, Settings(256))
     monkeypatch.setattr(memory, "available_memory", lambda: need // 2)
     with pytest.raises(InputError, match=r"n_components of about \d+ would fit") as caught:
-        memory.refuse_if_too_big(affinity, 256, {})
+        memory.refuse_if_too_big(facts, Settings(256))
     advised = int(str(caught.value).split("n_components of about ")[1].split()[0])
-    memory.refuse_if_too_big(affinity, advised, {})
+    memory.refuse_if_too_big(facts, Settings(advised))
 
 
 @pytest.mark.parametrize(("n", "d"), [(200_000, 64)])
@@ -47,6 +47,8 @@ from scipy import sparse
 from softvec.affinity import random_walk
 from softvec import api
 from softvec.fit import memory
+from softvec.fit.resolve import resolve
+from softvec.request import Request
 rng = np.random.default_rng(0)
 i, j = rng.integers(0, {n}, (2, 5 * {n}))
 A = sparse.coo_array((np.ones(len(i), np.float32), (i, j)), shape=({n}, {n})).tocsr()
@@ -54,11 +56,13 @@ A = A + A.T
 affinity = random_walk(A)
 def status(key):
     return next(int(l.split()[1]) * 1024 for l in open('/proc/self/status') if l.startswith(key))
-api.embed_affinity(affinity, 2, n_epochs=2)  # loads and compiles what is needed, once
+def asked(d):
+    return Request.of(affinity, n_components=d, n_epochs=2, random_state=0)
+api.embed_affinity(affinity, asked(2))  # loads and compiles what is needed, once
 open('/proc/self/clear_refs', 'w').write('5')  # the peak starts anew
 held = status('VmRSS')
-api.embed_affinity(affinity, {d}, n_epochs=2, random_state=0)
-print(memory.needed_memory(affinity, {d}, {{}}), status('VmHWM') - held)
+api.embed_affinity(affinity, asked({d}))
+print(memory.needed_memory(affinity.facts, resolve(asked({d}), affinity.facts)), status('VmHWM') - held)
 """
     if not sys.platform.startswith("linux"):
         pytest.skip("reads /proc")

@@ -10,8 +10,8 @@ from softvec import InputError
 from softvec.affinity import KINDS
 from softvec.affinity.options import DataOptions, Kind
 from softvec.api import EmbedOptions, embed
-from softvec.fit import Settings
 from softvec.fit.options import FitOptions
+from softvec.request import FIT_OPTIONS
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a")]
 
@@ -30,9 +30,8 @@ def test_every_option_of_a_builder_or_reader_is_typed():
 
 
 def test_every_option_of_a_fit_is_typed():
-    own = set(inspect.signature(embed).parameters) | {"normalize"}
-    fields = set(Settings.__dataclass_fields__) | {"base_measure", "shrinkage", "view", "effort"}
-    assert set(FitOptions.__annotations__) == fields - own
+    own = set(inspect.signature(embed).parameters)
+    assert set(FitOptions.__annotations__) == set(FIT_OPTIONS) - own
     assert set(EmbedOptions.__annotations__) == set(FitOptions.__annotations__) | set(
         DataOptions.__annotations__
     )

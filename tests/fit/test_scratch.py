@@ -16,7 +16,7 @@ from softvec.affinity import compress, spill
 from softvec.affinity.graphs import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
-from softvec.fit import memory
+from softvec.fit import Settings, memory
 from softvec.names import coding
 
 
@@ -159,21 +159,22 @@ def test_symmetry_is_found_as_by_a_transpose(monkeypatch, weighted):
 
 
 def test_refusal_names_the_folder_as_the_remedy(tmp_path, monkeypatch):
-    affinity = softvec.affinity.random_walk(sparse.eye_array(50_000, k=1, format="csr"), directed=True)
-    need = memory.needed_memory(affinity, 512, {})
-    less = memory.needed_memory(affinity, 512, {}, scratch=True)
+    A = sparse.eye_array(50_000, k=1, format="csr")
+    facts, settings = softvec.affinity.random_walk(A, directed=True).facts, Settings(512)
+    need = memory.needed_memory(facts, settings)
+    less = memory.needed_memory(facts, settings, scratch=True)
     assert less < need / 3
     monkeypatch.setattr(memory, "available_memory", lambda: (need + less) // 2)
     with pytest.raises(InputError, match="pass scratch="):
-        memory.refuse_if_too_big(affinity, 512, {})
+        memory.refuse_if_too_big(facts, settings)
     monkeypatch.setattr(memory, "is_memory", lambda folder: False)
-    memory.refuse_if_too_big(affinity, 512, {"scratch": tmp_path})
+    memory.refuse_if_too_big(facts, Settings(512, scratch=tmp_path))
     monkeypatch.setattr(memory, "is_memory", lambda folder: True)  # files of a tmpfs are memory
     with pytest.raises(InputError, match="is held in memory"):
-        memory.refuse_if_too_big(affinity, 512, {"scratch": tmp_path})
+        memory.refuse_if_too_big(facts, Settings(512, scratch=tmp_path))
     monkeypatch.setattr(memory, "available_memory", lambda: less // 2)
     with pytest.raises(InputError) as caught:
-        memory.refuse_if_too_big(affinity, 512, {})
+        memory.refuse_if_too_big(facts, settings)
     assert "scratch" not in str(caught.value)
 
 

@@ -5,11 +5,12 @@ import pytest
 from scipy import sparse
 
 import softvec
+from softvec.affinity import random_walk
 from softvec.core.errors import InputError
 from softvec.core.threads import workers
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import _items, calibrate
-from softvec.fit.recipes import FUSED, effort_settings, epochs_of_views, neighbours_of_ends, views_of
+from softvec.fit.recipes import FUSED, epochs_of_views, of_effort, views_of
 from softvec.fit.start import push
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 
@@ -53,8 +54,8 @@ def test_views_of_a_small_dense_graph_are_less_sharp():
     beta = 1.6 * np.log(240 / (A.nnz / 240))
     views = softvec.embed(sparse.csr_array(A), 16, random_state=0).provenance["parameters"]["views"]
     assert [view["beta"] for view in views] == pytest.approx([beta, beta, 32 / 6 * beta], abs=0.01)
-    assert views_of(sparse.csr_array(two_kinds(2000, 20)), 128) == FUSED
-    assert views_of(sparse.csr_array(1 - np.eye(9)), 128)[0].beta == 1
+    assert views_of(random_walk(two_kinds(2000, 20)).facts, 128) == FUSED
+    assert views_of(random_walk(sparse.csr_array(1 - np.eye(9))).facts, 128)[0].beta == 1
 
 
 def test_few_dimensions_take_more_epochs():
@@ -69,7 +70,7 @@ def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():
     """A star of 30 leaves: its ends have 30 and 1 neighbours, 15.5 on average, and a node has 1.9."""
     star = np.zeros((31, 31))
     star[0, 1:] = star[1:, 0] = 1
-    assert neighbours_of_ends(sparse.csr_array(star)) == pytest.approx(15.5)
+    assert random_walk(sparse.csr_array(star)).facts.ends == pytest.approx(15.5)
     emb = softvec.embed(sparse.csr_array(star), 8, random_state=0)
     assert emb.provenance["view"]["chosen"] == "walk"
     assert "15.5 neighbours on average, fewer than 20" in emb.provenance["view"]["why"]
@@ -279,7 +280,7 @@ def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
     assert emb.provenance["parameters"]["effort"] == "fast"
     assert emb.provenance["view"] == {"chosen": "walk", "why": "a fast fit has one view"}
     assert emb.provenance["softmax"] is None
-    assert effort_settings({"effort": "fast"}, 100_000)["n_epochs"] == 1
+    assert of_effort("fast", 100_000)["n_epochs"] == 1
     assert len(softvec.embed(two_kinds(), 16, effort="fast", n_epochs=5).provenance["history"]["loss"]) == 5
 
 

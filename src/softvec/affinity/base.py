@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.affinity.facts import Facts
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.operators import Operator
@@ -90,6 +92,11 @@ class Affinity:
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return self.operator.shape
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the data is like, measured once."""
+        return Facts.of(self)
 
     @property
     def details(self) -> Mapping[str, Any]:

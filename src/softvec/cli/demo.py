@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option as Flag
 
 from softvec.cli.options import Json, Quiet, Seed, Threads, plotting_module
-from softvec.cli.terminal import Settings, console, epoch_progress, note, print_json, seconds, working
+from softvec.cli.terminal import Settings, console, note, print_json, seconds, working
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -111,15 +111,14 @@ def _run(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from softvec.api import embed_affinity, n_epochs
+    from softvec.api import Origin, embed_affinity
+    from softvec.cli.watch import Shown
     from softvec.evaluate import communities, node_classification
+    from softvec.request import Request
 
     started = time.perf_counter()
-    with epoch_progress(settings, n_epochs(example.affinity, {})) as callback:
-        emb = embed_affinity(
-            example.affinity, example.dim, random_state=seed, n_jobs=threads,
-            callbacks=[callback] if callback else None, source=example.key,
-        )  # fmt: skip
+    request = Request.of(n_components=example.dim, random_state=seed, n_jobs=threads)
+    emb = embed_affinity(example.affinity, request, Shown(example.key, settings), origin=Origin(example.key))
     spent = time.perf_counter() - started
     scores: dict[str, float] = {}
     if example.labels is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument
 from typer import Option as Flag
 
 from softvec.cli import fitting, reading
-from softvec.cli.cluster import remove_checkpoint, runner_of, workers_of
+from softvec.cli.cluster import remove_checkpoint
 from softvec.cli.options import (
     FreshSeed,
     Json,
@@ -21,14 +20,8 @@ from softvec.cli.options import (
     parse_settings,
 )
 from softvec.cli.report import report
-from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
+from softvec.cli.terminal import Settings
 from softvec.core.errors import InputError, Option
-
-if TYPE_CHECKING:
-    from softvec.affinity import Affinity
-    from softvec.api import Plan
-    from softvec.cluster.choose import Cluster
-    from softvec.embedding import Embedding
 
 
 @fitting.with_fit_flags
@@ -105,41 +98,39 @@ def embed(
 
       zcat edges.gz | softvec embed - -o - | head -1
     """
-    from softvec.api import planned
-    from softvec.core.scratch import large_arrays_in
+    from softvec.api import embed_request
+    from softvec.cli.watch import Shown
+    from softvec.request import Request
 
     settings = Settings(quiet, json)
     checkpoint = None if cluster else fit.get("checkpoint")
     target, written_as = _planned_output(source, output, output_format, map_file, checkpoint)
-    options = _without_flags(parse_settings(more or []))
+    options = fit | _without_flags(parse_settings(more or []))
     options |= reading.reading_options(
         names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
         delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
     )  # fmt: skip
-    fit |= {"symmetric": False} if two_sided else {}
-    fit |= {name: value for name, value in (("view", view), ("effort", effort)) if value is not None}
-    options = fit | options
+    options |= {"symmetric": False} if two_sided else {}
+    options |= {name: value for name, value in (("view", view), ("effort", effort)) if value is not None}
     if init is not None:
         options["init"] = load(init, None, settings)
-    plan = planned(source, kind, walk_length, options, cluster=cluster, partition=partition)
-    with workers_of(cluster, n_jobs, settings) as workers:
-        if workers is not None and not workers.driver:
-            return
-        with large_arrays_in(plan.fit.get("scratch")):
-            affinity, spent = _read(plan, settings, force)
-        fit = plan.fit | {"repeats": repeats, "random_state": random_state, "n_jobs": n_jobs}
-        fit |= {"check_memory": not force, "source": source}
-        emb = _fit(affinity, n_components, fit, spent, settings, workers, partition)
+    request = Request.of(
+        source, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
+        n_jobs=n_jobs, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
+        **options,
+    )  # fmt: skip
+    watch = Shown(source, settings, force)
+    emb = embed_request(source, request, watch)
+    if emb is None:  # a rank of MPI that only works
+        return
     emb.save(target, written_as)
-    remove_checkpoint(fit, cluster, emb.provenance)
-    from softvec.job import Outcome
-
+    remove_checkpoint(request.settings.checkpoint, cluster, emb.provenance)
     stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
-    report(Outcome.of(emb), target, settings, stability)
+    report(emb, target, settings, stability)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
 
-        write_map(emb, map_file, settings, edges=edges_for_map(affinity, settings))
+        write_map(emb, map_file, settings, edges=edges_for_map(watch.affinity, settings))
 
 
 def _planned_output(
@@ -168,55 +159,3 @@ def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
         if name in options:
             raise InputError(f"--set {name}=... has its own option: ", Option(name))
     return options
-
-
-def _read(plan: Plan, settings: Settings, force: bool) -> tuple[Affinity, float]:
-    import time
-
-    from softvec.core.scratch import on_disk
-    from softvec.fit.memory import available_memory
-
-    source = plan.data
-    if source.endswith(".svec"):
-        raise InputError(f"{source} already holds vectors; see softvec neighbors, plot and convert")
-    free = available_memory()
-    size = os.path.getsize(source) if os.path.isfile(source) else 0
-    if not (force or on_disk()) and free is not None and size > free:
-        raise InputError(
-            f"{source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a folder on a "
-            "large disk with ",
-            Option("scratch", ...),
-            " (to try anyway, pass --force)",
-        )
-    started = time.perf_counter()
-    with working(settings, f"reading {source}"):
-        affinity = plan.affinity()
-    spent = time.perf_counter() - started
-    say(settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
-    return affinity, spent
-
-
-def _fit(
-    affinity: Affinity,
-    n_components: int | None,
-    fit: dict[str, Any],
-    spent: float,
-    settings: Settings,
-    workers: Cluster | None,
-    partition: str | None,
-) -> Embedding:
-    from softvec.api import FIT_OPTIONS, embed_affinity, n_epochs
-
-    options = {name: value for name, value in fit.items() if name in FIT_OPTIONS}
-    with epoch_progress(settings, n_epochs(affinity, options, n_components) * fit["repeats"]) as callback:
-        if workers is not None:
-            fit["runner"] = runner_of(
-                workers, callback, settings, partition=partition, check_memory=fit["check_memory"]
-            )
-        return embed_affinity(
-            affinity,
-            n_components,
-            callbacks=[callback] if callback and workers is None else None,
-            seconds={"reading": spent},
-            **fit,
-        )

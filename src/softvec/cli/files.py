@@ -156,16 +156,18 @@ def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
 
 def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
     """Read the file as embed would; if that fails too, raise the more helpful of the two errors."""
-    from softvec.api import to_affinity
+    from softvec.api import read
     from softvec.fit.memory import available_memory, needed_memory
-    from softvec.job import Job
+    from softvec.fit.resolve import resolve
+    from softvec.request import Request
 
+    request = Request.of(file, n_components=dim)
     try:
-        affinity = to_affinity(file)
+        affinity = read(file, request)
     except InputError as no_data:
         vector_file = str(file).endswith((".svec", ".bin", ".vec"))
         raise (no_vectors if vector_file else no_data) from None
-    free, job = available_memory(), Job(affinity, dim, None, False, {})
+    free, facts = available_memory(), affinity.facts
     return {
         "holds": affinity.kind,
         "summary": affinity.summary,
@@ -173,7 +175,7 @@ def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
         "columns": affinity.shape[1],
         "entries": (affinity.operator if affinity.counts is None else affinity.counts).nnz,
         "names": [str(affinity.rows[i]) for i in range(min(5, len(affinity.rows)))],
-        "memory_to_embed": gibibytes(needed_memory(affinity, dim, {**job.fit, "view": job.view})),
+        "memory_to_embed": gibibytes(needed_memory(facts, resolve(request, facts))),
         "memory_free": None if free is None else gibibytes(free),
     }
 

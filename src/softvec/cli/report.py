@@ -11,23 +11,23 @@ from softvec.core.checks import counted
 from softvec.core.errors import AdviceWarning, Option, listed
 
 if TYPE_CHECKING:
-    from softvec.job import Outcome
+    from softvec.embedding import Embedding
 
 
-def report(made: Outcome, target: str, settings: Settings, stability: str = "") -> None:
+def report(emb: Embedding, target: str, settings: Settings, stability: str = "") -> None:
     """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
-    record, context = made.provenance, made.context_vectors
+    record, context = emb.provenance, emb.context_vectors
     _tell_other_view(record["view"].get("ruled_out_by", []))
     if settings.json:
         if target != "-":  # standard output holds the vectors
-            print_json(_summary(made, target))
+            print_json(_summary(emb, target))
         return
-    second = f" + {context:,} context" if context else ""
+    second = "" if context is None else f" + {len(context):,} context"
     epochs = counted(len(record["history"].get("loss", [])), "epoch")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
         settings,
-        f"{made.vectors:,}{second} vectors of {made.dimensions} dimensions: "
+        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
         f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
@@ -104,13 +104,13 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _summary(made: Outcome, target: str) -> dict[str, Any]:
-    record = made.provenance
+def _summary(emb: Embedding, target: str) -> dict[str, Any]:
+    record = emb.provenance
     summary = {
         "output": target,
-        "vectors": made.vectors,
-        "dimensions": made.dimensions,
-        "context_vectors": made.context_vectors,
+        "vectors": len(emb),
+        "dimensions": emb.n_components,
+        "context_vectors": 0 if emb.context_vectors is None else len(emb.context_vectors),
         "data": record["data"],
         "view": record.get("view"),
         "epochs": len(record["history"].get("loss", [])),

@@ -156,12 +156,17 @@ class GuessWarning(AdviceWarning):
     """A guess about the data; the message says what was guessed, and which option overrides it."""
 
 
-def guess(*parts: str | Option | Message) -> None:
-    """Warn about a guess, pointing at the user's line that called softvec."""
+def warn(message: str | Warning) -> None:
+    """Warn the user, pointing at the user's line that called softvec."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "softvec":
         level, frame = level + 1, frame.f_back
-    warnings.warn(GuessWarning(*parts), stacklevel=level)
+    warnings.warn(message, stacklevel=level)
+
+
+def guess(*parts: str | Option | Message) -> None:
+    """Warn about a guess."""
+    warn(GuessWarning(*parts))
 
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from softvec.affinity import Affinity
+from softvec.affinity.facts import Facts
 from softvec.core.errors import InputError, Option
 from softvec.core.memory import available_memory
 from softvec.core.scratch import free_space, is_memory
 from softvec.core.threads import resolve_n_jobs
-from softvec.fit.recipes import FUSED
+from softvec.fit.settings import Settings
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
@@ -132,83 +133,79 @@ def _vector_bytes(rows: int, n: int, d: int, steps: int, dtype: Any, n_views: in
     return vectors + between + fused
 
 
-def needed_memory(
-    affinity: Affinity, n_components: int, fit: dict[str, Any], *, scratch: bool | None = None
-) -> int:
-    """Return the memory needed to fit this affinity, beyond what is already allocated.
+def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = None) -> int:
+    """Return the memory needed to fit data with these facts, beyond what is already allocated.
 
-    ``scratch`` overrides whether ``fit`` names a scratch folder.
+    ``scratch`` overrides whether the settings name a scratch folder.
     """
-    operator = affinity.operator
-    symmetric = fit.get("symmetric", affinity.symmetric)
-    entries = max(1, operator.nnz)
-    directed, both_ways = bool(affinity.directed), symmetric and fit.get("gradient", "row") != "row"
+    symmetric, both_ways = _sides(facts, settings)
     if scratch is None:
-        scratch = fit.get("scratch") is not None and not is_memory(fit["scratch"])
+        scratch = settings.scratch is not None and not is_memory(settings.scratch)
     total = estimate_memory(
-        affinity.shape[0],
-        operator.nnz,
-        n_components,
-        m=None if symmetric else affinity.shape[1],
-        bytes_per_entry=operator.nbytes / entries,
-        walk_length=_walk_length(affinity, fit),
-        n_clusters=int(fit.get("n_clusters", 1)),
-        transposed=not symmetric or (directed and both_ways),
+        facts.n,
+        facts.entries,
+        settings.n_components,
+        m=None if symmetric else facts.m,
+        bytes_per_entry=facts.nbytes / max(1, facts.entries),
+        walk_length=_walk_length(settings),
+        n_clusters=settings.n_clusters,
+        transposed=not symmetric or (bool(facts.directed) and both_ways),
         both_ways=both_ways,
-        directed=directed,
-        dtype=fit.get("dtype", "float32"),
-        normalizer=fit.get("normalizer", "mixture"),
-        init=fit["init"] if isinstance(fit.get("init"), str) else "random",
-        checkpoint=fit.get("checkpoint") is not None,
-        n_views=_n_views(fit),
+        directed=bool(facts.directed),
+        dtype=settings.dtype,
+        normalizer=settings.normalizer,
+        init=settings.init if isinstance(settings.init, str) else "random",
+        checkpoint=settings.checkpoint is not None,
+        n_views=len(settings.views) or 1,
         scratch=scratch,
-        n_jobs=fit.get("n_jobs"),
+        n_jobs=settings.n_jobs,
     )
     if not scratch:
-        total += int(_SLACK * _rescaled_weights(affinity, fit)) - operator.nbytes
+        total += int(_SLACK * _rescaled_weights(facts, settings)) - facts.nbytes
     return max(0, total - _BASE_BYTES)
 
 
-def needed_disk(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> int:
+def needed_disk(facts: Facts, settings: Settings) -> int:
     """Return the bytes that a fit needs in its scratch folder."""
-    (n, m), symmetric = affinity.shape, fit.get("symmetric", affinity.symmetric)
-    rows, dtype = n if symmetric else n + m, fit.get("dtype", "float32")
-    both_ways = symmetric and fit.get("gradient", "row") != "row"
-    steps = _scratch_matrices(_walk_length(affinity, fit), both_ways, bool(affinity.directed))
-    vectors = _vector_bytes(rows, n, n_components, steps, dtype, _n_views(fit))
-    return vectors + _rescaled_weights(affinity, fit)
+    symmetric, both_ways = _sides(facts, settings)
+    rows = facts.n if symmetric else facts.n + facts.m
+    steps = _scratch_matrices(_walk_length(settings), both_ways, bool(facts.directed))
+    views = len(settings.views) or 1
+    vectors = _vector_bytes(rows, facts.n, settings.n_components, steps, settings.dtype, views)
+    return vectors + _rescaled_weights(facts, settings)
 
 
-def _rescaled_weights(affinity: Affinity, fit: dict[str, Any]) -> int:
+def _sides(facts: Facts, settings: Settings) -> tuple[bool, bool]:
+    """Return whether there is one set of vectors, and whether its gradient needs products with P', too."""
+    symmetric = settings.one_sided(facts.shape)
+    return symmetric, symmetric and settings.gradient != "row"
+
+
+def _rescaled_weights(facts: Facts, settings: Settings) -> int:
     """Return the bytes of the copy of the weights that fused views rescale."""
-    counts = affinity.counts
-    return 4 * counts.nnz if _n_views(fit) > 1 and counts is not None and counts.dtype != bool else 0
+    return 4 * (facts.links or 0) if settings.views and facts.weights is not None else 0
 
 
-def _walk_length(affinity: Affinity, fit: dict[str, Any]) -> int:
+def _walk_length(settings: Settings) -> int:
     """Return the steps of the walk; fused views have their own walks."""
-    return 3 if _n_views(fit) > 1 else int(affinity.parameters.get("length", 1) or 1)
+    return 3 if settings.views else settings.walk_length
 
 
-def _n_views(fit: dict[str, Any]) -> int:
-    return len(FUSED) if fit.get("view") == "fused" else 1
-
-
-def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]) -> None:
+def refuse_if_too_big(facts: Facts, settings: Settings) -> None:
     """Raise an error if a fit would not fit in memory, or on the disk of its scratch folder."""
-    folder = fit.get("scratch")
+    folder, n_components = settings.scratch, settings.n_components
     if folder is not None:
-        _refuse_full_disk(needed_disk(affinity, n_components, fit), folder)
-    need, free = needed_memory(affinity, n_components, fit), available_memory()
+        _refuse_full_disk(needed_disk(facts, settings), folder)
+    need, free = needed_memory(facts, settings), available_memory()
     if free is None or need <= free:
         return
     smaller = n_components
-    while smaller >= 8 and needed_memory(affinity, smaller, fit) > free:
+    while smaller >= 8 and needed_memory(facts, replace(settings, n_components=smaller)) > free:
         smaller = int(smaller * 0.9)
     advice: list[str | Option] = []
     if smaller >= 8:
         advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit"]
-    if needed_memory(affinity, n_components, fit, scratch=True) <= free:
+    if needed_memory(facts, settings, scratch=True) <= free:
         tmpfs = "" if folder is None else f" ({os.fspath(folder)} is held in memory)"
         advice += [
             *(["; or "] if advice else []),
@@ -217,7 +214,7 @@ def refuse_if_too_big(affinity: Affinity, n_components: int, fit: dict[str, Any]
             tmpfs,
         ]
     raise InputError(
-        f"{affinity.shape[0]:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
+        f"{facts.n:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
         f"{free / 2**30:,.1f} GiB are free; ",
         *(advice or ["use a larger machine"]),
         " (to try anyway, pass ",

@@ -5,17 +5,15 @@ The reasons and the measurements are in docs/decisions.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy import sparse
-
-from softvec.core.checks import choice
 from softvec.fit.settings import Settings
 
-N_COMPONENTS = Settings.n_components
-VIEWS = ("auto", "walk", "fused", "links")
+if TYPE_CHECKING:
+    from softvec.affinity.facts import Facts
+
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
 # the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
@@ -28,8 +26,8 @@ class Recipe:
 
     Attributes
     ----------
-    walk_length : int or None
-        Steps of the random walk; None where there is no walk.
+    walk_length : int
+        Steps of the random walk.
     n_epochs, beta : optional
         In place of those of `Settings`.
     beta_range : tuple of float, optional
@@ -43,7 +41,7 @@ class Recipe:
         Frequency above which words count less as context (benchmarks/words.py).
     """
 
-    walk_length: int | None = None
+    walk_length: int = 1
     n_epochs: int = Settings.n_epochs
     beta: float = Settings.beta
     beta_range: tuple[float, float] | None = None
@@ -54,67 +52,56 @@ class Recipe:
 
 RECIPES = {
     "graph": Recipe(walk_length=3, n_epochs=20, beta_range=(3.0, 6.0), shrinkage=0.5),
-    "pairs": Recipe(walk_length=1),
-    "temporal": Recipe(walk_length=1),
-    "corpus": Recipe(walk_length=1, beta=12.0, base_measure=0.75, subsample=1e-5),
+    "corpus": Recipe(beta=12.0, base_measure=0.75, subsample=1e-5),
     "features": Recipe(walk_length=3),
 }
 
 
 # What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
-EFFORTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "fast": {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6},
-}
-_MANY, _EFFORT_OF_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
+_FAST: dict[str, Any] = {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6}
+_MANY, _FAST_FOR_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
 
 
 # What `view="links"` is: two vectors for each node, as a source and as a target, and targets weighed by their
 # degree. One set of vectors cannot say that unlike nodes are linked (docs/decisions.md).
-LINKS: dict[str, Any] = {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60}
+_LINKS: dict[str, Any] = {
+    "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1
+}  # fmt: skip
 
 
-def preset_walk(fit: dict[str, Any]) -> int | None:
-    """Check view and effort, and return the walk length that they ask for; None for that of the data."""
-    view, effort = fit.get("view", "auto"), fit.get("effort", "default")
-    preset = EFFORTS[choice("effort", effort, EFFORTS)]
-    return 1 if choice("view", view, VIEWS) == "links" else preset.get("walk_length")
-
-
-def effort_settings(fit: dict[str, Any], n: int) -> dict[str, Any]:
-    """Return the settings of the effort asked for and n items, but the walk length, which is the data's."""
-    preset = dict(EFFORTS[choice("effort", fit.get("effort", "default"), EFFORTS)])
-    preset.pop("walk_length", None)
-    return preset | (_EFFORT_OF_MANY if preset and n >= _MANY else {})
-
-
-def recipe_of(kind: str) -> Recipe:
-    """Return the defaults of a kind of data."""
-    return RECIPES.get(kind, Recipe())
-
-
-def fit_defaults(kind: str, counts: sparse.csr_array | None, view: str) -> dict[str, Any]:
-    """Return the settings of a fit by default: epochs, and beta by the density of a graph."""
-    if view == "links":
-        return dict(LINKS)
-    recipe = recipe_of(kind)
+def of_kind(facts: Facts) -> dict[str, Any]:
+    """Return the settings of a kind of data: beta by the density of a graph."""
+    recipe = RECIPES.get(facts.kind, Recipe())
     beta = recipe.beta
-    if recipe.beta_range is not None and counts is not None:
+    if recipe.beta_range is not None and facts.links is not None:
         low, high = recipe.beta_range
-        beta = round(min(max(mean_neighbours(counts) / 2, low), high), 2)
-    return {"n_epochs": recipe.n_epochs, "beta": beta}
+        beta = round(min(max(facts.mean_neighbours / 2, low), high), 2)
+    return {
+        "symmetric": facts.symmetric,
+        "walk_length": recipe.walk_length if facts.symmetric else 1,
+        "n_epochs": recipe.n_epochs,
+        "beta": beta,
+        "base_measure": recipe.base_measure,
+        "shrinkage": recipe.shrinkage,
+    }
 
 
-def mean_neighbours(counts: sparse.csr_array) -> float:
-    """Return the mean number of entries in a row, of the rows that have any."""
-    neighbours = np.diff(counts.indptr)
-    return int(neighbours.sum()) / max(int(np.count_nonzero(neighbours)), 1)
+def of_view(view: str) -> dict[str, Any]:
+    """Return the settings of a view."""
+    return _LINKS if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
 
 
-def neighbours_of_ends(counts: sparse.csr_array) -> float:
-    """Return the mean number of neighbours of the ends of the edges: of k neighbours, mean k^2 / mean k."""
-    neighbours = np.diff(counts.indptr).astype(np.int64)
-    return int(neighbours @ neighbours) / max(int(neighbours.sum()), 1)
+def of_effort(effort: str, n: int) -> dict[str, Any]:
+    """Return the settings of an effort for n items."""
+    if effort == "default":
+        return {}
+    return _FAST | (_FAST_FOR_MANY if n >= _MANY else {})
+
+
+def of_data(kind: str) -> dict[str, Any]:
+    """Return the options of a builder that its kind of data gets by default."""
+    subsample = RECIPES.get(kind, Recipe()).subsample
+    return {} if subsample is None else {"context_subsample": subsample}
 
 
 @dataclass(frozen=True)
@@ -166,16 +153,14 @@ def epochs_of_views(d: int) -> list[int]:
     return [round(view.n_epochs * max(1.0, (_FEW / d) ** 0.5)) for view in FUSED]
 
 
-def views_of(counts: sparse.csr_array, d: int) -> tuple[View, ...]:
+def views_of(facts: Facts, d: int) -> tuple[View, ...]:
     """Return the views of a graph in d dimensions.
 
     They are less sharp where a neighbour is little rarer than any node.
     """
     views = [replace(view, n_epochs=epochs) for view, epochs in zip(FUSED, epochs_of_views(d))]
-    neighbours = np.diff(counts.indptr)
-    entries, linked = int(neighbours.sum()), int(np.count_nonzero(neighbours))
-    if not entries:
+    if not facts.links:
         return tuple(views)
-    beta = max(SHARPNESS * float(np.log(linked**2 / entries)), 1.0)
+    beta = max(SHARPNESS * math.log(facts.linked**2 / facts.links), 1.0)
     share = min(1.0, beta / Settings.beta)
     return tuple(replace(view, beta=round(share * view.beta, 2)) for view in views)

@@ -5,7 +5,6 @@ Does not import scikit-learn, which takes longer than a small fit; `softvec.esti
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, warn
 from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import ALONE, Workers, workers
 from softvec.fit.checkpoint import Checkpoint, fingerprint
@@ -53,15 +52,14 @@ class Fit:
         records = self.state.history
         return {key: np.array([record[key] for record in records]) for key in (records[0] if records else ())}
 
-    def diagnose(self, n_rows: int, pool: Workers, stacklevel: int = 2) -> Diagnosis:
+    def diagnose(self, n_rows: int, pool: Workers) -> Diagnosis:
         """Diagnose the fit on a sample of rows; warn if its normaliser is far off."""
         X, classes = self.state.X, self.state.classes
         result = diagnose(self.problem, X, self.context, classes, n_rows, self.seed, pool)
         if result.log_z_error_median > _WARN_ABOVE:
-            warnings.warn(
+            warn(
                 f"the normaliser is off by {result.log_z_error_median:.2f} in log Z (median of "
-                f"{result.n_rows} rows): the approximated loss of this fit is not its cross-entropy",
-                stacklevel=stacklevel,
+                f"{result.n_rows} rows): the approximated loss of this fit is not its cross-entropy"
             )
         return result
 
@@ -75,9 +73,9 @@ def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
             f"Found array with 0 {missing}(s) (shape={operator.shape}) while a minimum of 1 is required "
             f"by EDRep: {name} is empty"
         )
-    check_nonnegative(operator, name)
     if normalize:
-        return row_normalize(operator)
+        return row_normalize(operator)  # which checks the entries
+    check_nonnegative(operator, name)
     check_range(operator, name)
     return operator
 
@@ -91,7 +89,6 @@ def fit(
     item_weight: Any = None,
     warm: bool = False,
     diagnosed: bool = True,
-    stacklevel: int = 2,
     runner: Runner | None = None,
 ) -> Fit:
     """Learn the vectors of P, the result of `prepared`.
@@ -108,8 +105,6 @@ def fit(
         Whether ``settings.init`` holds fitted vectors, which can be clustered before the first epoch.
     diagnosed : bool
         Whether to diagnose the result on a few rows, if that is cheap.
-    stacklevel : int
-        Which caller a warning points at; 2 is the caller of this function.
     runner : callable, optional
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     """
@@ -126,7 +121,7 @@ def fit(
         with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
             rows = _rows_to_check(problem, state)
             if rows >= min(P.shape[0], 10):
-                result.diagnosis = result.diagnose(rows, pool, stacklevel + 1)
+                result.diagnosis = result.diagnose(rows, pool)
     return result
 
 
@@ -214,7 +209,7 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
         weight = _mean_one(weight, settings.n_components)
     return Problem(
         P,
-        settings.one_sided(P),
+        settings.one_sided(P.shape),
         float(settings.beta),
         settings.gradient,
         float(settings.regularization),

@@ -1,13 +1,15 @@
 """The settings of a fit, in one place: defaults, documentation, command-line flags, checks.
 
-:class:`softvec.EDRep`, :func:`softvec.embed` and ``softvec embed`` are generated from the fields below.
+The parameters of :class:`softvec.EDRep`, the documentation of :func:`softvec.embed` and the flags of
+``softvec embed`` are made from the fields below.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softvec.core.checks import choice, integer, number
@@ -16,13 +18,15 @@ from softvec.core.errors import InputError
 if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
     from numpy.typing import NDArray
 
-    from softvec.operators import Operator
+    from softvec.fit.recipes import View
 
 Callback: TypeAlias = Callable[[int, float, "NDArray[Any]"], Any]
 GRADIENTS = ("row", "paper", "full")
 CONSTRAINTS = ("sphere", "ball")
 NORMALIZERS = ("mixture", "exact")
 INITS = ("random", "power")
+VIEWS = ("auto", "walk", "fused", "links")
+EFFORTS = ("default", "fast")
 
 
 def _setting(
@@ -33,17 +37,39 @@ def _setting(
     help: str = "",
     metavar: str | None = None,
     decides_vectors: bool = True,
+    of: str = "both",
 ) -> Any:
-    """Declare a setting: numpydoc type and text, and optionally its command-line flag and help."""
+    """Declare a setting: numpydoc type and text, and optionally its command-line flag and help.
+
+    ``of`` says who takes it: "EDRep", "embed" or "both".
+    """
     shown = {"flag": flag, "help": help, "metavar": metavar}
     return field(
-        default=default, metadata={"kind": kind, "doc": doc, "decides_vectors": decides_vectors, **shown}
+        default=default,
+        metadata={"kind": kind, "doc": doc, "decides_vectors": decides_vectors, "of": of, **shown},
     )
+
+
+_RECORD = {"decides_vectors": False, "of": "nobody"}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a fit and their defaults; their metadata documents them."""
+    """All settings of a fit and their defaults; their metadata documents them.
+
+    Those of ``softvec.embed`` come from :func:`softvec.fit.resolve.resolve`, which also writes down:
+
+    Attributes
+    ----------
+    views : tuple of View
+        The fits that are fused; empty for a single fit.
+    rounds : int
+        Rounds that solve for all rows at once, after the epochs.
+    origin : mapping
+        Where each value that is not the default of this class came from; of the view, why.
+    ruled_out_by : tuple of str
+        Options that keep a dense graph from fused views.
+    """
 
     n_components: int = _setting(128, "int, default=128", "Dimension d of the vectors.")
     n_clusters: int = _setting(
@@ -116,6 +142,7 @@ class Settings:
         True,
         "bool, default=True",
         "Divide each row of P by its sum. False keeps the sums as weights of the rows.",
+        of="EDRep",
     )
     dtype: Any = _setting(
         "float32",
@@ -164,10 +191,65 @@ class Settings:
         decides_vectors=False,
     )
     verbose: int = _setting(0, "int, default=0", "1 shows a progress bar.", decides_vectors=False)
+    walk_length: int = _setting(
+        1,
+        "int, optional",
+        "Steps of the random walk: more steps relate items further apart.",
+        "--walk-length",
+        "Steps of the random walk (default: 3 for graphs and features, else 1).",
+        decides_vectors=False,  # the operator has the walk
+        of="embed",
+    )
+    view: str = _setting(
+        "auto",
+        '{"auto", "walk", "fused", "links"}, default="auto"',
+        '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
+        "them onto their principal components, with two coordinates for the degree. "
+        '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
+        'single fit. "links" predicts missing links best: two vectors for each node of a graph, as source '
+        "and as target, and a softmax in which targets are weighted by degree.",
+        "--view",
+        "Views of a graph: auto, walk, fused or links (default: auto).",
+        decides_vectors=False,
+        of="embed",
+    )
+    effort: str = _setting(
+        "default",
+        '{"default", "fast"}, default="default"',
+        '"fast" is for large graphs and first looks: a single fit with walks of one step, ten epochs (one '
+        "from 100,000 nodes on), and no softmax of the finished vectors; scores are lower than with "
+        '"default".',
+        "--effort",
+        "Effort for a graph: default or fast (default: default).",
+        decides_vectors=False,
+        of="embed",
+    )
+    base_measure: float = _setting(
+        0.0,
+        "float, optional",
+        "A power p: items of size s (degree, word count) have weight s ** p in the softmax; 0.75 for text, "
+        "else 0 (equal weights).",
+        decides_vectors=False,  # the weights are hashed
+        of="embed",
+    )
+    shrinkage: float = _setting(
+        0.0,
+        "float, optional",
+        "Shortens the vectors of items with few neighbours: with m of them, and a on average, the length is "
+        "sqrt(m / (m + shrinkage * a)); 0.5 for undirected graphs by default, 0.25 with several views. With "
+        "0 all vectors have length 1, as in the fitted softmax.",
+        decides_vectors=False,  # applied after the fit
+        of="embed",
+    )
+    views: tuple[View, ...] = field(default=(), metadata=_RECORD)
+    rounds: int = field(default=0, metadata=_RECORD)
+    origin: Mapping[str, str] = field(default_factory=dict, metadata=_RECORD)
+    ruled_out_by: tuple[str, ...] = field(default=(), metadata=_RECORD)
 
     def __post_init__(self) -> None:
-        for name, least in (("n_components", 1), ("n_clusters", 1), ("n_epochs", 0), ("checkpoint_every", 1)):
-            integer(name, getattr(self, name), least)
+        for name in ("n_components", "n_clusters", "checkpoint_every", "walk_length"):
+            integer(name, getattr(self, name))
+        integer("n_epochs", self.n_epochs, 0)
         number("beta", self.beta, above=0)
         number("learning_rate", self.learning_rate, above=0, most=1)
         integer("power_steps", self.power_steps)
@@ -177,10 +259,13 @@ class Settings:
         choice("gradient", self.gradient, GRADIENTS)
         choice("constraint", self.constraint, CONSTRAINTS)
         choice("normalizer", self.normalizer, NORMALIZERS)
+        choice("effort", self.effort, EFFORTS)
+        choice("view", self.view, VIEWS)
         if self.symmetric not in (True, False, "auto"):
             raise InputError.of("symmetric", self.symmetric, 'True, False or "auto"')
         if isinstance(self.init, str) and self.init not in INITS:
             raise InputError.of("init", self.init, f"one of {', '.join(INITS)}, or an array")
+        self._check_embed_only()
         import numpy as np
 
         try:
@@ -190,9 +275,27 @@ class Settings:
         if dtype not in (np.float32, np.float64):
             raise InputError.of("dtype", self.dtype, "float32 or float64")
 
-    def one_sided(self, P: Operator) -> bool:
-        """Return whether rows and columns of P share their vectors."""
-        return P.shape[0] == P.shape[1] if self.symmetric == "auto" else bool(self.symmetric)
+    def _check_embed_only(self) -> None:
+        shrinkage, power = self.shrinkage, self.base_measure
+        if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < inf:
+            raise InputError.of("shrinkage", shrinkage, "a number of at least 0 (0: unit vectors)")
+        if not isinstance(power, int | float) or not 0 <= power <= 2:
+            raise InputError.of("base_measure", power, "a power between 0 (equal weights) and 2")
+
+    @property
+    def total_epochs(self) -> int:
+        """Epochs of the whole fit, with all of its views."""
+        return sum(view.n_epochs for view in self.views) if self.views else self.n_epochs
+
+    def repeats(self, count: int) -> Iterator[Settings]:
+        """Yield these settings ``count`` times, with the seeds s, s + 1, ..."""
+        seed = self.random_state
+        for step in range(count):
+            yield self if seed is None or step == 0 else replace(self, random_state=seed + step)
+
+    def one_sided(self, shape: tuple[int, int]) -> bool:
+        """Return whether rows and columns of a matrix of this shape share their vectors."""
+        return shape[0] == shape[1] if self.symmetric == "auto" else bool(self.symmetric)
 
     def rate(self, epoch: int) -> float:
         """Learning rate of an epoch: from ``learning_rate`` linearly to 0 (Algorithm 1, last line)."""
@@ -209,17 +312,23 @@ class Settings:
         return result
 
 
-SETTINGS = tuple(fields(Settings))
+OPTIONS = tuple(setting for setting in fields(Settings) if setting.metadata["of"] != "nobody")
+SETTINGS = tuple(setting for setting in OPTIONS if setting.metadata["of"] != "embed")  # of the estimator
 
 
 def documented(cls: type) -> type:
     """Fill ``%(settings)s`` in a docstring with the parameters of a fit."""
+    if cls.__doc__:
+        cls.__doc__ = cls.__doc__.replace("    %(settings)s", numpydoc(SETTINGS))
+    return cls
+
+
+def numpydoc(settings: Sequence[Field[Any]], indent: str = "    ") -> str:
+    """Return the entries of settings in a docstring."""
     import textwrap
 
     lines = []
-    for setting in SETTINGS:
-        lines.append(f"    {setting.name} : {setting.metadata['kind']}")
-        lines.extend(f"        {line}" for line in textwrap.wrap(setting.metadata["doc"], 100))
-    if cls.__doc__:
-        cls.__doc__ = cls.__doc__.replace("    %(settings)s", "\n".join(lines))
-    return cls
+    for setting in settings:
+        lines.append(f"{indent}{setting.name} : {setting.metadata['kind']}")
+        lines.extend(f"{indent}    {line}" for line in textwrap.wrap(setting.metadata["doc"], 100))
+    return "\n".join(lines)

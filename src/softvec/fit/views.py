@@ -18,8 +18,8 @@ from scipy import sparse
 from softvec.core.errors import InputError
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import ALONE, Workers, row_blocks, workers
-from softvec.fit.recipes import FUSED, View, views_of
-from softvec.fit.run import Fit, Runner, fit, prepared
+from softvec.fit.recipes import FUSED, View
+from softvec.fit.run import Fit, Runner, fit, seed_of
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.start import push
 from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
@@ -65,12 +65,8 @@ def _view_of(plain: Any, degree: Array, view: View) -> Operator:
 
 
 def fit_views(
-    A: sparse.csr_array,
-    settings: Settings,
-    seed: int | None,
-    lengths: Array,
-    runner: Runner | None = None,
-) -> tuple[Array, list[Fit], float]:
+    A: sparse.csr_array, settings: Settings, lengths: Array, runner: Runner | None = None
+) -> tuple[Array, list[Fit], int, float]:
     """Fit the views of a graph and fuse them.
 
     Parameters
@@ -78,9 +74,7 @@ def fit_views(
     A : csr_array of shape (n, n)
         Symmetric adjacency matrix.
     settings : Settings
-        Dimension, threads, callbacks, progress; what decides a view is the view's own.
-    seed : int or None
-        None is that of the first fit, which draws one or has it from its checkpoint.
+        Views, dimension, seed, threads, callbacks, progress; what decides a view is the view's own.
     lengths : ndarray of shape (n,)
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
     runner : callable, optional
@@ -91,17 +85,19 @@ def fit_views(
     vectors : ndarray of shape (n, n_components), float32
     fits : list of Fit
         Without their vectors.
+    seed : int
+        The first fit draws one, or has it from its checkpoint, if the settings have none.
     degree_scale : float
         Root mean square of the degree coordinates.
     """
     d, saved = settings.n_components, _checkpoints(settings)
+    seed = None if settings.random_state is None else seed_of(settings.random_state)
     A = _of_mean_weight_one(A, d)
-    chosen_views = views_of(A, d)
     plain, degree = Sparse(A, symmetric=True), _row_sums(A)
     parts: dict[str, Array] = {}
     fits, before = [], 0
-    for number, view in enumerate(chosen_views):
-        operator = prepared(_view_of(plain, degree, view), True)
+    for number, view in enumerate(settings.views):
+        operator = _view_of(plain, degree, view)
         init: Any = parts.get(view.init, view.init)
         if view.push:
             with workers(settings.n_jobs) as pool:
@@ -131,8 +127,8 @@ def fit_views(
         scale = _DEGREE_SHARE * float(spread[_AXIS])
         X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
     alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
-    X[alone] = _ISOLATED * parts[chosen_views[0].name][alone]
-    return X, fits, scale
+    X[alone] = _ISOLATED * parts[settings.views[0].name][alone]
+    return X, fits, int(seed or 0), scale
 
 
 def halved(X: Array) -> Array:

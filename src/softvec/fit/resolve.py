@@ -1,0 +1,207 @@
+"""What will be done: the settings of a fit, from what the user wants and what the data is like.
+
+The only place that decides: a table of rules for the view, and layers of defaults for everything else. Each
+value is recorded with its origin; progress bars, memory estimates and provenance read the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from softvec.core.errors import InputError, Option, listed
+from softvec.fit.recipes import DENSE, of_effort, of_kind, of_view, views_of
+from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine
+from softvec.fit.settings import OPTIONS, Settings
+
+if TYPE_CHECKING:
+    from softvec.affinity.facts import Facts
+    from softvec.request import Request
+
+# Options that fused views do not set themselves; any other one is an option of a single fit.
+_OF_ANY_VIEW = (
+    "n_components", "random_state", "n_jobs", "callbacks", "verbose", "walk_length", "shrinkage", "view",
+    "symmetric", "scratch", "effort", "checkpoint", "checkpoint_every",
+)  # fmt: skip
+_OF_ONE_FIT = tuple(option.name for option in OPTIONS if option.name not in _OF_ANY_VIEW)
+# Defaults of a fit that starts from an earlier one, if no round can solve for its rows.
+_UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
+_NOT_REFINED = frozenset({"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A view, why it is taken, and when; the texts may hold facts in braces."""
+
+    applies: Callable[[Request, Facts], bool]
+    view: str
+    why: str
+
+    def reason(self, facts: Facts) -> str:
+        """Return why, for these facts."""
+        return self.why.format(kind=facts.kind, ends=facts.ends, dense=DENSE)
+
+
+def _single(request: Request) -> list[str]:
+    """Return the options of a single fit that were asked for."""
+    return [name for name in _OF_ONE_FIT if name in request.given]
+
+
+# Why a fit has one walk, not fused views; the first that applies is told.
+NOT_FUSED = (
+    Rule(
+        lambda r, f: f.kind != "graph" or f.links is None or not f.symmetric,
+        "walk",
+        "fused views are for graphs, and this is {kind} data",
+    ),
+    Rule(
+        lambda r, f: bool(f.directed) or r.settings.symmetric is False,
+        "walk",
+        "fused views are for undirected graphs with one set of vectors",
+    ),
+    Rule(lambda r, f: r.settings.effort == "fast", "walk", "a fast fit has one view"),
+    Rule(lambda r, f: r.settings.n_components < 8, "walk", "fused views need at least 8 dimensions"),
+    Rule(
+        lambda r, f: not f.even_weights,
+        "walk",
+        "fused views need weights that differ by fewer orders of magnitude",
+    ),
+    Rule(
+        lambda r, f: r.earlier is not None,
+        "walk",
+        "fused views have settings of their own; leave out init",
+    ),
+)
+# The view of a fit: the first rule that applies.
+RULES = (
+    Rule(lambda r, f: r.settings.view == "walk", "walk", "asked for"),
+    Rule(lambda r, f: r.settings.view == "fused", "fused", "asked for"),
+    Rule(lambda r, f: r.settings.view == "links", "links", "asked for"),
+    Rule(lambda r, f: r.own_walk or "walk_length" in r.given, "walk", "asked for"),
+    *NOT_FUSED,
+    Rule(
+        lambda r, f: f.ends >= DENSE and bool(_single(r)),
+        "walk",
+        "fused views have settings of their own; leave out ",
+    ),
+    Rule(
+        lambda r, f: f.ends >= DENSE,
+        "fused",
+        "the end of an edge has {ends:.1f} neighbours on average, at least {dense:g}",
+    ),
+    Rule(
+        lambda r, f: True,
+        "walk",
+        "the end of an edge has {ends:.1f} neighbours on average, fewer than {dense:g}",
+    ),
+)
+
+
+def resolve(request: Request, facts: Facts) -> Settings:
+    """Return the settings of a fit; a pure function.
+
+    Of several layers of defaults the later one wins: kind of data, view, effort, earlier fit, user.
+    """
+    view, why, ruled_out_by = _view(request, facts)
+    settings, origin = _layered(request, facts, view)
+    origin["view"] = why
+    walk_length = _walk_length(request, facts, settings, origin)
+    shrinkage = _shrinkage(settings, facts, origin)
+    if settings.base_measure and not facts.symmetric and facts.links is None:
+        raise InputError("base_measure needs the sizes of columns, which this affinity does not have")
+    return replace(
+        settings,
+        view=view,
+        views=views_of(facts, settings.n_components) if view == "fused" else (),
+        walk_length=walk_length,
+        shrinkage=shrinkage,
+        origin=origin,
+        ruled_out_by=tuple(ruled_out_by),
+    )
+
+
+def _view(request: Request, facts: Facts) -> tuple[str, str, list[str]]:
+    """Return the view, why, and the options that keep a dense graph from fused ones."""
+    _refuse_view(request, facts)
+    rule = next(rule for rule in RULES if rule.applies(request, facts))
+    why = rule.reason(facts)
+    if not why.endswith("leave out "):
+        return rule.view, why, []
+    single = _single(request)
+    return rule.view, why + ", ".join(single), single
+
+
+def _refuse_view(request: Request, facts: Facts) -> None:
+    """Refuse a view or an effort that this data cannot have."""
+    view = request.settings.view
+    if request.settings.effort == "fast" and facts.kind != "graph":
+        raise InputError(
+            Option("effort", "fast"), f" is for graphs, and this is {facts.kind} data; leave it out"
+        )
+    if view == "links" and (facts.kind != "graph" or not facts.symmetric):
+        raise InputError(Option("view", "links"), f" is for graphs, and this is {facts.kind} data")
+    if view != "fused":
+        return
+    fused, here = Option("view", "fused"), " cannot be used here: "
+    for rule in NOT_FUSED:
+        if rule.applies(request, facts):
+            raise InputError(fused, here, rule.reason(facts))
+    if single := _single(request):
+        raise InputError(fused, here, "fused views have settings of their own; leave out ", *listed(single))
+
+
+def _layered(request: Request, facts: Facts, view: str) -> tuple[Settings, dict[str, str]]:
+    """Return the settings after all layers of defaults, and where each value came from."""
+    settings, earlier = request.settings, request.earlier
+    layers: list[tuple[str, dict[str, Any]]] = [
+        ("kind of data", of_kind(facts)),
+        ("view", of_view(view)),
+        ("effort", of_effort(settings.effort, facts.n)),
+    ]
+    if earlier is not None:
+        kept = dict(earlier.parameters)
+        if earlier.walk_length is not None and not (request.own_walk or earlier.two_sided):
+            kept["walk_length"] = earlier.walk_length
+        layers += [("update", dict(_UPDATE)), ("earlier fit", kept)]
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for name, layer in layers:
+        for option, value in layer.items():
+            if option not in request.given:
+                values[option], origin[option] = value, name
+    origin |= dict.fromkeys(sorted(request.given), "user")
+    settings = replace(settings, **values)
+    one_sided = earlier is not None and not earlier.two_sided and facts.symmetric
+    if one_sided and can_refine(settings) and not request.given & _NOT_REFINED:
+        settings = replace(settings, n_epochs=EPOCHS, learning_rate=LEARNING_RATE, rounds=1)
+    return settings, origin
+
+
+def _walk_length(request: Request, facts: Facts, settings: Settings, origin: dict[str, str]) -> int:
+    """Return the steps of the walk; data with a walk of its own keeps it."""
+    length = settings.walk_length
+    if origin.get("walk_length") not in ("user", "earlier fit"):
+        if request.own_walk:
+            origin["walk_length"] = "data"
+            return facts.length
+        return length
+    if length == facts.length == 1:
+        return 1
+    if not facts.symmetric:
+        raise InputError("walk_length does not apply to two-sided data: rows and columns are different items")
+    if facts.length != 1:
+        raise InputError("this affinity already has a walk length; leave out walk_length")
+    return length
+
+
+def _shrinkage(settings: Settings, facts: Facts, origin: dict[str, str]) -> float:
+    """Return the shrinkage: that asked for, or the default where items have one vector and neighbours."""
+    possible = facts.links is not None and bool(settings.symmetric) and settings.constraint != "ball"
+    if origin["shrinkage"] not in ("user", "earlier fit"):  # a row of a directed graph has only successors
+        return settings.shrinkage if possible and not facts.directed else 0.0
+    if settings.shrinkage > 0 and not possible:
+        raise InputError(
+            "shrinkage needs one set of unit vectors and the neighbours of each item; leave it out"
+        )
+    return float(settings.shrinkage)

@@ -1,0 +1,204 @@
+"""From an affinity and the settings of its fit to vectors: a walk, a refined walk, or fused views."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec._version import __version__
+from softvec.affinity import Affinity
+from softvec.core.threads import workers
+from softvec.fit.calibrate import calibrate
+from softvec.fit.problem import base_measure, length_of
+from softvec.fit.refine import refine
+from softvec.fit.run import Fit, Runner, fit, prepared
+from softvec.fit.settings import Settings
+from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
+from softvec.operators import Operator, Powers
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Result of a fit: row vectors, column vectors, provenance, and arrays that adding items needs."""
+
+    X: Array
+    Y: Array | None
+    provenance: dict[str, Any]
+    extras: dict[str, Array] = field(default_factory=dict)
+
+
+def fit_vectors(
+    affinity: Affinity, settings: Settings, *, warm: bool = False, runner: Runner | None = None
+) -> Vectors:
+    """Fit an affinity as its resolved settings say.
+
+    Parameters
+    ----------
+    warm : bool
+        Whether ``settings.init`` holds fitted vectors.
+    runner : callable, optional
+        Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
+    """
+    started = time.perf_counter()
+    made = _fused(affinity, settings, runner) if settings.views else _single(affinity, settings, warm, runner)
+    record = {
+        "softvec": __version__,
+        "data": _data(affinity, settings),
+        "parameters": made.parameters,
+        "view": _view(settings),
+        "history": {key: values.tolist() for key, values in made.history.items()},
+        "diagnosis": made.diagnosis,
+        "softmax": _softmax(affinity, settings, made),
+        "seconds": {"fitting": time.perf_counter() - started},
+    }
+    return Vectors(made.X, made.Y, record, made.extras)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Vectors, and what the provenance tells of their fit."""
+
+    X: Array
+    Y: Array | None
+    seed: int
+    parameters: dict[str, Any]
+    history: dict[str, Array]
+    diagnosis: dict[str, Any] | None
+    extras: dict[str, Array]
+
+
+def _single(affinity: Affinity, settings: Settings, warm: bool, runner: Runner | None) -> _Made:
+    """Fit one walk."""
+    operator = prepared(_walk(affinity, settings), settings.normalize)
+    weight = _item_weight(affinity, settings.base_measure)
+    result = fit(
+        operator, settings, item_weight=weight, warm=warm, diagnosed=not settings.rounds, runner=runner
+    )
+    if settings.rounds:
+        result = _refined(result, settings, weight, runner)
+    X, Y = result.state.X, result.state.Y
+    if settings.shrinkage:
+        X *= _lengths(affinity, settings).astype(X.dtype)[:, None]
+    parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(settings.described().items())}
+    parameters |= {"random_state": settings.random_state, "seed": result.seed}
+    parameters |= {"base_measure": float(settings.base_measure), "shrinkage": settings.shrinkage}
+    parameters |= {"view": settings.view}
+    parameters |= {"rounds": settings.rounds} if settings.rounds else {}
+    parameters |= {} if settings.effort == "default" else {"effort": settings.effort}
+    diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
+    return _Made(X, Y, result.seed, parameters, result.history, diagnosis, _extras(result))
+
+
+def _walk(affinity: Affinity, settings: Settings) -> Operator:
+    """Return P with walks of the length of the settings."""
+    own = settings.walk_length == affinity.facts.length
+    return affinity.operator if own else Powers(affinity.operator, settings.walk_length)
+
+
+def _refined(first: Fit, settings: Settings, weight: Array | None, runner: Runner | None) -> Fit:
+    """Solve for all rows at once after a few epochs, for data that changed a little."""
+    P = first.problem.P
+    with workers(settings.n_jobs) as pool:
+        X = refine(P, first.state.X, settings.beta, pool, item_weight=weight)
+    no_epoch = replace(settings, init=X, n_epochs=0)  # measures the loss
+    result = fit(P, no_epoch, item_weight=weight, warm=True, runner=runner)
+    result.state.history.extend(first.state.history)
+    return result
+
+
+def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Made:
+    """Fit several views of a graph and fuse them."""
+    A = affinity.counts
+    assert A is not None
+    X, fits, seed, degree_scale = fit_views(A, settings, _lengths(affinity, settings), runner)
+    parameters = {
+        "n_components": settings.n_components,
+        "view": "fused",
+        "views": [asdict(view) for view in settings.views],
+        "degree_scale": degree_scale,
+        "shrinkage": settings.shrinkage,
+        "base_measure": 0.0,
+        "constraint": "none",
+        "random_state": settings.random_state,
+        "seed": seed,
+    }
+    history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
+    history["epoch"] = np.arange(len(history["epoch"]))
+    extras = {"neighbours_to_vector": neighbours_to_vector(A, X, settings.n_jobs)}
+    return _Made(X, None, seed, parameters, history, None, extras)
+
+
+def _lengths(affinity: Affinity, settings: Settings) -> NDArray[np.float64]:
+    """Return the length of each vector, by its number of neighbours."""
+    assert affinity.counts is not None
+    neighbours = np.diff(affinity.counts.indptr)
+    return length_of(neighbours, settings.shrinkage, affinity.facts.mean_neighbours)
+
+
+def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None:
+    """Return size ** power for each column; None for a power of 0."""
+    if power == 0:
+        return None
+    if affinity.symmetric:
+        return base_measure(affinity.sizes, power)
+    assert affinity.counts is not None
+    return base_measure(np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1), power)
+
+
+def _softmax(affinity: Affinity, settings: Settings, made: _Made) -> dict[str, Any] | None:
+    """Calibrate a softmax that turns vectors of a graph into probabilities of a step of its walk."""
+    if settings.effort == "fast":  # it would take a large part of so short a fit
+        return None
+    one_sided = made.Y is None and affinity.symmetric
+    if affinity.kind != "graph" or affinity.counts is None or not one_sided:
+        return None
+    with workers(1):  # the same bits for any number of threads
+        result = calibrate(made.X, affinity.counts, affinity.sizes, made.seed)
+    return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
+
+
+def _view(settings: Settings) -> dict[str, Any]:
+    record = {"chosen": settings.view, "why": settings.origin.get("view", "")}
+    return record | ({"ruled_out_by": list(settings.ruled_out_by)} if settings.ruled_out_by else {})
+
+
+def _data(affinity: Affinity, settings: Settings) -> dict[str, Any]:
+    """Return the description of the data for the provenance."""
+    facts = affinity.facts
+    options = {k: v for k, v in affinity.parameters.items() if _plain(v)}
+    if not settings.views and settings.walk_length != facts.length:
+        options["length"] = settings.walk_length
+    data = {
+        "kind": facts.kind,
+        "summary": affinity.summary,
+        "shape": list(facts.shape),
+        "entries": facts.entries,
+        "options": options,
+        **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
+    }
+    if settings.shrinkage:
+        data["mean_neighbours"] = facts.mean_neighbours
+    if settings.views and facts.weights is not None:
+        assert affinity.counts is not None
+        data["mean_weight"] = mean_weight(affinity.counts, settings.n_components)
+    return data
+
+
+def _extras(result: Fit) -> dict[str, Array]:
+    """Return the arrays, besides vectors and sizes, that adding items needs."""
+    extras = {}
+    if result.state.classes is not None:
+        extras["classes"] = result.state.classes
+    if result.state.Y is not None and result.problem.item_weight is not None:
+        extras["weights"] = result.problem.item_weight
+    return extras
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool | None)

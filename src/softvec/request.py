@@ -1,0 +1,164 @@
+"""What the user wants: the arguments of :func:`softvec.embed`, checked before any data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from softvec.affinity import Affinity
+from softvec.affinity.kinds import check_kind
+from softvec.affinity.options import DataOptions
+from softvec.core.checks import integer, recorded
+from softvec.core.errors import InputError, Option, did_you_mean, warn
+from softvec.embedding import Embedding
+from softvec.embedding.align import continued
+from softvec.fit.options import MEANT
+from softvec.fit.settings import OPTIONS, Settings
+
+FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
+_NONE_IS_DEFAULT = ("n_components", "walk_length", "shrinkage")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a fit takes over from an earlier one.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Settings of the earlier fit that are kept.
+    walk_length : int or None
+    two_sided : bool
+    """
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    walk_length: int | None = None
+    two_sided: bool = False
+
+    @classmethod
+    def of(cls, emb: Embedding) -> Earlier:
+        """Return what the provenance of an embedding tells."""
+        options = recorded(emb, "data").get("options")
+        length = options.get("length") if isinstance(options, dict) else None
+        return cls(continued(emb), None if length is None else int(length), emb.two_sided)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Arguments of :func:`softvec.embed`, checked.
+
+    Attributes
+    ----------
+    settings : Settings
+        The settings asked for; what was not asked for has the default of the class.
+    given : frozenset of str
+        Names of the settings that were asked for.
+    kind : str or None
+        Kind of data; None to detect it.
+    data : mapping
+        Options of the reader and of the builder.
+    own_walk : bool
+        Whether the data has a walk of its own: an Affinity, or an option of the builder.
+    init : Embedding or None
+        An earlier version of the vectors, to which the result is aligned.
+    earlier : Earlier or None
+        What is taken over from it; None if it has several views, which are fitted anew.
+    repeats : int
+        Number of fits, with different seeds.
+    check_memory : bool
+    cluster, partition : str or None
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    given: frozenset[str] = frozenset()
+    kind: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    own_walk: bool = False
+    init: Embedding | None = None
+    earlier: Earlier | None = None
+    repeats: int = 1
+    check_memory: bool = True
+    cluster: str | None = None
+    partition: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: Any = None,
+        *,
+        kind: str | None = None,
+        repeats: int = 1,
+        check_memory: bool = True,
+        cluster: str | None = None,
+        partition: str | None = None,
+        **options: Any,
+    ) -> Request:
+        """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
+        _refuse_unknown(options)
+        own_options = {name: value for name, value in options.items() if name in DataOptions.__annotations__}
+        fit = {name: value for name, value in options.items() if name not in own_options}
+        fit = {
+            name: value for name, value in fit.items() if value is not None or name not in _NONE_IS_DEFAULT
+        }
+        init = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
+        given = frozenset(fit)
+        if init is not None:
+            fit["n_components"] = _same_components(fit.get("n_components"), init)
+        fused_before = init is not None and recorded(init, "parameters").get("view") == "fused"
+        request = cls(
+            settings=Settings(**fit),
+            given=given,
+            kind=None if kind is None else check_kind(kind),
+            data=own_options,
+            own_walk=isinstance(data, Affinity) or "length" in own_options,
+            init=init,
+            earlier=None if init is None or fused_before else Earlier.of(init),
+            repeats=integer("repeats", repeats),
+            check_memory=check_memory,
+            cluster=cluster,
+            partition=partition,
+        )
+        request._refuse_contradictions()
+        if fused_before:
+            warn("init has several views, which are refitted and then aligned with it")
+        return request
+
+    def _refuse_contradictions(self) -> None:
+        settings, given = self.settings, self.given
+        fast = Option("effort", "fast")
+        if settings.view == "fused" and (self.own_walk or "walk_length" in given):
+            raise InputError(
+                Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length")
+            )
+        if settings.effort == "fast" and self.init is not None:
+            raise InputError(fast, " is for fits without init; leave it out")
+        if settings.view == "links" and (settings.effort == "fast" or settings.symmetric is True):
+            clash = Option("effort" if settings.effort == "fast" else "symmetric")
+            raise InputError(Option("view", "links"), " is a fit of two sides; leave out ", clash)
+        if self.repeats > 1 and (self.init is not None or settings.checkpoint is not None):
+            raise InputError("repeats use different seeds; leave out init and checkpoint")
+        if self.cluster is None and self.partition is not None:
+            raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The settings that were asked for, by name."""
+        return {name: getattr(self.settings, name) for name in sorted(self.given)}
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    known = (*FIT_OPTIONS, *DataOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            meant = f"; did you mean {MEANT[name]!r}?" if name in MEANT else did_you_mean(name, known, 0.8)
+            elsewhere = "; see softvec.embed for options of a fit, softvec.affinity for those of the data"
+            raise InputError(f"unknown option {name!r}{meant or elsewhere}")
+
+
+def _same_components(n_components: int | None, init: Embedding) -> int:
+    if n_components is not None and n_components != init.n_components:
+        raise InputError.of(
+            "n_components", n_components, f"{init.n_components}, the dimensions of init", "leave it out"
+        )
+    return init.n_components
