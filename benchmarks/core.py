@@ -95,14 +95,14 @@ def block_graph(n: int, c: float, seed: int = 0) -> sparse.csr_array:
 
 def exact_loss(A: sparse.csr_array, w: int, X: np.ndarray, rows: int = 1000) -> float:
     """Return the paper's loss per row (beta 1, regularised) with the exact softmax, on a sample of rows."""
-    from softvec.core.threads import workers
+    from softvec.core.machine import machine
     from softvec.fit import Problem
     from softvec.fit.diagnose import diagnose
     from softvec.operators import Powers, row_normalize
 
     X = np.ascontiguousarray(X, dtype=np.float32)
     problem = Problem(Powers(row_normalize(A), w), beta=1.0, regularization=1.0)
-    with workers(THREADS) as pool:
+    with machine(THREADS) as pool:
         return diagnose(problem, X, X, None, rows, 0, pool).exact_loss
 
 
@@ -196,7 +196,8 @@ def loss(quick: bool) -> dict[str, Any]:
 def limit(quick: bool) -> dict[str, Any]:
     """Compare an epoch with the bare gather and the matrix products that it contains."""
     from softvec import kernels
-    from softvec.core.threads import row_blocks, workers
+    from softvec.core.machine import machine
+    from softvec.core.threads import row_blocks
     from softvec.fit import Engine, Problem, random_start
     from softvec.operators import Runtime, row_normalize
 
@@ -206,7 +207,7 @@ def limit(quick: bool) -> dict[str, Any]:
     indptr = np.arange(0, n * neighbours + 1, neighbours)
     A = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
     rounds = []
-    with workers(THREADS) as pool:
+    with machine(THREADS) as pool:
         P = row_normalize(A)
         X = random_start(n, d, 0, 0, np.float32, pool)
         engine = Engine(Problem(P, beta=6.0, regularization=0.0), X, None, pool, epochs=10)

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from benchmarks.common import RESULTS, ROOT, interleave, provenance, replace_section, summary, write_json
 from benchmarks.rmat import rmat
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.datasets import load
 from softvec.fit import Engine, Problem, random_start
 from softvec.operators import Sparse, row_normalize
@@ -65,7 +65,7 @@ def permuted(A: sparse.csr_array, order: np.ndarray) -> sparse.csr_array:
 
 def epochs(matrices: dict[str, sparse.csr_array]) -> dict[str, dict[str, Any]]:
     """Time an epoch on each matrix, in turn."""
-    with workers(THREADS) as pool:
+    with machine(THREADS) as pool:
         engines = {}
         for name, A in matrices.items():
             X = random_start(A.shape[0], DIMENSION, 0, 0, np.float32, pool)

@@ -32,7 +32,8 @@ import json, sys, time
 import numpy as np
 from benchmarks.common import peak_rss
 from softvec import kernels
-from softvec.core.threads import row_blocks, workers
+from softvec.core.machine import machine
+from softvec.core.threads import row_blocks
 from benchmarks.rmat import rmat
 from softvec.operators import Runtime, Sparse, row_normalize
 from softvec.fit import Engine, Problem, random_start
@@ -43,7 +44,7 @@ A = rmat(n, int(sys.argv[4]) * n, random_state=0)
 made, nnz = time.perf_counter() - begin, A.nnz
 P = row_normalize(Sparse(A, symmetric=True))
 del A
-with workers(threads) as pool:
+with machine(threads) as pool:
     X = random_start(n, d, 0, 0, np.float32, pool)
     engine = Engine(Problem(P, beta=6.0, regularization=0.0), X, None, pool, epochs=100)
     engine.epoch(0.5)

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from experiments.rivals import walk_kernels as kernels
 from softvec.core.errors import InputError
-from softvec.core.threads import row_blocks, workers
+from softvec.core.machine import machine
+from softvec.core.threads import row_blocks
 from softvec.generators._random import RandomState, block_seeds
 
 _WALKS_PER_BLOCK = 1 << 13
@@ -69,7 +70,7 @@ def random_walks(
     blocks = row_blocks(len(starts), _WALKS_PER_BLOCK)
     seeds = block_seeds(rng, len(blocks))
     jobs = [(seed, starts[lo:hi], walks[lo:hi]) for seed, (lo, hi) in zip(seeds, blocks)]
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         if len(values) == 0 or (values == values[0]).all():
             pool.map(lambda seed, s, w: kernels.uniform_walks(seed, s, indptr, indices, w), jobs)
         else:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softvec.core.errors import InputError, warn
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.fit import Callback, Diagnosis, Fit, Settings, fit, prepared
 from softvec.fit.fold_in import fold_in
 from softvec.fit.settings import SETTINGS, documented
@@ -201,7 +201,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "embedding_")
         if not hasattr(self, "_fit_"):
             raise InputError("this estimator was restored without its matrix; fit it again to diagnose it")
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             return self._fit_.diagnose(n_rows, pool)
 
     def transform(self, P: Any, *, dissimilarity: Any = None) -> Array:
@@ -223,7 +223,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "embedding_")
         operator = self._operator(P, reset=False)
         N = self._dissimilarity(dissimilarity, operator.shape)
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             return fold_in(
                 operator,
                 self.context_embedding_,

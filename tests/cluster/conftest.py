@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 from tests.cluster.processes import BLOCK, UNIT
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 32 rows, units of 4 of them."""
-    monkeypatch.setattr(Workers, "block", BLOCK)
-    monkeypatch.setattr(Workers, "unit", UNIT)
+    monkeypatch.setattr(Machine, "block", BLOCK)
+    monkeypatch.setattr(Machine, "unit", UNIT)
 
 
 @pytest.fixture(scope="session")

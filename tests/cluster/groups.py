@@ -10,7 +10,7 @@ import numpy as np
 
 
 class ThreadGroup:
-    """What :class:`softvec.cluster.seam.Group` asks for, over a barrier and a list that all threads see."""
+    """What :class:`softvec.core.machine.Group` asks for, over a barrier and a list that all threads see."""
 
     in_background = True
 
@@ -32,9 +32,12 @@ class ThreadGroup:
         assert len({(part.dtype, part.shape[1:]) for part in received}) == 1
         return received
 
-    def fold(self, parts, add):
-        # of its own copies: add may write to its first argument
-        return reduce(add, [part for rows in self.gather(list(parts)) for part in rows])
+    def reduce(self, value, merge):
+        # of its own copies: merge may write to its first argument; grouped another way on every rank
+        values = self.gather(value)
+        at = 1 + self.rank % max(1, self.size - 1)
+        left, right = (reduce(merge, part) for part in (values[:at], values[at:] or [[]]))
+        return merge(left, right)
 
     def gather(self, value):
         return [pickle.loads(text) for text in self._share(pickle.dumps(value))]

@@ -11,8 +11,8 @@ from scipy import sparse
 BLOCK, UNIT = 32, 4  # rows of a block, blocks of a unit: small graphs are spread over workers
 SCRIPT = f"""
 import sys
-from softvec.core.threads import Workers
-Workers.block, Workers.unit = {BLOCK}, {UNIT}
+from softvec.core.machine import Machine
+Machine.block, Machine.unit = {BLOCK}, {UNIT}
 %s
 from softvec.cli import main
 main(sys.argv[1:])

@@ -1,5 +1,6 @@
 """How rows are shared out, what is refused, and what a halo costs."""
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -12,9 +13,10 @@ from softvec.cluster.driver import plan
 from softvec.cluster.operator import Sharded, join, split
 from softvec.cluster.shard import balanced_bounds, unit_rows
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine, reduce_in_pairs
 from softvec.fit import Problem, Settings, prepared
 from softvec.operators import Sparse, as_operator
+from tests.cluster.groups import ThreadGroup
 from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
 
@@ -116,10 +118,56 @@ def test_adjoint(symmetric):
 
 
 def test_sums_are_folded_in_units():
-    pool, parts = Workers(1, None), [(i,) for i in range(40)]
+    pool, parts = Machine(1, None), [(i,) for i in range(40)]
     order = pool.fold(lambda i: f"{i}", parts, lambda a, b: f"({a} {b})")
     first = "".join("(" * 15) + "0" + "".join(f" {i})" for i in range(1, 16))
     assert order.startswith(f"(({first} ")
+
+
+@pytest.mark.parametrize("units", [1, 2, 3, 6, 7, 13])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+def test_sums_over_units_are_a_fixed_tree(units, size):
+    """Written out, the sum of u units is (the largest power of two below u) + (the rest)."""
+
+    def tree(lo, hi):
+        if hi - lo == 1:
+            return str(lo)
+        half = lo + (1 << (hi - lo - 1).bit_length() - 1)
+        return f"({tree(lo, half)} {tree(half, hi)})"
+
+    bounds = np.sort(np.random.default_rng(units).integers(0, units + 1, size - 1)).tolist()
+
+    def fold(group):
+        pool = Machine(1, None, group)
+        pool.unit = 1
+        own = range(*[0, *bounds, units][group.rank : group.rank + 2])
+        return pool.fold(str, [(unit,) for unit in own], lambda a, b: f"({a} {b})")
+
+    assert on_ranks(size, fold) == [tree(0, units)] * size
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_a_reduction_merges_neighbours_in_order(size):
+    mail = {}
+
+    class Pairs(ThreadGroup):
+        def reduce(self, value, merge):
+            def send(rank, part):
+                mail[self.rank, rank] = part
+
+            def receive(rank):
+                end = time.monotonic() + 20
+                while (rank, self.rank) not in mail and time.monotonic() < end:
+                    time.sleep(0.001)
+                return mail.pop((rank, self.rank))
+
+            return reduce_in_pairs(self, value, merge, send, receive)
+
+    def merged(group):
+        pairs = Pairs(group.rank, group.size, group._barrier, group._slots)
+        return pairs.reduce([group.rank], lambda a, b: a + b)
+
+    assert on_ranks(size, merged) == [list(range(size))] * size
 
 
 def test_a_partition_needs_a_cluster(edges, capsys):

@@ -11,9 +11,9 @@ import pytest
 
 import softvec
 from softvec.cluster import pace, ray
-from softvec.cluster.pace import Pace, Timed, watched
+from softvec.cluster.pace import Pace, Timed, waiting, watched
 from softvec.cluster.rank import Report
-from softvec.cluster.seam import Single, waiting
+from softvec.core.machine import Single
 from softvec.fit.loop import Engine
 from tests.cluster.groups import run
 
@@ -67,7 +67,7 @@ def test_a_slow_worker_of_a_fit_is_named_once(monkeypatch, caplog, tmp_path):
     epoch, slept = Engine.epoch, []
 
     def slow(self, *arguments, **options):
-        if self.runtime.workers.rank == 1:
+        if self.runtime.machine.rank == 1:
             slept.append(threading.get_ident())
             time.sleep(0.05)
         return epoch(self, *arguments, **options)

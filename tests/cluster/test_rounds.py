@@ -7,7 +7,7 @@ from scipy import sparse
 from softvec import kernels
 from softvec.cluster import rounds
 from softvec.cluster.operator import Sharded, join, split
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 from softvec.fit import Settings, prepared
 from softvec.kernels import compiled, reference
 from softvec.operators import Powers, Runtime, Sparse
@@ -140,7 +140,7 @@ def held(A, size, d):
         mine = join(split(whole, group.rank, lambda n: bounds), group)
         assert isinstance(mine, Sharded)
         X = np.ones((mine.shape[1], d), np.float16).view(np.uint16)
-        runtime = Runtime(compiled, Workers(1, None))
+        runtime = Runtime(compiled, Machine(1, None))
         mine.plan(X, runtime)
         return mine._counts[group.rank], list(runtime._scratch.values()), mine.held(d, np.uint16)
 
@@ -183,13 +183,13 @@ def test_products_of_many_entries_have_the_bits_of_one_process(weighted, half, a
     X = (rng.standard_normal((240, 128)) * 10 ** rng.uniform(-3, 1, (240, 128))).astype(np.float32)
     X = X.astype(np.float16).view(np.uint16) if half else X
     one = np.empty((240, 128), np.float32)
-    alone = Runtime(compiled, Workers(1, None))
+    alone = Runtime(compiled, Machine(1, None))
     alone.fill(whole.plan(X, alone), one, X[:0])
 
     def work(group):
         mine = join(split(whole, group.rank, lambda n: bounds), group)
         lo, hi = bounds[group.rank : group.rank + 2]
-        out, runtime = np.empty((hi - lo, 128), np.float32), Runtime(compiled, Workers(1, None))
+        out, runtime = np.empty((hi - lo, 128), np.float32), Runtime(compiled, Machine(1, None))
         runtime.fill(mine.plan(X[lo:hi], runtime), out, X[:0])
         return out
 

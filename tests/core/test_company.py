@@ -15,7 +15,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from softvec import EDRep
-from softvec.core.threads import one_blas_thread, workers
+from softvec.core.machine import machine
+from softvec.core.threads import one_blas_thread
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 
@@ -46,7 +47,7 @@ def test_first_to_end_leaves_the_limit_to_the_other(two_blas_threads):
     entered, leave, left = threading.Event(), threading.Event(), threading.Event()
 
     def first():
-        with workers(1):
+        with machine(1):
             entered.set()
             leave.wait(30)
         left.set()
@@ -54,7 +55,7 @@ def test_first_to_end_leaves_the_limit_to_the_other(two_blas_threads):
     thread = threading.Thread(target=first)
     thread.start()
     entered.wait(30)
-    with workers(2):
+    with machine(2):
         leave.set()
         left.wait(30)
         assert blas_threads() == {1}
@@ -82,17 +83,17 @@ FORK = """
 import os, signal, sys, threading
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 threads = lambda: {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 np.ones((2, 2)) @ np.ones((2, 2))
 threadpool_limits(2)
 before = signal.getsignal(signal.SIGTERM)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
-with workers(1):
+with machine(1):
     child = os.fork()
     if child == 0:
         code = int(threads() != {2})
-        with workers(2) as pool:
+        with machine(2) as pool:
             code |= 2 * (threads() != {1} or pool.map(lambda i: i, [(1,), (2,), (3,)]) != [1, 2, 3])
         code |= 4 * (threads() != {2})
         if code:

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 
 BLOCKS = [(i,) for i in range(20)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_results_keep_the_order_of_the_blocks(n_jobs):
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         assert pool.map(lambda i: i * i, BLOCKS) == [i * i for i in range(20)]
         assert pool.fold(lambda i: [i], BLOCKS, lambda a, b: a + b) == list(range(20))
 
@@ -27,14 +27,14 @@ def test_blas_has_one_thread_inside_and_its_own_outside():
 
     with threadpool_limits(2):
         for _ in range(2):
-            with workers(2):
+            with machine(2):
                 assert threads() == {1}
             assert threads() == {2}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_an_error_in_a_block_comes_out(n_jobs):
-    with pytest.raises(ZeroDivisionError), workers(n_jobs) as pool:
+    with pytest.raises(ZeroDivisionError), machine(n_jobs) as pool:
         pool.map(lambda i: 1 / (i - 7), BLOCKS)
 
 
@@ -50,7 +50,7 @@ def test_interrupt_waits_for_the_end_of_the_block(n_jobs):
         time.sleep(0.01)  # so that every thread gets some
         done.append(i)
 
-    with pytest.raises(KeyboardInterrupt), workers(n_jobs) as pool:
+    with pytest.raises(KeyboardInterrupt), machine(n_jobs) as pool:
         pool.map(block, BLOCKS)
     assert sorted(begun) == sorted(done)
     assert n_jobs > 1 or done == [0]
@@ -61,7 +61,7 @@ def test_interrupt_outside_a_block_is_not_lost():
     reached = []
 
     def work():
-        with workers(2):
+        with machine(2):
             signal.raise_signal(signal.SIGINT)
             reached.append(True)
 
@@ -74,8 +74,8 @@ def test_nested_pools_put_an_interrupt_off_to_the_outer_end():
     steps = []
 
     def work():
-        with workers(1):
-            with workers(1):
+        with machine(1):
+            with machine(1):
                 signal.raise_signal(signal.SIGINT)
                 steps.append("inner")
             steps.append("outer")
@@ -89,7 +89,7 @@ def test_a_pool_in_another_thread_leaves_signals_alone():
     seen = []
 
     def work():
-        with workers(1) as pool:
+        with machine(1) as pool:
             seen.append(signal.getsignal(signal.SIGINT))
             seen.append(pool.map(lambda i: i, BLOCKS[:3]))
 
@@ -110,7 +110,7 @@ def test_few_results_wait_for_a_stalled_thread():
         return [i]
 
     blocks = [(i,) for i in range(1000)]
-    with workers(2) as pool:
+    with machine(2) as pool:
         assert pool.fold(work, blocks, lambda a, b: a + b) == list(range(1000))
     assert ended.index(0) <= 16
 
@@ -127,5 +127,5 @@ def test_an_error_of_a_stalled_thread_ends_those_that_wait(where):
     def add(a, b):
         raise RuntimeError("stop")
 
-    with workers(3) as pool, pytest.raises(RuntimeError, match="stop"):
+    with machine(3) as pool, pytest.raises(RuntimeError, match="stop"):
         pool.fold(work, [(i,) for i in range(1000)], add if where == "sum" else lambda a, b: a + b)

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from softvec.core.errors import InputError
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.fit import (
     Engine,
     Problem,
@@ -84,7 +84,7 @@ def step_direction(problem, X, Y=None, labels=None, eta=1e-7):
     """What the engine's step of one epoch points to, and the loss that it reports."""
     X, Y = X.copy(), None if Y is None else Y.copy()
     X0, Y0 = X.copy(), None if Y is None else Y.copy()
-    with workers(2) as pool:
+    with machine(2) as pool:
         engine = Engine(problem, X, Y, pool, half=False)
         engine.block = 5  # several blocks, the last one shorter
         if labels is not None:
@@ -175,7 +175,7 @@ def test_exact_normalizer_is_brute_force_gradient_descent(contrast):
         normalizer="exact",
         N=None if Nm is None else as_operator(Nm),
     )
-    with workers(2) as pool:
+    with machine(2) as pool:
         state = optimize(problem, State(X0.copy()), schedule, pool, half=False)
     np.testing.assert_allclose(state.X, expected, atol=1e-5)
     assert state.history[0]["loss"] == pytest.approx(exact_loss(X0, X0, P, beta, lam, Nm) / N)
@@ -202,7 +202,7 @@ def test_ball_step_follows_the_whole_gradient_and_stays_inside():
     labels, v = np.zeros(N, int), np.ones(N)
     g = derivative(lambda Z: loss(Z, Z, P, class_moments(Z, labels, v), 2.0, 1.0), X)
     np.testing.assert_allclose(moved, -g / np.linalg.norm(g, axis=1, keepdims=True), atol=2e-6)
-    with workers(1) as pool:
+    with machine(1) as pool:
         state = optimize(problem, State(X.copy()), Settings(n_epochs=20, learning_rate=0.7), pool)
     norms = np.linalg.norm(state.X, axis=1)
     assert norms.max() <= 1 + 1e-9
@@ -222,7 +222,7 @@ def test_same_bits_for_any_number_of_threads(gradient, k):
     problem = Problem(P, beta=4.0, gradient=gradient)
     results = []
     for n_jobs in (1, 2, 3):
-        with workers(n_jobs) as pool:
+        with machine(n_jobs) as pool:
             X = random_start(3000, 16, 7, 0, np.float32, pool)
             results.append(optimize(problem, State(X), Settings(n_epochs=6, n_clusters=k), pool).X)
     assert all(np.array_equal(results[0], other) for other in results[1:])
@@ -231,7 +231,7 @@ def test_same_bits_for_any_number_of_threads(gradient, k):
 
 def test_half_precision_gather_changes_little():
     problem = Problem(row_normalize(ring(400)), beta=2.0)
-    with workers(2) as pool:
+    with machine(2) as pool:
         X = random_start(400, 8, 7, 0, np.float32, pool)
         a, b = (
             optimize(problem, State(X.copy()), Settings(n_epochs=10), pool, half=half).X
@@ -245,7 +245,7 @@ def test_half_precision_gather_changes_little():
 @pytest.mark.parametrize("gradient", ["row", "full"])
 def test_any_temperature_stays_finite(beta, gradient):
     problem = Problem(row_normalize(ring(50)), beta=beta, gradient=gradient)
-    with workers(1) as pool:
+    with machine(1) as pool:
         state = optimize(
             problem, State(unit(50, 6).astype(np.float32)), Settings(n_epochs=20, n_clusters=3), pool
         )
@@ -257,14 +257,14 @@ def test_any_temperature_stays_finite(beta, gradient):
 def test_zero_gradient_moves_nothing():
     problem = Problem(as_operator(np.zeros((3, 3))), regularization=0.0)
     X = unit(3)
-    with workers(1) as pool:
+    with machine(1) as pool:
         state = optimize(problem, State(X.copy()), Settings(n_epochs=3), pool)
     np.testing.assert_array_equal(state.X, X)
 
 
 def test_power_start_leans_towards_neighbours():
     P = row_normalize(ring(200))
-    with workers(1) as pool:
+    with machine(1) as pool:
         X = power_start(P, 8, 0, np.float32, pool, 3)
     assert np.mean(np.sum(X * X[np.r_[2:200, 0, 1]], axis=1)) > 0.3
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
@@ -273,7 +273,7 @@ def test_power_start_leans_towards_neighbours():
 def test_find_classes_recovers_groups_and_drops_empty_ones():
     centres = np.eye(3)
     X = np.repeat(centres, 10, axis=0).astype(np.float32)
-    with workers(1) as pool:
+    with machine(1) as pool:
         labels = find_classes(X, 5, 0, pool)
     assert labels.max() == 2
     assert len({tuple(labels[i : i + 10]) for i in (0, 10, 20)}) == 3
@@ -287,7 +287,7 @@ def test_callback_stops_and_sees_read_only_vectors():
         assert not X.flags.writeable
         return epoch == 2
 
-    with workers(1) as pool:
+    with machine(1) as pool:
         state = optimize(
             Problem(row_normalize(ring(30))), State(unit(30)), Settings(n_epochs=9, callbacks=[stop]), pool
         )
@@ -296,7 +296,7 @@ def test_callback_stops_and_sees_read_only_vectors():
 
 
 def test_tol_stops_early():
-    with workers(1) as pool:
+    with machine(1) as pool:
         state = optimize(
             Problem(row_normalize(ring(30))), State(unit(30)), Settings(n_epochs=200, tol=0.1), pool
         )
@@ -305,7 +305,7 @@ def test_tol_stops_early():
 
 def test_resumed_run_has_the_bits_of_an_uninterrupted_one():
     problem = Problem(Powers(row_normalize(ring(600)), 2), beta=3.0, gradient="full")
-    with workers(2) as pool:
+    with machine(2) as pool:
         X = random_start(600, 8, 1, 0, np.float32, pool)
         whole = optimize(problem, State(X.copy()), Settings(n_epochs=12, n_clusters=3), pool, seed=4)
         saved = []
@@ -324,7 +324,7 @@ def test_an_epoch_after_the_last_takes_the_moments_that_were_left_out():
     problem = Problem(row_normalize(ring(600)), beta=3.0)
     ends = []
     for last in (True, False):
-        with workers(1) as pool:
+        with machine(1) as pool:
             engine = Engine(problem, unit(600).astype(np.float32), None, pool)
             engine.epoch(0.5, last=last)
             ends.append((engine.epoch(0.3).total, engine.rows.X))

@@ -7,7 +7,7 @@ from scipy import sparse
 import softvec
 from softvec.affinity import random_walk
 from softvec.core.errors import InputError
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.evaluate.communities import communities
 from softvec.fit.calibrate import _items, calibrate
 from softvec.fit.recipes import FUSED, epochs_of_views, of_effort, views_of
@@ -134,7 +134,7 @@ def test_a_push_is_a_product_centred_and_normalised():
     expected = (walk + walk @ walk) / 2 @ X
     expected -= expected.mean(axis=0)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    with workers(1) as pool:
+    with machine(1) as pool:
         np.testing.assert_allclose(push(P, X.copy(), 1, 0, pool), expected, atol=1e-10)
 
 

@@ -83,9 +83,9 @@ def test_calibration_takes_queries_of_another_kind(data):
 
 def test_cells_hold_every_item_once():
     Y = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
-    from softvec.core.threads import workers
+    from softvec.core.machine import machine
 
-    with workers(2) as pool:
+    with machine(2) as pool:
         found = cut_into_cells(Y, 30, np.random.default_rng(1), pool)
     assert np.array_equal(np.sort(found.order), np.arange(500))
     ends = np.cumsum(found.counts)

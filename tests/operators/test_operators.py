@@ -7,7 +7,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from softvec import kernels
 from softvec.core.errors import InputError
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.operators import (
     LinearOperatorAdapter,
     Powers,
@@ -98,7 +98,7 @@ def test_both_kernel_modules_run_every_operator_in_half_precision(case, name):
     X = np.random.default_rng(1).standard_normal((dense.shape[1], 5)).astype(np.float32)
     half = X.astype(np.float16).view(np.uint16)
     out = np.empty((dense.shape[0], 5), np.float32)
-    with workers(2) as pool:
+    with machine(2) as pool:
         runtime = Runtime(importlib.import_module(f"softvec.kernels.{name}"), pool, block=4)
         runtime.fill(operator.plan(half, runtime), out, half[:0])
     np.testing.assert_allclose(out, dense @ X, rtol=5e-3, atol=2e-2)
@@ -181,7 +181,7 @@ def test_row_pointers_beyond_32_bits_do_not_overflow():
     X = np.ones((12, 2))
     for name in ("reference", "compiled"):
         module = __import__(f"softvec.kernels.{name}", fromlist=["gather"])
-        with workers(1) as pool:
+        with machine(1) as pool:
             runtime = Runtime(module, pool)
             out = np.empty((12, 2))
             runtime.fill(Sparse(wide).plan(X, runtime), out, X[:0])

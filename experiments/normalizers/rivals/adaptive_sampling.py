@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softvec.core.checks import integer, number
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 16
@@ -38,7 +39,7 @@ class AdaptiveSampling(Normalizer):
         depth = max(1, int(np.ceil(np.log2(len(self._bounds[0]) + 1))))
         return Cost(self.n_items_ * d * d // 2, self.n_samples * (depth * d * d // 2 + self._leaf * d))
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         integer("n_samples", self.n_samples)
         number("alpha", self.alpha, above=0)
         m, d = Y.shape
@@ -74,7 +75,7 @@ class AdaptiveSampling(Normalizer):
         self._bounds, self._leaf = bounds, int(np.diff(cuts).max())
         self._seed = int(rng.integers(2**63))
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         from experiments.normalizers.rivals.tree import draw_rows
 
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))

@@ -8,7 +8,8 @@ import numpy as np
 
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 1024
@@ -38,7 +39,7 @@ class Nystrom(Normalizer):
         g, d = self.n_landmarks, self.n_features_
         return Cost(self.n_items_ * g * (d + 1) + g**3, g * (d + 1))
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         g = integer("n_landmarks", self.n_landmarks, most=len(Y), of="the number of items")
         if self.landmarks == "uniform":
             self._landmarks = Y[np.sort(rng.choice(len(Y), g, replace=False))]
@@ -72,7 +73,7 @@ class Nystrom(Normalizer):
         cross = A.astype(np.float64) @ S.T.astype(np.float64)
         return np.exp(-0.5 * float(self.beta) * np.maximum(squares - 2 * cross, 0.0))
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         value = np.empty(len(X))
 
         def estimate_rows(lo: int, hi: int) -> None:
@@ -83,7 +84,7 @@ class Nystrom(Normalizer):
         return Estimate(half + self._log_scale, value)
 
 
-def _means(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
+def _means(Y: Array, k: int, rng: np.random.Generator, pool: Machine) -> Array:
     """Return the means of k-means classes, as landmarks."""
     from softvec.normalizers.kmeans import kmeans
 

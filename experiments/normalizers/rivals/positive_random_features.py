@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments.normalizers.rivals.random_features import random_directions
 from softvec.core.checks import integer
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 1024
@@ -40,7 +41,7 @@ class PositiveRandomFeatures(Normalizer):
         row = self.n_features * (self.n_features_ + 1)
         return Cost(self.n_items_ * row, row)
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         size = integer("n_features", self.n_features)
         if self.symmetric:
             half_size = -(-size // 2)
@@ -67,7 +68,7 @@ class PositiveRandomFeatures(Normalizer):
         top = tops.max(axis=0)
         self._logs = top + np.log((np.exp(tops - top) * np.stack([t for _, t in parts])).sum(axis=0))
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
         size = len(self._logs)
 

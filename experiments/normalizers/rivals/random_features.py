@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softvec.core.checks import integer
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 1024
@@ -49,7 +50,7 @@ class RandomFeatures(Normalizer):
         row = self.n_features * (self.n_features_ + 2)
         return Cost(self.n_items_ * row, row)
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         size = integer("n_features", self.n_features)
         W = random_directions(size, Y.shape[1], self.orthogonal, rng)
         self._directions = (np.sqrt(float(self.beta)) * W).T.astype(Y.dtype)  # (d, D)
@@ -70,7 +71,7 @@ class RandomFeatures(Normalizer):
 
         self._sums = np.sum(pool.map(sum_features, row_blocks(len(Y), span)), axis=0)  # (2, D)
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         value, error = np.empty(len(X)), np.empty(len(X))
         cosines, sines = self._sums
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from softvec.core.checks import integer
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 512
@@ -34,11 +35,11 @@ class Sampling(Normalizer):
         """Multiply-adds: the sampled dot products."""
         return Cost(0, self.n_samples * self.n_features_)
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         size = integer("n_samples", self.n_samples, most=len(Y), of="the number of items")
         self._sample = Y[np.sort(rng.choice(len(Y), size, replace=False))]
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         m, g = self.n_items_, len(self._sample)
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers, resolve_n_jobs, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import resolve_n_jobs, row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
 
 _ROWS = 256
@@ -51,7 +52,7 @@ class TopK(Normalizer):
         build = 0 if self.index_ is None else m * walk
         return Cost(build, walk + (self.n_neighbors + self.n_samples) * d)
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         m = len(Y)
         k = integer("n_neighbors", self.n_neighbors, most=m, of="the number of items")
         g = integer("n_samples", self.n_samples, most=m, of="the number of items")
@@ -98,7 +99,7 @@ class TopK(Normalizer):
         keys[np.arange(k)[None] >= counts[:, None]] = -1
         return keys
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         m, beta = self.n_items_, float(self.beta)
         log_scale, value, error = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
         others = self._items[self._chosen]

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
+from softvec.core.machine import machine
 from softvec.core.scratch import copied, empty, kept, on_disk
-from softvec.core.threads import workers
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Codes
 from softvec.read.edges import Edges
@@ -254,7 +254,7 @@ def edges_to_csr(
             thin(lo, hi, indptr, counts, indices)
         return merged
 
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         merged = pool.map(merge, equal_shares(indptr, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
     if off or on or thin is not None:

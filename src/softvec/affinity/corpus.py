@@ -20,7 +20,7 @@ from softvec.affinity.compress import canonical_csr
 from softvec.affinity.graphs import assemble
 from softvec.core.checks import choice, counted, integer, number
 from softvec.core.errors import InputError
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.names import Names
 from softvec.names.coding import TokenNames, Tokens
 
@@ -68,7 +68,7 @@ class Corpus:
 
     def add_blocks(self, blocks: Iterable[bytes], n_jobs: int | None = None) -> None:
         """Add a stream of blocks, split into words by several threads."""
-        with workers(n_jobs) as pool:
+        with machine(n_jobs) as pool:
             stream = iter(blocks)
             while batch := [(block,) for block in islice(stream, 2 * pool.n_jobs)]:
                 self._add_prepared(pool.map(self._prepare, batch))
@@ -385,7 +385,7 @@ def _count_segment(
         )  # fmt: skip
         return indices[:size].copy(), values[:size].copy(), lengths
 
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         done = pool.map(count_range, tasks)
     lengths = np.concatenate([part[2] for part in done])
     indptr = np.concatenate([[0], np.cumsum(lengths)])

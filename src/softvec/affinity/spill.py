@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.affinity.compress import NO_CODES, CompressedRows, equal_shares, row_lengths, row_starts
+from softvec.core.machine import Machine, machine
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.threads import row_blocks
 from softvec.names.coding import Codes
 
 BUCKET = 1 << 22  # entries per bucket, about; sorting takes 120 MB with float64 values and their copies
@@ -38,7 +39,7 @@ def edges_to_csr_on_disk(
     indices = empty(nnz, np.int32)
     values = empty(0 if values_of is None else nnz, values_of or np.float32)
     at, merged = 0, np.zeros(2, np.int64)
-    with workers() as pool:
+    with machine() as pool:
         for lo, hi in buckets:
             span = slice(int(indptr[lo]), int(indptr[hi]))
             rows = _sorted(
@@ -90,7 +91,7 @@ def _spilled(
 
 
 def _sorted(
-    entries: NDArray[np.int32], weights: NDArray[Any], starts: NDArray[np.int64], pool: Workers
+    entries: NDArray[np.int32], weights: NDArray[Any], starts: NDArray[np.int64], pool: Machine
 ) -> CompressedRows:
     """Sort and merge the entries of one bucket, in memory."""
     from softvec.kernels import graph

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softvec.cluster.connect import end_with, load_ray
 from softvec.cluster.rank import Kept, Report
+from softvec.core.machine import reduce_in_pairs
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -80,22 +81,20 @@ class RayGroup:
         self._settle()
         return received
 
-    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks: each passes the total on, the last one sends it to all."""
-        number, last = self._next(), self._next()
+    def reduce(self, value: T, merge: Callable[[T, T], T]) -> T:
+        """Merge the values of all ranks."""
+        up, down = self._next(), self._next()
+
         # as bytes: arrays out of the object store cannot be added to
-        total = None if self.rank == 0 else pickle.loads(self._mailbox.take(number, self.rank - 1))
-        for part in parts:
-            total = part if total is None else add(total, part)
-        if self.rank < self.size - 1:
-            self._send(number, self.rank + 1, pickle.dumps(total, 5))
-            total = pickle.loads(self._mailbox.take(last, self.size - 1))
-        else:
-            letter = pickle.dumps(total, 5)
-            for rank in range(self.size - 1):
-                self._send(last, rank, letter)
+        def send(rank: int, part: T) -> None:
+            self._send(up if rank < self.rank else down, rank, pickle.dumps(part, 5))
+
+        def receive(rank: int) -> T:
+            return pickle.loads(self._mailbox.take(up if rank > self.rank else down, rank))
+
+        total = reduce_in_pairs(self, value, merge, send, receive)
         self._settle()
-        return total  # type: ignore[return-value]
+        return total
 
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks."""

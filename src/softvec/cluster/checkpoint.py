@@ -19,9 +19,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.seam import Group
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
+from softvec.core.machine import Group
 from softvec.fit.loop import State
 from softvec.read.arrays import length_of, read_array
 

@@ -15,7 +15,7 @@ from softvec.cluster.operator import split
 from softvec.cluster.rank import Task
 from softvec.cluster.shard import balanced_bounds, unit_rows
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
 from softvec.fit.run import run_key, seed_of, start
@@ -68,8 +68,8 @@ class Plan:
             columns=(int(begin), int(end)),
             store=self.store,
             manifest=self.manifest,
-            unit=Workers.unit,
-            block=Workers.block,
+            unit=Machine.unit,
+            block=Machine.block,
         )
 
     def with_threads(self, n_jobs: int) -> Plan:
@@ -141,7 +141,7 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
     )
     given = None
     if not isinstance(settings.init, str):
-        given = start(problem, settings, seed, Workers(1, None))
+        given = start(problem, settings, seed, Machine(1, None))
         chosen = replace(chosen, init="random")
     classes_first = warm and settings.n_clusters > 1
     return Plan(problem, chosen, seed, rows, columns, given, classes_first, store, manifest)

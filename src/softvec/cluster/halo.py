@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.seam import Group
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Group, Machine
+from softvec.core.threads import row_blocks
 
 Array = NDArray[Any]
 _ROUND_BYTES = 64 << 20  # bytes that a worker sends at a time: small buffers, but large messages
@@ -49,7 +49,7 @@ class Halo:
         """Number of rows that an exchange sends to others."""
         return sum(len(rows) for rows in self._sent)
 
-    def fill(self, X: Array, out: Array, pool: Workers) -> None:
+    def fill(self, X: Array, out: Array, pool: Machine) -> None:
         """Write the own rows to ``out``, and after them those of others, in the order of their numbers."""
         pool.map(
             lambda lo, hi: np.copyto(out[lo:hi], X[lo:hi]),
@@ -72,5 +72,5 @@ class Halo:
         if values is None:
             raise ValueError("some workers have scales, others have none")
         out = np.empty((self.size, 1), values.dtype)
-        self.fill(values[:, None], out, Workers(1, None))
+        self.fill(values[:, None], out, Machine(1, None))
         return out[:, 0]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from softvec.cluster.rank import Report, Work
 from softvec.core.errors import InputError
+from softvec.core.machine import reduce_in_pairs
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 
@@ -69,14 +70,15 @@ class MpiGroup:
         MPI.Request.Waitall(requests)
         return received
 
-    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks: each passes the total on, the last one broadcasts it."""
-        total = None if self.rank == 0 else self._comm.recv(source=self.rank - 1, tag=_TOTAL)
-        for part in parts:
-            total = part if total is None else add(total, part)
-        if self.rank < self.size - 1:
-            self._comm.send(total, dest=self.rank + 1, tag=_TOTAL)
-        return self._comm.bcast(total, root=self.size - 1)
+    def reduce(self, value: T, merge: Callable[[T, T], T]) -> T:
+        """Merge the values of all ranks."""
+        return reduce_in_pairs(
+            self,
+            value,
+            merge,
+            lambda rank, part: self._comm.send(part, dest=rank, tag=_TOTAL),
+            lambda rank: self._comm.recv(source=rank, tag=_TOTAL),
+        )
 
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks."""

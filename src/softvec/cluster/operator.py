@@ -18,9 +18,9 @@ from scipy import sparse
 
 from softvec.cluster.halo import Halo
 from softvec.cluster.rounds import Counts, keeps_bits, multiply, pays
-from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
 from softvec.core.errors import InputError
+from softvec.core.machine import Group
 from softvec.operators import Operator, Powers, Product, Rows, Runtime, Sparse, Sum
 
 Array = NDArray[Any]
@@ -94,7 +94,7 @@ class Sharded(Operator):
         if self._in_rounds(X, runtime.kernels):
             return multiply(self._local, self._halo, X, runtime, key)
         whole = runtime.scratch((*key, "halo"), (self._halo.size, X.shape[1]), X.dtype)
-        self._halo.fill(X, whole, runtime.workers)
+        self._halo.fill(X, whole, runtime.machine)
         return self._local.plan(whole, runtime, slot)
 
     def _in_rounds(self, X: Array, kernels: ModuleType) -> bool:

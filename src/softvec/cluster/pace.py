@@ -8,12 +8,12 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from softvec.cluster.seam import Group
+from softvec.core.machine import Group
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -21,6 +21,11 @@ logger = logging.getLogger("softvec")
 _TIMES = 2.0  # as long as the others take for the same work
 _LEAST = 0.5  # seconds of an epoch that are worth a word
 _IN_A_ROW = 3  # epochs
+
+
+def waiting(group: Group) -> AbstractContextManager[None]:
+    """Return a block in which this thread waits for what another one receives; some groups count it."""
+    return getattr(group, "waiting", nullcontext)()
 
 
 class Timed:
@@ -50,10 +55,10 @@ class Timed:
         with self.waiting():
             return self._group.exchange(parts)
 
-    def fold(self, parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-        """Add up the parts in the order of ranks."""
+    def reduce(self, value: T, merge: Callable[[T, T], T]) -> T:
+        """Merge the values of all ranks."""
         with self.waiting():
-            return self._group.fold(parts, add)
+            return self._group.reduce(value, merge)
 
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -13,10 +12,8 @@ from numpy.typing import NDArray
 from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import Tree, join, own_work
 from softvec.cluster.pace import Pace, Timed
-from softvec.cluster.seam import Group
 from softvec.cluster.shard import Shard
-from softvec.core.scratch import large_arrays_in
-from softvec.core.threads import Workers, workers
+from softvec.core.machine import Group, Machine, machine
 from softvec.fit.loop import State, optimize
 from softvec.fit.problem import Problem
 from softvec.fit.run import start
@@ -25,34 +22,6 @@ from softvec.fit.start import find_classes
 
 Array = NDArray[Any]
 T = TypeVar("T")
-
-
-class SharedRows(Workers):
-    """The threads of one rank; sums and gathered values are over all ranks."""
-
-    def __init__(self, threads: Workers, group: Group, unit: int, block: int | None):
-        super().__init__(threads.n_jobs, threads._pool)
-        self.rank, self.unit, self.block, self._group = group.rank, unit, block, group
-
-    def gather(self, value: T) -> list[T]:
-        """Return the (small) values of all ranks, in order."""
-        return self._group.gather(value)
-
-    def fetch(self, X: Array, rows: Array) -> Array:
-        """Return rows by their ascending global numbers; each rank asks for its own selection."""
-        bounds = np.cumsum([0, *self._group.gather(len(X))])
-        asked = np.asarray(rows, np.int64)
-        wanted = [asked[lo:hi] for lo, hi in pairwise(np.searchsorted(asked, bounds))]
-        numbers = self._group.exchange(wanted)
-        return np.concatenate(self._group.exchange([X[part - bounds[self.rank]] for part in numbers]))
-
-    def fold(
-        self, function: Callable[..., T], blocks: Sequence[tuple[Any, ...]], add: Callable[[T, T], T]
-    ) -> T:
-        """Add up over the blocks of all ranks, in their order."""
-        totals: list[T] = []
-        self._fold_units(function, blocks, add, totals.append)
-        return self._group.fold(totals, add)
 
 
 @dataclass(kw_only=True)
@@ -75,7 +44,7 @@ class Epochs:
     manifest : dict or None
         The checkpoint to resume from.
     unit, block : int, int or None
-        How rows are split; see :class:`softvec.core.threads.Workers`.
+        How rows are split; see :class:`softvec.core.machine.Machine`.
     """
 
     settings: Settings
@@ -86,7 +55,7 @@ class Epochs:
     columns: tuple[int, int] = (0, 0)
     store: Store | None = None
     manifest: dict[str, Any] | None = None
-    unit: int = Workers.unit
+    unit: int = Machine.unit
     block: int | None = None
 
     def fit(self, problem: Problem, group: Group, on_epoch: OnEpoch | None = None) -> State:
@@ -104,8 +73,8 @@ class Epochs:
                 on_epoch(report, state)
             pace.own()  # saving does not count
 
-        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as threads:
-            pool = SharedRows(threads, group, self.unit, self.block)
+        with machine(settings.n_jobs, scratch=settings.scratch, group=group) as pool:
+            pool.unit, pool.block = self.unit, self.block
             state = self._begin(problem, pool)
             finished = state.done
             pace.own()
@@ -114,7 +83,7 @@ class Epochs:
                 store.save(state, self.seed, self.rows, self.columns, group)
             return state
 
-    def _begin(self, problem: Problem, pool: Workers) -> State:
+    def _begin(self, problem: Problem, pool: Machine) -> State:
         state, settings = self.state, self.settings
         if self.store is not None and self.manifest is not None:
             state = self.store.load(self.manifest, self.rows, self.columns)

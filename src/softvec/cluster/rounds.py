@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.halo import Halo
-from softvec.cluster.seam import Group, waiting
-from softvec.core.threads import ALONE, Workers, row_blocks
+from softvec.cluster.pace import waiting
+from softvec.core.machine import ALONE, Group, Machine
+from softvec.core.threads import row_blocks
 from softvec.operators import Rows, Runtime, Sparse
 
 __all__ = ["Counts", "keeps_bits", "multiply", "pays"]
@@ -93,7 +94,7 @@ def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) 
                     lo, hi,
                 )  # fmt: skip
 
-            runtime.workers.map(rows, row_blocks(n, runtime.block))
+            runtime.machine.map(rows, row_blocks(n, runtime.block))
     return _scaled(n, local._row_scale).plan(product, runtime)
 
 
@@ -150,7 +151,7 @@ def _probe(
         (n, m), (indptr, indices, weights), rng.random(n), rng.random(m) if scaled else None
     )
     X, add = numbers(m, d), numbers(n, d)
-    runtime = Runtime(kernels, Workers(1, None))
+    runtime = Runtime(kernels, Machine(1, None))
     product = np.empty((n, d), real)
     for begin, end in pairwise(cuts(d)):
         kernels.gather_columns(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 
 __all__ = ["Shard", "balanced_bounds", "unit_rows"]
 
@@ -68,7 +68,7 @@ class Shard:
 
 def unit_rows(n_components: int) -> int:
     """Return the minimum number of rows of a worker: its ranges begin at multiples of this number."""
-    return Workers.unit * Workers(1, None).block_rows(n_components)
+    return Machine.unit * Machine(1, None).block_rows(n_components)
 
 
 def balanced_bounds(entries: Array, n: int, unit: int, workers: int) -> Array:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.embedding.relations import positions, relations, two_kinds
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.views import degree_coordinates
@@ -309,7 +309,7 @@ def _solve(
 
     if model.linear is not None:
         return ((prepared(edges, True) @ columns) @ model.linear).astype(np.float32)
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         return fold_in(
             prepared(edges, True),
             columns,

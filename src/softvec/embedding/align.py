@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import recorded
 from softvec.core.errors import InputError
+from softvec.core.machine import machine
 from softvec.core.scratch import empty
-from softvec.core.threads import row_blocks, workers
+from softvec.core.threads import row_blocks
 from softvec.embedding.relations import positions
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _rotation(emb: Embedding, other: Embedding) -> Array:
     if emb.context_vectors is not None and other.context_vectors is not None:
         pairs.append((emb.context_vectors, emb.context_names, other.context_vectors, other.context_names))  # type: ignore[arg-type]
     total, common = np.zeros((emb.n_components, emb.n_components)), 0
-    with workers() as pool:
+    with machine() as pool:
         for X, names, Z, others in pairs:
             at = positions(others, names)
             mine = np.flatnonzero(at >= 0)
@@ -86,7 +87,7 @@ def _rotation(emb: Embedding, other: Embedding) -> Array:
 
 def _rotated(X: Array, rotation: Array) -> Array:
     out, R = empty(X.shape, X.dtype), rotation.astype(X.dtype)
-    with workers() as pool:
+    with machine() as pool:
         pool.map(lambda lo, hi: np.matmul(X[lo:hi], R, out=out[lo:hi]), row_blocks(len(X), 8192))
     return out
 

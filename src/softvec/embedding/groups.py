@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import integer, recorded
+from softvec.core.machine import Machine, machine
 from softvec.core.progress import progress
-from softvec.core.threads import Workers, one_blas_thread, row_blocks, workers
+from softvec.core.threads import one_blas_thread, row_blocks
 from softvec.embedding.search import inverse_norms, unit_rows
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _automatic(
     size = int(np.clip(n // 4, *_SAMPLE))
     if n > size:
         chosen = np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
-    with workers() as pool:
+    with machine() as pool:
         sample = _Sample.of(unit_rows(V[chosen]), weights[chosen], pool)
         partitions = [sample.partition(beta, pool) for beta in progress(_SCALES, verbose, "groups")]
         partitions = [p for p in partitions if most is None or len(p.centroids) <= most]
@@ -227,7 +228,7 @@ class _Sample:
     cliques: NDArray[np.int32]
 
     @classmethod
-    def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Workers) -> _Sample:
+    def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine) -> _Sample:
         m = len(X)
         cosines = np.empty((m, m), np.float32)
 
@@ -240,7 +241,7 @@ class _Sample:
         links = sp.csr_array((np.ones(m, bool), nearest, np.arange(m + 1)), shape=(m, m))
         return cls(X, weights, cosines, connected_components(links, directed=False)[1])
 
-    def partition(self, beta: float, pool: Workers) -> _Partition:
+    def partition(self, beta: float, pool: Machine) -> _Partition:
         """Return the groups of largest modularity in the softmax graph of sharpness ``beta``."""
         k = int(self.cliques.max()) + 1
 
@@ -290,7 +291,7 @@ def _assign(
     V: NDArray[np.floating],
     factors: NDArray[np.float32],
     centroids: NDArray[np.float32],
-    pool: Workers,
+    pool: Machine,
     passes: Any,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
     """Assign rows to the nearest centroid and update the centroids, in a few passes.

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from softvec.core.checks import integer
 from softvec.core.errors import AdviceWarning, Option
-from softvec.core.threads import row_blocks, workers
+from softvec.core.machine import machine
+from softvec.core.threads import row_blocks
 from softvec.embedding.add import Model, softmax_model
 from softvec.embedding.relations import known_pairs, mutual, positions, two_kinds
 
@@ -157,7 +158,7 @@ def _best_pairs(
         at = at[np.argsort(-flat[at], kind="stable")[:n]]
         return at // S.shape[1] + first, at % S.shape[1], flat[at]
 
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         blocks = pool.map(best, row_blocks(len(chosen), _ROWS))
     i, j, value = (np.concatenate(part) for part in zip(*blocks))
     order = np.lexsort((j, i, -value))[:n]

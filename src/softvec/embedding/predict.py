@@ -95,7 +95,7 @@ class Predictions:
 
 def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = None) -> Predictions:
     """Predict the missing labels; see :meth:`softvec.Embedding.predict`."""
-    from softvec.core.threads import workers
+    from softvec.core.machine import machine
 
     Y, classes, several = _targets(emb, labels)
     known = np.flatnonzero(Y.any(axis=1))
@@ -108,7 +108,7 @@ def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = No
         )
     Y, classes = Y[:, used], [c for c, is_used in zip(classes, used) if is_used]
     X = emb.vectors * emb._scale[:, None]  # directions: better for new items
-    with workers(n_jobs):  # one BLAS thread: the same bits everywhere
+    with machine(n_jobs):  # one BLAS thread: the same bits everywhere
         strength, accuracy, scale = _choose(X[known], Y[known], C, several)
         weights = fit_one_vs_rest(X[known], Y[known], strength)
         P = _probabilities(scale * decision(X[wanted], weights), several)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.core.threads import resolve_n_jobs, row_blocks, workers
+from softvec.core.machine import machine
+from softvec.core.threads import resolve_n_jobs, row_blocks
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 QUERIES = 256  # queries of one block: its scores take 8 MB
@@ -142,7 +143,7 @@ def _search(
     query_spans = row_blocks(len(Q), QUERIES)
     shares = 1 if len(query_spans) >= 8 else 8  # few queries: the threads share the rows instead
     spans = row_blocks(len(V), -(-len(V) // (ROWS * shares)) * ROWS)
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         parts = pool.map(search, [(*q, *rows) for q in query_spans for rows in spans])
     rows, scores = [], []
     for i in range(0, len(parts), len(spans)):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted, integer, number
 from softvec.core.errors import InputError, optional_package
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.embedding.logistic import fit_one_vs_rest, sigmoid
 from softvec.evaluate.observations import Observations, match_observations
 
@@ -173,7 +173,7 @@ def predict_epidemic(
     seen = match_observations(emb, observations, everyone)
     cells = seen.cells
     rng = np.random.default_rng(random_state)
-    with workers(n_jobs):  # one BLAS thread: the same bits everywhere
+    with machine(n_jobs):  # one BLAS thread: the same bits everywhere
         F, scores = _select(_scaled(cells.vectors), seen, rng)
         probability, curve = _draw(F, seen, level, n_draws, rng)
     return EpidemicPrediction(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.threads import ALONE
+from softvec.core.machine import ALONE
 
 Array = NDArray[Any]
 _COLUMNS = 4096  # vectors of neighbours copied at a time

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 from softvec.fit.problem import Problem
 from softvec.normalizers.exact import exact_log_z
 from softvec.normalizers.gaussian_mixture import mixture_log_z
@@ -32,7 +32,7 @@ class Diagnosis:
 
 
 def diagnose(
-    problem: Problem, X: Array, Y: Array, classes: Array | None, n_rows: int, seed: int, pool: Workers
+    problem: Problem, X: Array, Y: Array, classes: Array | None, n_rows: int, seed: int, pool: Machine
 ) -> Diagnosis:
     """Compare exact and approximated loss on ``n_rows`` rows of P."""
     n = len(X)

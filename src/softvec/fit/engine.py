@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
+from softvec.core.machine import Machine
 from softvec.core.scratch import empty
-from softvec.core.threads import Buffers, Workers, row_blocks
+from softvec.core.threads import Buffers, row_blocks
 from softvec.fit.problem import Problem
 from softvec.fit.terms import Context, context
 from softvec.normalizers.exact import exact_gradient
@@ -61,7 +62,7 @@ class Engine:
         Row vectors, updated in place.
     Y : ndarray of shape (m, d) or None
         Column vectors of a two-sided problem.
-    pool : Workers
+    pool : Machine
     half : bool
         Whether neighbours are read in half precision (float32 vectors only).
     epochs : int
@@ -73,7 +74,7 @@ class Engine:
         problem: Problem,
         X: Array,
         Y: Array | None,
-        pool: Workers,
+        pool: Machine,
         *,
         half: bool = True,
         epochs: int = 1,
@@ -100,7 +101,7 @@ class Engine:
 
     def set_classes(self, classes: Array | None) -> None:
         """Assign the context vectors to classes 0..k-1, none of them empty; None means one class."""
-        pool = self.runtime.workers
+        pool = self.runtime.machine
         self.k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
         self.classes = None if self.k == 1 else classes
         Y = self.columns.X
@@ -125,7 +126,7 @@ class Engine:
 
     def epoch(self, eta: float, *, last: bool = False) -> Loss:
         """Update all vectors once; return the loss before the update. The last epoch skips the moments."""
-        problem, pool = self.problem, self.runtime.workers
+        problem, pool = self.problem, self.runtime.machine
         X, Y, n = self.rows.X, self.columns.X, self.n
         if self.stale:
             self.set_classes(self.classes)
@@ -172,7 +173,7 @@ class Engine:
         return self._total(self.rows.X, self.row_weights)
 
     def _total(self, X: Array, weights: Callable[[int, int], Array]) -> Array:
-        return self.runtime.workers.fold(
+        return self.runtime.machine.fold(
             lambda lo, hi: (weights(lo, hi) @ X[lo:hi]).astype(np.float64),
             row_blocks(len(X), self.block),
             np.add,
@@ -212,7 +213,7 @@ class Engine:
                     second[c] += part.second[0]
             return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
 
-        return self.runtime.workers.fold(pulled_sums, row_blocks(len(X), self.block), add_sums)
+        return self.runtime.machine.fold(pulled_sums, row_blocks(len(X), self.block), add_sums)
 
     def products(self, x: Array, omega: Array) -> Array:
         """Return ``x @ omega[c]`` for every class, in this thread's scratch."""
@@ -223,7 +224,7 @@ class Engine:
 
     def _exact(self) -> tuple[Array, Array, Array]:
         """Return the gradient on X, the weighted log Z and the gradient on Y of the exact normaliser."""
-        problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.workers
+        problem, X, Y, pool = self.problem, self.rows.X, self.columns.X, self.runtime.machine
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
         gradient = partial(exact_gradient, X, Y, columns=columns, buffers=self.buffers)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec import kernels
+from softvec.core.machine import Machine
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.threads import row_blocks
 from softvec.normalizers.moments import class_moments
 from softvec.operators import Operator, Runtime, Sum
 
@@ -27,7 +28,7 @@ def fold_in(
     classes: Array | None,
     beta: float,
     constraint: str,
-    pool: Workers,
+    pool: Machine,
     *,
     N: Operator | None = None,
     item_weight: Array | None = None,

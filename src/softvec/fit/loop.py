@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.threads import Workers
+from softvec.core.machine import Machine
 from softvec.fit.engine import Engine
 from softvec.fit.problem import Problem
 from softvec.fit.settings import Settings
@@ -35,7 +35,7 @@ def optimize(
     problem: Problem,
     state: State,
     settings: Settings,
-    pool: Workers,
+    pool: Machine,
     *,
     seed: int = 0,
     half: bool = True,

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 from softvec.fit.fold_in import fold_in
 from softvec.fit.settings import Settings
 from softvec.operators import Operator
@@ -39,7 +40,7 @@ def refine(
     P: Operator,
     X: Array,
     beta: float,
-    pool: Workers,
+    pool: Machine,
     *,
     item_weight: Array | None = None,
 ) -> Array:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, warn
-from softvec.core.scratch import large_arrays_in
-from softvec.core.threads import ALONE, Workers, workers
+from softvec.core.machine import ALONE, Machine, machine
 from softvec.fit.checkpoint import Checkpoint, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import State, optimize
@@ -52,7 +51,7 @@ class Fit:
         records = self.state.history
         return {key: np.array([record[key] for record in records]) for key in (records[0] if records else ())}
 
-    def diagnose(self, n_rows: int, pool: Workers) -> Diagnosis:
+    def diagnose(self, n_rows: int, pool: Machine) -> Diagnosis:
         """Diagnose the fit on a sample of rows; warn if its normaliser is far off."""
         X, classes = self.state.X, self.state.classes
         result = diagnose(self.problem, X, self.context, classes, n_rows, self.seed, pool)
@@ -118,7 +117,7 @@ def fit(
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
     if diagnosed and problem.normalizer == "mixture":
-        with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+        with machine(settings.n_jobs, scratch=settings.scratch) as pool:
             rows = _rows_to_check(problem, state)
             if rows >= min(P.shape[0], 10):
                 result.diagnosis = result.diagnose(rows, pool)
@@ -131,7 +130,7 @@ def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm:
     if settings.checkpoint is not None:
         key = run_key(problem, settings, classes, warm)
         saved = Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
-    with large_arrays_in(settings.scratch), workers(settings.n_jobs) as pool:
+    with machine(settings.n_jobs, scratch=settings.scratch) as pool:
         seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
         if loaded is not None:
             state, seed = loaded
@@ -230,7 +229,7 @@ def _mean_one(weight: Array, d: int) -> Array:
     return np.maximum(weight / mean, 1e-30)
 
 
-def start(problem: Problem, settings: Settings, seed: int, pool: Workers) -> State:
+def start(problem: Problem, settings: Settings, seed: int, pool: Machine) -> State:
     (n, m), d, dtype = problem.P.shape, int(settings.n_components), np.dtype(settings.dtype)
     init = settings.init
     if not isinstance(init, str):

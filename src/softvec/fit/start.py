@@ -11,8 +11,9 @@ from scipy.special import ndtri
 
 from softvec import kernels
 from softvec.core.errors import InputError
+from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import empty
-from softvec.core.threads import ALONE, Workers, row_blocks
+from softvec.core.threads import row_blocks
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
 
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 _BLOCK = 1024
 
 
-def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Workers) -> Array:
+def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Machine) -> Array:
     """Return n random unit vectors; each block of global rows has its own random stream.
 
     Normal variates come from a table of 65,536 quantiles, twice as fast as drawing them.
@@ -48,12 +49,12 @@ def _quantiles(dtype: np.dtype) -> Array:
     return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
 
 
-def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Workers, steps: int) -> Array:
+def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Machine, steps: int) -> Array:
     """Return random vectors multiplied ``steps`` times by P, each time centred and normalised."""
     return push(P, random_start(P.shape[1], d, seed, 0, dtype, pool), steps, seed, pool)
 
 
-def push(P: Operator, X: Array, steps: int, seed: int, pool: Workers) -> Array:
+def push(P: Operator, X: Array, steps: int, seed: int, pool: Machine) -> Array:
     """Multiply X by P ``steps`` times; centre and normalise each product. X may be overwritten.
 
     Rows of P without entries keep their vectors: the centred product would be the same for all of them.
@@ -72,7 +73,7 @@ def push(P: Operator, X: Array, steps: int, seed: int, pool: Workers) -> Array:
     return X
 
 
-def _unit(X: Array, rng: np.random.Generator, pool: Workers, centre: Array | None = None) -> None:
+def _unit(X: Array, rng: np.random.Generator, pool: Machine, centre: Array | None = None) -> None:
     """Subtract the centre from each row and normalise it, in place; a zero row becomes a random one."""
     blocks, norm = row_blocks(len(X), _BLOCK), np.empty(len(X), X.dtype)
 
@@ -99,7 +100,7 @@ def given_start(
     constraint: str,
     dtype: Any,
     name: str = "init",
-    pool: Workers = ALONE,
+    pool: Machine = ALONE,
 ) -> Array:
     """Check and copy initial vectors given by the user; on the sphere they are normalised."""
     X = np.asarray(vectors)
@@ -117,7 +118,7 @@ def given_start(
     return X
 
 
-def find_classes(X: Array, k: int, seed: int, pool: Workers) -> Array:
+def find_classes(X: Array, k: int, seed: int, pool: Machine) -> Array:
     """Return at most k k-means classes of unit vectors, 0, 1, ..., none empty; fitted on a sample of rows."""
     rng = np.random.default_rng([seed, pool.whole(len(X))[1], k])
     block = pool.block_rows(X.shape[1])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.fit.calibrate import calibrate
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.refine import refine
@@ -104,7 +104,7 @@ def _walk(affinity: Affinity, settings: Settings) -> Operator:
 def _refined(first: Fit, settings: Settings, weight: Array | None, runner: Runner | None) -> Fit:
     """Solve for all rows at once after a few epochs, for data that changed a little."""
     P = first.problem.P
-    with workers(settings.n_jobs) as pool:
+    with machine(settings.n_jobs) as pool:
         X = refine(P, first.state.X, settings.beta, pool, item_weight=weight)
     no_epoch = replace(settings, init=X, n_epochs=0)  # measures the loss
     result = fit(P, no_epoch, item_weight=weight, warm=True, runner=runner)
@@ -158,7 +158,7 @@ def _softmax(affinity: Affinity, settings: Settings, made: _Made) -> dict[str, A
     one_sided = made.Y is None and affinity.symmetric
     if affinity.kind != "graph" or affinity.counts is None or not one_sided:
         return None
-    with workers(1):  # the same bits for any number of threads
+    with machine(1):  # the same bits for any number of threads
         result = calibrate(made.X, affinity.counts, affinity.sizes, made.seed)
     return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 

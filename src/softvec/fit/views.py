@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
+from softvec.core.machine import ALONE, Machine, machine
 from softvec.core.scratch import copied, empty
-from softvec.core.threads import ALONE, Workers, row_blocks, workers
+from softvec.core.threads import row_blocks
 from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, Runner, fit, seed_of
 from softvec.fit.settings import Callback, Settings
@@ -100,7 +101,7 @@ def fit_views(
         operator = _view_of(plain, degree, view)
         init: Any = parts.get(view.init, view.init)
         if view.push:
-            with workers(settings.n_jobs) as pool:
+            with machine(settings.n_jobs) as pool:
                 pushed = push(operator, copied(init, np.float32), view.push, int(seed or 0), pool)
                 init = copied(pushed, np.float16)
                 del pushed
@@ -121,7 +122,7 @@ def fit_views(
         parts[view.name] = half
         fits.append(result)
         before += view.n_epochs
-    with workers(settings.n_jobs) as pool:
+    with machine(settings.n_jobs) as pool:
         X = empty((A.shape[0], d), np.float32)
         spread = _fuse(list(parts.values()), lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
@@ -172,7 +173,7 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: int) -> Array:
+def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Machine, block: int) -> Array:
     """Write the coordinates of the views on their leading principal axes; the mean square length is 1.
 
     Returns the root mean square of each coordinate.
@@ -213,7 +214,7 @@ def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Workers, block: 
 
 
 def degree_coordinates(
-    degree: Array, scale: float, reference: Array | None = None, *, d: int = 1, pool: Workers = ALONE
+    degree: Array, scale: float, reference: Array | None = None, *, d: int = 1, pool: Machine = ALONE
 ) -> Array:
     """Return log degree and its square, uncorrelated and of equal spread among ``reference``, (n, 2).
 
@@ -242,7 +243,7 @@ def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = Non
     def products(lo: int, hi: int) -> Array:  # rows without neighbours are 0 and add nothing
         return np.stack([G[lo:hi].T @ G[lo:hi], G[lo:hi].T @ X[lo:hi]]).astype(np.float64)
 
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         gram, mixed = pool.fold(products, row_blocks(len(X), _BLOCK), np.add)
         ridge = 1e-3 * np.trace(gram) / len(gram)
         return np.linalg.solve(gram + ridge * np.eye(len(gram)), mixed).astype(np.float32)

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from softvec.affinity.compress import Thinning, canonical_csr, edges_to_csr
-from softvec.core.threads import row_blocks, workers
+from softvec.core.machine import machine
+from softvec.core.threads import row_blocks
 from softvec.generators._random import block_seeds
 
 EDGES_PER_BLOCK = 1 << 18
@@ -22,7 +23,7 @@ def draw_edges(
     src, dst = codes[:, 0], codes[:, 1]
     blocks = row_blocks(n_edges, EDGES_PER_BLOCK)
     seeds = block_seeds(rng, len(blocks))
-    with workers(n_jobs) as pool:
+    with machine(n_jobs) as pool:
         pool.map(kernel, [(seed, lo, hi, src, dst) for seed, (lo, hi) in zip(seeds, blocks)])
     return codes
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
+from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import empty, on_disk
-from softvec.core.threads import ALONE, Workers, row_blocks
+from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names, storage
 
@@ -125,7 +126,7 @@ class NameCoder:
     (['7', '5', '9', 'x'], [[0, 1], [1, 2], [3, 1]])
     """
 
-    def __init__(self, pool: Workers | None = None) -> None:
+    def __init__(self, pool: Machine | None = None) -> None:
         self.pool = pool
         self._encoder: IntegerNames | TokenNames | ObjectNames | None = None
 
@@ -285,7 +286,7 @@ class TokenNames:
     that numbers follow the order of appearance.
     """
 
-    def __init__(self, pool: Workers | None = None) -> None:
+    def __init__(self, pool: Machine | None = None) -> None:
         self.pool = pool or ALONE
         self._codes = Segments()
         self._table = np.zeros((2**14, 1), dtype=np.uint64)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softvec.core.checks import number
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.machine import Machine, machine
+from softvec.core.threads import row_blocks
 
 Array = NDArray[Any]
 
@@ -91,14 +92,14 @@ class Normalizer(ABC):
     def fit(self, Y: ArrayLike) -> Self:
         """Fit the items ``Y`` (m, d); return ``self``."""
         items = self._begin(Y)
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             self._fit(items, np.random.default_rng(self.random_state), pool)
         return self
 
     def estimate(self, X: ArrayLike) -> Estimate:
         """Return the estimate of Z itself, before the logarithm, with its standard error if there is one."""
         queries = self._check_queries(X)
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             return self._estimate(queries, pool)
 
     def log_partition(self, X: ArrayLike) -> Array:
@@ -146,11 +147,11 @@ class Normalizer(ABC):
     def cost(self) -> Cost:
         """Multiply-adds of fitting and of one query."""
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:  # noqa: B027
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:  # noqa: B027
         """Fit checked items; nothing to do by default."""
 
     @abstractmethod
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         """Estimate Z for checked queries."""
 
     def _begin(self, Y: ArrayLike) -> Array:

@@ -30,7 +30,8 @@ from numpy.typing import ArrayLike
 
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.machine import Machine, machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_vectors
 from softvec.normalizers.partition import cut_into_cells
 
@@ -77,7 +78,7 @@ class ControlVariate(Normalizer):
         items = self._begin(Y)
         asked = items if queries is None else check_vectors("queries", queries, items.shape[1])
         rng = np.random.default_rng(self.random_state)
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             self._fit(items, rng, pool)
             self._calibrate(asked.astype(items.dtype, copy=False), rng, pool)
             self._learn_tail(items, asked.astype(items.dtype, copy=False), rng, pool)
@@ -101,7 +102,7 @@ class ControlVariate(Normalizer):
         if not 0 < level < 1:
             raise InputError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95")
         queries = self._check_queries(X)
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             acc = self._accumulate(queries, pool)
         deviation, freedom = self._deviation(queries, acc)
         rounding = self._rounding(acc)
@@ -113,10 +114,10 @@ class ControlVariate(Normalizer):
 
     def n_read(self, X: ArrayLike) -> Array:
         """Return how many items each query reads."""
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             return self._accumulate(self._check_queries(X), pool)[:, 5].astype(np.int64)
 
-    def _fit(self, Y: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:
         m = len(Y)
         integer("n_samples", self.n_samples)
         k = int(np.clip(round(4 * np.sqrt(m)), 1, min(m, 1024))) if self.n_cells is None else self.n_cells
@@ -139,7 +140,7 @@ class ControlVariate(Normalizer):
         row_dots(scaled @ self._within, scaled, width)
         return scaled, scaled @ self._cells.centers.T, np.maximum(width, 0.0)
 
-    def _accumulate(self, X: Array, pool: Workers) -> Array:
+    def _accumulate(self, X: Array, pool: Machine) -> Array:
         from softvec.kernels.cells import SLOTS, sample_rows
 
         cells, out = self._cells, np.empty((len(X), SLOTS))
@@ -154,7 +155,7 @@ class ControlVariate(Normalizer):
         pool.map(sample_block, row_blocks(len(X), _ROWS))
         return out
 
-    def _calibrate(self, X: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _calibrate(self, X: Array, rng: np.random.Generator, pool: Machine) -> None:
         """Calibrate the variance of the Gaussian model on a sample of queries.
 
         The logarithm of true over predicted variance is linear in log |x|, plus noise, so the mean ratio is
@@ -179,7 +180,7 @@ class ControlVariate(Normalizer):
         if finite.any():
             self._calibration = _fit_line(_log_norm(asked[finite]), ratios[finite])
 
-    def _learn_tail(self, Y: Array, X: Array, rng: np.random.Generator, pool: Workers) -> None:
+    def _learn_tail(self, Y: Array, X: Array, rng: np.random.Generator, pool: Machine) -> None:
         """Learn how much to widen 95% intervals of Student's t, from the exact sums of some queries.
 
         If vectors are heavy-tailed or beta is large, few items carry most of Z, and errors have longer tails
@@ -221,7 +222,7 @@ class ControlVariate(Normalizer):
         variance = (freedom * acc[:, 2] + _PRIOR * model) / (freedom + _PRIOR)
         return np.sqrt(variance), freedom + _PRIOR - 1.0
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         acc = self._accumulate(X, pool)
         return Estimate(acc[:, 0], acc[:, 1], self._deviation(X, acc)[0])
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softvec import kernels
-from softvec.core.threads import Buffers, Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import Buffers, row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 
 # 256 x 1024 float32 scores are 1 MB, about one core's share of cache; 128 x 512 to 512 x 2048 are as fast
@@ -18,7 +19,7 @@ _SCORES = 2_000_000  # per block of rows: 8 MB in float32
 _PARTS = 8  # column gradients held at a time, one per block of rows
 
 
-def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: Workers) -> Estimate:
+def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: Machine) -> Estimate:
     """Return Z of each row of X over all rows of Y; each task is a block of X against a span of Y."""
     add_exponentials = kernels.select(len(X) * Y.size).add_exponentials
     shift = None if log_weight is None else (log_weight / beta).astype(Y.dtype)
@@ -48,7 +49,7 @@ def exact_sums(X: Array, Y: Array, beta: float, log_weight: Array | None, pool: 
     return Estimate(log_scale, value, np.zeros(len(X)))
 
 
-def exact_log_z(X: Array, Y: Array, weights: Array | None, beta: float, pool: Workers) -> Array:
+def exact_log_z(X: Array, Y: Array, weights: Array | None, beta: float, pool: Machine) -> Array:
     """Return the exact log Z of each row of X, float64; ``weights`` (m,) are a base measure.
 
     On a cluster, processes share the rows of Y, and all pass the same X.
@@ -69,7 +70,7 @@ def exact_gradient(
     rho: Array,
     weight: Array | None,
     beta: float,
-    pool: Workers,
+    pool: Machine,
     sign: float = 1.0,
     *,
     columns: bool = True,
@@ -135,5 +136,5 @@ class Exact(Normalizer):
         """Multiply-adds: one dot product per item and query."""
         return Cost(0, self.n_items_ * self.n_features_)
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         return exact_sums(X, self._items, float(self.beta), self._log_weight, pool)

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from softvec import kernels
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
-from softvec.core.threads import Workers, row_blocks, workers
+from softvec.core.machine import Machine, machine
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.normalizers.moments import Moments, class_moments
 
 
-def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Workers) -> Array:
+def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Machine) -> Array:
     """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the item classes."""
     mu, omega = moments.mu.astype(X.dtype), moments.omega.astype(X.dtype)
     k, d = mu.shape
@@ -79,7 +80,7 @@ class GaussianMixture(Normalizer):
             raise InputError(
                 f"labels have shape {classes.shape} and type {classes.dtype}; expected {m} integers from 0"
             )
-        with workers(self.n_jobs) as pool:
+        with machine(self.n_jobs) as pool:
             if classes is None:
                 rng, sample = np.random.default_rng(self.random_state), max(16384, 256 * self.n_clusters)
                 classes = kmeans(items, self.n_clusters, rng, pool, sample=sample)
@@ -94,5 +95,5 @@ class GaussianMixture(Normalizer):
         k, d, m = len(self.weight_), self.n_features_, self.n_items_
         return Cost(m * d * d + (k > 1) * k * d * (m + 10 * min(m, 16384)), k * d * d)
 
-    def _estimate(self, X: Array, pool: Workers) -> Estimate:
+    def _estimate(self, X: Array, pool: Machine) -> Estimate:
         return Estimate(mixture_log_z(X, self._moments, float(self.beta), pool), np.ones(len(X)))

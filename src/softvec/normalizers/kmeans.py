@@ -8,14 +8,15 @@ from threading import Lock
 import numpy as np
 
 from softvec import kernels
-from softvec.core.threads import Workers, one_blas_thread, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import one_blas_thread, row_blocks
 from softvec.normalizers.base import Array
 
 _BLOCK = 4096
 _WARNINGS = Lock()  # warning filters are global: two threads would restore each other's
 
 
-def nearest_center(Y: Array, centers: Array, pool: Workers, block: int | None = None) -> Array:
+def nearest_center(Y: Array, centers: Array, pool: Machine, block: int | None = None) -> Array:
     """Return the number of the nearest centre of each row, int32."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers, dtype=np.float64)).astype(Y.dtype)
     columns = np.ascontiguousarray(centers.T.astype(Y.dtype, copy=False))  # (d, k)
@@ -30,7 +31,7 @@ def kmeans(
     Y: Array,
     k: int,
     rng: np.random.Generator,
-    pool: Workers,
+    pool: Machine,
     *,
     sample: int = 16384,
     max_iter: int = 300,
@@ -57,7 +58,7 @@ def kmeans(
     return nearest_center(Y, model.cluster_centers_, pool, block)
 
 
-def compact(classes: Array, pool: Workers | None = None) -> Array:
+def compact(classes: Array, pool: Machine | None = None) -> Array:
     """Renumber classes to 0..k-1 without gaps, across all processes."""
     present = np.unique(classes)
     if pool is not None:

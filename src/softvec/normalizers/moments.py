@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.threads import Workers, row_blocks
+from softvec.core.machine import Machine
+from softvec.core.threads import row_blocks
 
 Array = NDArray[Any]
 _BLOCK = 4096  # rows of one float32 product; sums of blocks are float64
@@ -92,7 +93,7 @@ def class_moments(
     Y: Array,
     classes: Array | None,
     weights: Array | None,
-    pool: Workers,
+    pool: Machine,
     *,
     center: Array | None = None,
 ) -> Moments:

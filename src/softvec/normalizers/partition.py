@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softvec.core.threads import ALONE, Workers
+from softvec.core.machine import ALONE, Machine
 from softvec.normalizers.base import Array
 from softvec.normalizers.kmeans import nearest_center
 
@@ -15,7 +15,7 @@ _PER_CENTER = 16  # sampled rows per centre
 _BLOCK = 4096  # rows copied, assigned and multiplied while they are in cache
 
 
-def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Array:
+def _centers(Y: Array, k: int, rng: np.random.Generator, pool: Machine) -> Array:
     """Return k centres: a few Lloyd steps on a sample of the rows."""
     size = min(len(Y), max(_PER_CENTER * k, k))
     sample = Y[np.sort(rng.choice(len(Y), size, replace=False))]
@@ -46,7 +46,7 @@ class Cells:
     within: Array
 
 
-def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Workers) -> Cells:
+def cut_into_cells(Y: Array, k: int, rng: np.random.Generator, pool: Machine) -> Cells:
     """Return about ``k`` non-empty cells: a coarse partition, then one task for each of its parts."""
     m = len(Y)
     middles = _centers(Y, max(1, round(np.sqrt(k))), rng, pool)

@@ -15,8 +15,9 @@ from scipy import sparse
 
 from softvec import kernels
 from softvec.core.errors import InputError
+from softvec.core.machine import ALONE, Machine, machine
 from softvec.core.scratch import empty
-from softvec.core.threads import ALONE, Workers, row_blocks, workers
+from softvec.core.threads import row_blocks
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
@@ -27,7 +28,7 @@ class Runtime:
     """Resources of a product: kernels, threads, block size, and scratch matrices reused across epochs."""
 
     kernels: ModuleType
-    workers: Workers
+    machine: Machine
     block: int = 4096
     _scratch: dict[tuple, Array] = field(default_factory=dict)
 
@@ -41,7 +42,7 @@ class Runtime:
     def copied(self, X: Array, half: bool = True) -> Array:
         """Return a copy of X for products to read; float32 is stored in half precision (as uint16)."""
         out = empty(X.shape, np.uint16 if half and X.dtype == np.float32 else X.dtype, random=True)
-        self.workers.map(
+        self.machine.map(
             lambda lo, hi: self.kernels.to_half(X[lo:hi], out[lo:hi]), row_blocks(len(X), self.block)
         )
         return out
@@ -53,7 +54,7 @@ class Runtime:
         def fill_block(lo: int, hi: int) -> None:
             rows(lo, hi, out[lo:hi], add[lo:hi] if len(add) else none)
 
-        self.workers.map(fill_block, row_blocks(len(out), self.block))
+        self.machine.map(fill_block, row_blocks(len(out), self.block))
 
 
 class Operator(ABC):
@@ -125,7 +126,7 @@ class Operator(ABC):
         )
         out = empty((self.shape[0], columns.shape[1]), columns.dtype)
         work = self.nnz * columns.shape[1]
-        with workers() if kernels.worth_compiling(work) else nullcontext(ALONE) as pool:
+        with machine() if kernels.worth_compiling(work) else nullcontext(ALONE) as pool:
             runtime = Runtime(kernels.select(work), pool)
             runtime.fill(self.plan(columns, runtime), out, columns[:0])
         return out.reshape(-1) if X.ndim == 1 else out

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, Option, guess
-from softvec.core.threads import workers
+from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read import lines
@@ -145,7 +145,7 @@ def add_text(builder: EdgeBuilder, source: Source, table: Table, options: TextOp
         return parse_block(text, start, table, source.name, integers, options.ids)
 
     blocks = chain([(block, line)], [] if second is None else [second], rest)
-    with workers(options.n_jobs) as pool:
+    with machine(options.n_jobs) as pool:
         builder.use(pool)
         while batch := list(islice(blocks, pool.n_jobs)):
             for parsed in pool.map(parse, batch):

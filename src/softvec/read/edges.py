@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError
+from softvec.core.machine import Machine
 from softvec.core.scratch import empty
-from softvec.core.threads import Workers
 from softvec.names import Names
 from softvec.names.coding import Block, Codes, NameCoder, Segments, Tokens
 
@@ -58,7 +58,7 @@ class EdgeBuilder:
         choice("negative", self.negative, NEGATIVE)
         self._names = [NameCoder() for _ in range(1 + self.two_sided)]
 
-    def use(self, pool: Workers | None) -> None:
+    def use(self, pool: Machine | None) -> None:
         """Look names up in the threads of this pool."""
         for names in self._names:
             names.pool = pool
