@@ -341,8 +341,6 @@ def test_corpora(tmp_path):
     assert sio.read(one_long_line).shape == (2, 2)
     with pytest.raises(InputError, match="no files that match"):
         sio.read(folder, pattern="*.md")
-    with pytest.raises(InputError, match="is a directory"):
-        sio.read(folder, kind="graph")
 
 
 def test_features(tmp_path):

@@ -21,6 +21,7 @@ from softvec.read.edges import EdgeBuilder
 from softvec.read.opened import TextOptions
 from softvec.read.roles import Column, Layout
 
+_CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _SAMPLE = 2000  # rows used to detect the content of a column
 
 
@@ -129,10 +130,12 @@ def add_table(
     where: str = "the table",
     place: Callable[[int], str] | None = None,
     first_row: int = 0,
+    large: bool = False,
 ) -> None:
     """Add the columns ``source``, ``target`` and, if present, ``weight`` and ``time`` to a builder.
 
-    In messages the table is called ``where``, and its row ``k`` is ``place(k)``.
+    In messages the table is called ``where``, and its row ``k`` is ``place(k)``. ``large``: whether it is a
+    part of so large a table that names are worth compiled code.
     """
     place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
@@ -146,7 +149,8 @@ def add_table(
         times = numbers(columns["time"], "time", where)
     source, target = columns["source"], columns["target"]
     sides = [[source], [target]] if builder.two_sided else [[source, target]]
-    builder.add([_block(side, builder.blocks_of(s)) for s, side in enumerate(sides)], weights, times)
+    kinds = [builder.blocks_of(s) or (Tokens if large else None) for s in range(len(sides))]
+    builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times)
 
 
 def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
@@ -166,6 +170,7 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
     kind = column.type
+    text = len(column) > 0 and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         if role != "time":
             raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
@@ -177,13 +182,17 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             text = f"{where}: the {role} column has dates out of range; expected years from 1 to 9998"
             raise InputError(text) from None
         return stamps.to_numpy(zero_copy_only=False).astype("datetime64[us]")
-    if role == "time" and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if pa.types.is_time(kind) or (role == "time" and text and _CLOCK.fullmatch(str(column[0]))):
+        raise InputError(
+            f"{where}: the {role} column holds times of day; expected dates such as 2024-03-01T09:30"
+        )
+    if role == "time" and text:
         stamps = parse_dates(column)
         if stamps is not None:
             if stamps.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
                 guess(f"{where}: the times have time zones; they are used in UTC")
             return numbers(stamps, role, where)
-    if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_decimal(kind) or text:
         try:
             column = column.cast(pa.float64())
         except pa.ArrowInvalid as error:
@@ -194,10 +203,6 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
             if role != "time":
                 raise InputError(text) from None
             raise InputError(text, "; ", Option("kind", "graph"), " leaves the times out") from None
-    if pa.types.is_time(kind):
-        raise InputError(
-            f"{where}: the {role} column holds times of day; expected dates such as 2024-03-01T09:30"
-        )
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)

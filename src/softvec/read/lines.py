@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -323,20 +324,30 @@ def delimiter_byte(delimiter: str) -> int:
     return ord(text)
 
 
-def parse(
-    text: bytes, table: Table, name: str, line: int = 1, skip: bool = False
-) -> tuple[list[list[bytes]], list[int]]:
-    """Return the fields of all data lines of a text and their line numbers; raise an error for a bad line.
+def data_records(text: bytes, line: int, table: Table) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the position, the line number and the bytes of each record of data; quotes may hold line ends."""
+    at, held, start, number = 0, b"", 0, line
+    for raw in text.split(b"\n"):
+        if held or is_data(raw, table.comments):
+            held = held + b"\n" + raw if held else raw
+            if table.delimiter == 0 or held.count(b'"') % 2 == 0:
+                yield start, number, held
+                held = b""
+        at += len(raw) + 1
+        line += 1
+        if not held:
+            start, number = at, line
+    if held:
+        yield start, number, held
 
-    With ``skip``, skip the first data line, the header.
+
+def parse(text: bytes, table: Table, name: str, line: int, skip: bool) -> tuple[list[list[bytes]], list[int]]:
+    """Return the fields of all records of a text and their line numbers; raise an error for a bad line.
+
+    With ``skip``, skip the first record, the header.
     """
     rows, numbers = [], []
-    for number, raw in enumerate(text.split(b"\n"), start=line):
-        if not is_data(raw, table.comments):
-            continue
-        if skip:
-            skip = False
-            continue
+    for _, number, raw in islice(data_records(text, line, table), int(skip), None):
         fields = split(raw, table.delimiter)
         if len(fields) != table.n_fields:
             raise InputError(ragged(raw, fields, table, name, number))
@@ -355,13 +366,13 @@ def ragged(raw: bytes, fields: list[bytes], table: Table, name: str, number: int
     )
 
 
-def field_error(role: str, field: bytes, name: str, number: int) -> InputError:
-    """Return the error for a missing name, or a weight or time that is not a number."""
+def bad_field(role: str, field: str) -> str:
+    """Return the message for a missing name, or a weight or time that is not a number."""
     if not field:
-        return InputError(f"{name}, line {number}: the {role} is missing; fill it in, or drop the row")
-    shown = field[:60].decode("utf-8", "replace")
+        return f"the {role} is missing; fill it in, or drop the row"
+    shown = field[:60]
     remedy = "; fill in missing values, or drop the row" if shown.lower() in _MISSING else ""
-    return InputError(f"{name}, line {number}: the {role} {shown!r} is not a number{remedy}")
+    return f"the {role} {shown!r} is not a number{remedy}"
 
 
 def number_of(field: bytes, role: str, name: str, number: int, table: Table | None = None) -> float:
@@ -373,7 +384,9 @@ def number_of(field: bytes, role: str, name: str, number: int, table: Table | No
             raise ValueError
         return float(field)
     except ValueError:
-        raise field_error(role, field, name, number) from None
+        raise InputError(
+            f"{name}, line {number}: {bad_field(role, field.decode('utf-8', 'replace'))}"
+        ) from None
 
 
 def all_integers(fields: Sequence[bytes]) -> bool:

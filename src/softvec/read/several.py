@@ -38,36 +38,18 @@ def read_edge_files(
     """Read the edges of several files, one after the other; return their kind and format, too."""
     first = _open(paths[0], options, kind, format)
     files = [first, *(_open_like(first, path, options, format) for path in paths[1:])]
-    by_arrow = {at for at, file in enumerate(files) if file.table and edgelist.needs_arrow(file.table)}
     name = f"{paths[0]} and {counted(len(paths) - 1, 'other file')}"
-    while True:  # once, unless a text turns out to have quoted fields
-        builder = EdgeBuilder(first.opened.options.two_sided, options.negative)
-        quoted = _add_all(builder, files, by_arrow)
-        if quoted is None:
-            break
-        by_arrow.add(quoted)
+    builder = EdgeBuilder(first.opened.options.two_sided, options.negative)
+    for file in files:
+        if file.table is not None:
+            edgelist.add_text(builder, file.opened.source, file.table, file.opened.options)
+        else:
+            for _ in tables.add_arrow(builder, file.opened, file.layout):
+                pass
     edges = edges_of(builder, name)
     edgelist.warn_names(edges, name)
     notes = [counted(len(files), "file"), *([first.layout.summary] if first.layout.summary else [])]
     return first.opened.kind, first.opened.format, replace(edges, notes=(*notes, *edges.notes))
-
-
-def _add_all(builder: EdgeBuilder, files: Sequence[EdgeFile], by_arrow: set[int]) -> int | None:
-    """Add the edges of all files; return the number of a file that only Arrow can read, if one is met."""
-    for at, file in enumerate(files):
-        source, options = file.opened.source, file.opened.options
-        if file.table is None:
-            for _ in tables.add_arrow(builder, file.opened, file.layout):
-                pass
-        elif at in by_arrow:
-            for _ in tables.add_csv(builder, source, file.table, options):
-                pass
-        else:
-            try:
-                edgelist.add_text(builder, source, file.table, options)
-            except edgelist.Quoted:
-                return at
-    return None
 
 
 def _open(

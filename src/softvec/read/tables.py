@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,170 +10,14 @@ import numpy as np
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, reading
-from softvec.read import lines
 from softvec.read.columns import add_table, describe, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges, edges_of
-from softvec.read.lines import Table
 from softvec.read.objects import Graph
-from softvec.read.opened import Opened, TextOptions
+from softvec.read.opened import Opened
 from softvec.read.roles import Column, Layout
-from softvec.read.streams import Source, text_blocks
+from softvec.read.streams import Source
 
 _BATCH = 262_144  # rows held at a time
-
-
-class _Lines(io.RawIOBase):
-    """A text as a file object for Arrow: UTF-8, with comment lines blanked."""
-
-    def __init__(self, blocks: Iterator[tuple[bytes, int]], comments: bytes):
-        self._blocks = blocks
-        self._comment = re.compile(rb"(?m)^[ \t]*[" + re.escape(comments) + rb"].*$") if comments else None
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._left:
-            block = next(self._blocks, None)
-            if block is None:
-                return 0
-            self._left = self._comment.sub(b"", block[0]) if self._comment else block[0]
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size
-
-
-def csv_batches(source: Source, table: Table, encoding: str | None, text: set[int]) -> Iterator[Any]:
-    """Yield the record batches of a CSV file; the columns in ``text`` are read as strings."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    names = [str(c) for c in range(table.n_fields)]  # by position: header names may repeat
-    stream = io.BufferedReader(_Lines(text_blocks(source, encoding=encoding), table.comments), 1 << 20)
-    try:
-        reader = csv.open_csv(
-            stream,
-            read_options=csv.ReadOptions(
-                column_names=names,
-                skip_rows_after_names=int(table.header is not None),
-                block_size=4 << 20,
-                use_threads=False,
-            ),
-            parse_options=csv.ParseOptions(delimiter=chr(table.delimiter), newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                column_types={names[c]: pa.string() for c in text},
-                strings_can_be_null=False,
-                null_values=[""],
-            ),
-        )
-        yield from reader
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{source.name}{_explain(str(error), source, encoding)}") from None
-
-
-def _explain(message: str, source: Source, encoding: str | None) -> str:
-    """Return an error of Arrow with the line number, found by its text, as Arrow counts rows."""
-    ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.S)
-    if not ragged:
-        return ": " + message.replace("\n", " ")
-    expected, got, text = ragged.groups()
-    wanted = text.split("\n")[0].rstrip("\r").encode()
-    for block, line in text_blocks(source, encoding=encoding):
-        for number, raw in enumerate(block.split(b"\n"), start=line):
-            if raw.rstrip(b"\r") == wanted:
-                return f", line {number}: {got} columns where other lines have {expected}: {text[:60]!r}"
-    return f": {got} columns where other lines have {expected}: {text[:60]!r}"
-
-
-def edges_of_csv(source: Source, table: Table, options: TextOptions) -> Edges:
-    """Read edges from a CSV file whose fields may be quoted."""
-    builder = EdgeBuilder(options.two_sided, options.negative)
-    for _ in add_csv(builder, source, table, options):
-        pass
-    return edges_of(builder, source.name)
-
-
-def add_csv(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> Iterator[None]:
-    """Add the edges of a CSV file to a builder, one batch per step."""
-    import pyarrow.compute as pc
-
-    if table.delimiter == 0:
-        raise InputError(
-            f"{source.name}: quoted names, dates and decimal commas need a delimiter other than blanks; use "
-            "tabs or commas"
-        )
-    integers = options.ids != "string"
-    texts = {table.roles["source"], table.roles["target"]}
-    if "weight" in table.roles and not table.plain:
-        texts.add(table.roles["weight"])
-    row = 0
-    for batch in csv_batches(source, table, options.encoding, texts):
-        columns = {role: batch.column(at) for role, at in table.roles.items()}
-        if "weight" in columns and not table.plain:
-            columns["weight"] = _plain_numbers(columns["weight"], table.decimal)
-        for role in [role for role, at in table.roles.items() if at in texts]:
-            empty = pc.equal(columns[role], "")
-            if pc.any(empty).as_py():
-                at = _line_of(source, table, options, row + pc.index(empty, True).as_py())
-                raise InputError(
-                    f"{source.name}, line {at}: the {role} is missing; fill it in, or drop the row"
-                )
-        whole = _integers(columns) if integers else None
-        if integers and whole is None:
-            if options.ids == "integer":
-                raise InputError(f"{source.name}: not all ids are integers, though ids='integer'")
-            integers = False
-        columns |= whole or {}
-        first = row
-
-        def place(at: int, first: int = first) -> str:
-            return f"{source.name}, line {_line_of(source, table, options, first + at)}"
-
-        add_table(builder, columns, source.name, place)
-        row += len(batch)
-        yield
-
-
-def _line_of(source: Source, table: Table, options: TextOptions, row: int) -> int:
-    """Return the line on which a row of data starts; a quoted field may hold line ends."""
-    left = row + (table.header is not None)
-    quoted = False
-    for block, line in text_blocks(source, encoding=options.encoding):
-        for number, raw in enumerate(block.split(b"\n"), start=line):
-            if not quoted and lines.is_data(raw, table.comments):
-                if left == 0:
-                    return number
-                left -= 1
-            quoted ^= raw.count(b'"') % 2 == 1
-    return line
-
-
-def _integers(columns: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the ends of edges as integers; None if one is not an integer (007 is a name)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    whole = {}
-    for role in ("source", "target"):
-        try:
-            whole[role] = columns[role].cast(pa.int64())
-        except pa.ArrowInvalid:
-            return None
-        if not pc.all(pc.equal(whole[role].cast(pa.string()), columns[role])).as_py():
-            return None
-    return whole
-
-
-def _plain_numbers(column: Any, mark: bytes) -> Any:
-    """Return numbers in text with a decimal point and without thousands separators."""
-    import pyarrow.compute as pc
-
-    if mark == b",":
-        column = pc.replace_substring(column, ".", "")
-        return pc.replace_substring(column, ",", ".")
-    return pc.replace_substring(column, ",", "")
 
 
 def arrow_batches(source: Source, format: str, parts: range | None = None) -> tuple[Any, Iterator[Any]]:

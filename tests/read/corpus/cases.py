@@ -137,7 +137,7 @@ FILES = [
         "decimal commas in blanks",
         lines(sep=" ", more=[w.replace(".", ",") for w in W]),
         suffix=".edges",
-        ends=("refused",),
+        pairs=WEIGHTS,
     ),
     Case(
         "thousands in quotes",
