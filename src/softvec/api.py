@@ -192,14 +192,19 @@ def embed(
         repeats=repeats, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, check_memory=check_memory,
         cluster=cluster, partition=partition, **options,
     )  # fmt: skip
-    emb = embed_request(data, request)
+    emb = embed_request(data, request, written_as="folder" if output is not None else None)
     if output is not None and emb is not None:
         emb.save(output, "folder")
     return emb  # type: ignore[return-value]  # None on the other ranks of MPI
 
 
-def embed_request(data: Any, request: Request, watch: Watch | None = None) -> Embedding | None:
-    """Embed what was asked for; None on a rank of MPI other than the first."""
+def embed_request(
+    data: Any, request: Request, watch: Watch | None = None, *, written_as: str | None = None
+) -> Embedding | None:
+    """Embed what was asked for; None on a rank of MPI other than the first.
+
+    ``written_as`` is the format of the file to be written, which must be able to hold the names.
+    """
     watch, started = watch or Watch(), time.perf_counter()
     with ExitStack() as stack:
         runner = None
@@ -213,6 +218,10 @@ def embed_request(data: Any, request: Request, watch: Watch | None = None) -> Em
             runner = _runner(workers, request, watch)
         with large_arrays_in(request.settings.scratch), watch.reading():
             affinity = read(data, request)
+        if written_as is not None:
+            from softvec.embedding.files.formats import check_names
+
+            check_names(written_as, affinity.rows, affinity.columns)
         origin = Origin.of(data, time.perf_counter() - started)
         watch.read(affinity, origin.seconds)
         return embed_affinity(affinity, request, watch, runner=runner, origin=origin)

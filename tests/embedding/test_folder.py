@@ -18,6 +18,7 @@ from softvec import Embedding
 from softvec.cli import main
 from softvec.core.errors import InputError
 from softvec.embedding.files import folder, parts
+from softvec.embedding.files.arrow import SideRows
 from softvec.names import Names
 
 
@@ -33,6 +34,10 @@ def same(a, b):
     if a.context_vectors is not None:
         np.testing.assert_array_equal(a.context_vectors, b.context_vectors)
         assert a.context_names == b.context_names
+
+
+def side_rows(V, names):
+    return SideRows("rows", V, names, {})
 
 
 def is_mapped(array):
@@ -87,13 +92,13 @@ def test_workers_write_their_own_parts(tmp_path):
     V, names = vectors(), Names([f"n{i}" for i in range(300)])
     with folder.writing(tmp_path / "v", {"rows": 3}) as number:
         written = [
-            folder.write_part(tmp_path / "v", k, V[lo : lo + 100], names[lo : lo + 100], encoding="text",
+            folder.write_part(tmp_path / "v", k, side_rows(V[lo : lo + 100], names[lo : lo + 100]), "text",
                               generation=number)
             for k, lo in enumerate((0, 100, 200))
         ]  # fmt: skip
         with pytest.raises(InputError, match="is unfinished"):
             Embedding.load(tmp_path / "v")
-        folder.write_manifest(tmp_path / "v", written, 6, "text", {"made": "by three"})
+        folder.write_manifest(tmp_path / "v", written, 6, "text", {"provenance": {"made": "by three"}})
     same(Embedding(V, names, provenance={"made": "by three"}), Embedding.load(tmp_path / "v"))
 
 
@@ -289,9 +294,10 @@ def test_a_name_in_two_parts_is_refused(tmp_path):
     V, names = vectors(4), [Names(["a", "b"]), Names(["c", "a"])]
     with folder.writing(tmp_path / "v", {"rows": 2}):
         written = [
-            folder.write_part(tmp_path / "v", k, V[:2], part, encoding="text") for k, part in enumerate(names)
+            folder.write_part(tmp_path / "v", k, side_rows(V[:2], part), "text")
+            for k, part in enumerate(names)
         ]
-        folder.write_manifest(tmp_path / "v", written, 6, "text", {})
+        folder.write_manifest(tmp_path / "v", written, 6, "text", {"provenance": {}})
     with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
         Embedding.load(tmp_path / "v")
 

@@ -127,7 +127,7 @@ DAMAGE = {
     "no columns": ({"vectors": np.ones((3, 0), np.float32)}, "expected rows of floats"),
     "NaN": ({"vectors": np.full((3, 4), np.nan, np.float32)}, "NaN or infinite"),
     "too large": ({"vectors": np.full((3, 4), 1e300)}, "NaN or infinite"),
-    "sizes": ({"sizes": np.ones(2)}, "its sizes are"),
+    "sizes": ({"sizes": np.ones(2)}, "sizes have shape"),
     "context": ({"context_vectors": np.ones((2, 4), np.float32)}, "names"),
     "provenance": ({"metadata": {"softvec": '{"version": 1}'}}, "lacks the provenance"),
     "metadata": ({"metadata": {"softvec": "{"}}, "not JSON"),

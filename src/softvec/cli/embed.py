@@ -120,7 +120,7 @@ def embed(
         **options,
     )  # fmt: skip
     watch = Shown(source, settings, force)
-    emb = embed_request(source, request, watch)
+    emb = embed_request(source, request, watch, written_as=written_as)
     if emb is None:  # a rank of MPI that only works
         return
     emb.save(target, written_as)

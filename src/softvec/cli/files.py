@@ -44,10 +44,10 @@ def convert(
       softvec convert words.svec - --to word2vec | head -1
     """
     from softvec.core.checks import counted
-    from softvec.embedding.files.formats import WHOLE, format_of, write_vectors
+    from softvec.embedding.files.formats import FORMATS, format_of, write_vectors
 
     chosen = format_of(target, to)
-    emb = (load if chosen in WHOLE else open_vectors)(source, format, Settings(quiet or json))
+    emb = (load if FORMATS[chosen].from_memory else open_vectors)(source, format, Settings(quiet or json))
     write_vectors(emb, target, chosen, side=side)
     vectors = emb.context_vectors if side == "context" else emb.vectors
     n = 0 if vectors is None else len(vectors)

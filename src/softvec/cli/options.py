@@ -17,7 +17,7 @@ from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def load(path: str, format: str | None = None, settings: Settings | None = None)
         return Embedding.load(path, format, mmap=path != "-")
 
 
-def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | Stored:
+def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | StoredEmbedding:
     """Read a file of vectors; those of a folder stay on disk."""
     from softvec.cli.terminal import working
 

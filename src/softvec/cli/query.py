@@ -15,7 +15,7 @@ from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 
 def neighbors(
@@ -83,7 +83,7 @@ def neighbors(
         print_table(("name", "cosine"), table, title=key)
 
 
-def _with_vectors(emb: Embedding | Stored, keys: list[Any]) -> list[Any]:
+def _with_vectors(emb: Embedding | StoredEmbedding, keys: list[Any]) -> list[Any]:
     """Return the names that have a vector, with a warning for each other one; an error if none has."""
     known, reasons = [], []
     for key in keys:

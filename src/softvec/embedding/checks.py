@@ -61,7 +61,7 @@ EXTRAS = {
 }
 
 
-def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[str, NDArray[Any]]:
+def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int, d: int) -> Mapping[str, NDArray[Any]]:
     """Return read-only arrays of the fit, each of the length of its side."""
     checked = {}
     for name, given in extras.items():
@@ -70,8 +70,8 @@ def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int) -> Mapping[s
         side, dtype = EXTRAS[name]
         values = np.array(given, dtype=dtype)
         if side == "square":
-            if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).all():
-                raise InputError(f"{name} has shape {values.shape}; expected a square matrix of numbers")
+            if values.shape != (d, d) or not np.isfinite(values).all():
+                raise InputError(f"{name} has shape {values.shape}; expected numbers of shape ({d}, {d})")
         elif values.shape != ((n,) if side == "rows" else (m,)):
             raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
         if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):

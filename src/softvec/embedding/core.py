@@ -92,7 +92,7 @@ class Embedding:
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
             "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
             "provenance": access.Provenance(plain_json(provenance or {})),
-            "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y)),
+            "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y), X.shape[1]),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

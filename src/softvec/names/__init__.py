@@ -99,7 +99,12 @@ class Names:
         if "utf8" in arrays:
             return cls.from_utf8(arrays["utf8"], arrays["offsets"])
         if "json" in arrays:
-            return cls([storage.untag(item) for item in json.loads(bytes(arrays["json"]).decode())])
+            return cls(
+                [
+                    storage.untag(item)
+                    for item in json.loads(bytes(arrays["json"]).decode("utf-8", "surrogatepass"))
+                ]
+            )
         if "codes" in arrays:
             first, second = (
                 cls.from_arrays({k[len(p) :]: v for k, v in arrays.items() if k.startswith(p)})

@@ -1,14 +1,18 @@
-"""Vectors as parquet and feather: a column ``name``, a column ``vector`` (fixed-size lists of float32).
+"""Vectors as Arrow tables: parquet and feather files, the parts of a folder, polars frames.
 
-A two-sided embedding has a column ``side``; the provenance is in the metadata of the schema.
+Columns: ``name``; ``vector``, fixed-size lists of float32; ``size`` and arrays of the fit, one number for
+each row, if known; ``side`` for a two-sided embedding in one table. The provenance is in the metadata of the
+schema.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +21,29 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
+from softvec.core.untrusted import check_expanded
+from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import open_source, require_finite, title, written
+from softvec.embedding.files.common import open_source, require_finite, title, written
+from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
 from softvec.read.arrays import length_of
 from softvec.read.tables import check_rows
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
 # options of a parquet file: random-looking floats do not compress; names do
 PARQUET: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
+SIZE = "size"
+# columns of the arrays of the fit, and their dtypes; the square ones are in the metadata
+FIT_COLUMNS = {key: dtype for key, (side, dtype) in EXTRAS.items() if side != "square"}
+_SQUARE = [key for key, (side, _) in EXTRAS.items() if side == "square"]
+
+
+# names
 
 
 def _plain(name: Any) -> Any:
@@ -37,15 +51,15 @@ def _plain(name: Any) -> Any:
     return [_plain(part) for part in name] if isinstance(name, tuple) else name
 
 
-def unplain(item: Any) -> Any:
+def _unplain(item: Any) -> Any:
     """Return a name that was a JSON list as the tuple it was."""
-    return tuple(unplain(part) for part in item) if isinstance(item, list) else item
+    return tuple(_unplain(part) for part in item) if isinstance(item, list) else item
 
 
 def decoded(texts: Iterable[Any], where: str) -> Names:
     """Decode names that were each written as JSON."""
     try:
-        names = [unplain(json.loads(text)) for text in texts]
+        names = [_unplain(json.loads(text)) for text in texts]
         hash(tuple(names))
     except (TypeError, ValueError, RecursionError):  # not text or unhashable, not JSON, too deep
         raise InputError(f"{where} is damaged: a name is not valid JSON") from None
@@ -70,59 +84,187 @@ def name_array(names: Names, encoding: str) -> Any:
     return pa.LargeStringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def to_arrow(emb: Embedding) -> Any:
-    """Return a pyarrow table with the columns name, vector and, if two-sided, side."""
-    import pyarrow as pa
-
-    schema, tables = _tables(emb, max(len(emb), *(len(V) for _, V, _ in sides_of(emb)[0])))
-    return pa.concat_tables([schema.empty_table(), *tables])
+# writing
 
 
-def sides_of(emb: Embedding | Stored) -> tuple[list[tuple[str, Any, Names]], str]:
-    """Return the sides, with vectors and names, and the encoding of all names."""
-    sides: list[tuple[str, Any, Names]] = [("rows", emb.vectors, emb.names)]
+@dataclass(frozen=True)
+class SideRows:
+    """One side of an embedding: vectors, names, and columns of one number for each row."""
+
+    side: str
+    vectors: Any
+    names: Names
+    columns: Mapping[str, NDArray[Any]]
+
+    def taken(self, lo: int, hi: int) -> SideRows:
+        """Return some of the rows."""
+        columns = {key: column[lo:hi] for key, column in self.columns.items()}
+        return SideRows(self.side, self.vectors[lo:hi], self.names[lo:hi], columns)
+
+    def fields(self, encoding: str) -> list[tuple[str, Any]]:
+        """Return the names and types of the columns."""
+        import pyarrow as pa
+
+        own = [(key, pa.from_numpy_dtype(array.dtype)) for key, array in self.columns.items()]
+        vector = pa.list_(pa.float32(), self.vectors.shape[1])
+        return [("name", name_array(self.names[:0], encoding).type), ("vector", vector), *own]
+
+    def tables(self, schema: Any, encoding: str, rows: int) -> Iterator[Any]:
+        """Yield tables of at most ``rows`` rows; a column of the other side is null."""
+        import pyarrow as pa
+
+        for lo in range(0, len(self.names), rows):
+            V = np.ascontiguousarray(self.vectors[lo : lo + rows], np.float32)
+            arrays = {"name": name_array(self.names[lo : lo + rows], encoding)}
+            arrays["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), V.shape[1])
+            arrays |= {key: pa.array(column[lo : lo + rows]) for key, column in self.columns.items()}
+            if "side" in schema.names:
+                codes = pa.array(np.full(len(V), self.side == "context", np.int8))
+                arrays["side"] = pa.DictionaryArray.from_arrays(codes, ["rows", "context"])
+            columns = [arrays.get(field.name, pa.nulls(len(V), field.type)) for field in schema]
+            yield pa.table([c.cast(f.type) for c, f in zip(columns, schema)], schema=schema)
+
+
+def sides_of(emb: Embedding | StoredEmbedding) -> tuple[list[SideRows], str]:
+    """Return the sides, and the encoding of all names."""
+    of_rows = {} if emb.sizes is None else {SIZE: emb.sizes}
+    of_context: dict[str, NDArray[Any]] = {}
+    for key, array in emb.extras.items():
+        if key in FIT_COLUMNS:
+            (of_context if EXTRAS[key][0] == "columns" and emb.two_sided else of_rows)[key] = array
+    sides = [SideRows("rows", emb.vectors, emb.names, of_rows)]
     if emb.context_vectors is not None and emb.context_names is not None:
-        sides.append(("context", emb.context_vectors, emb.context_names))
-    encodings = {name_encoding(names) for _, _, names in sides}
+        sides.append(SideRows("context", emb.context_vectors, emb.context_names, of_context))
+    encodings = {name_encoding(side.names) for side in sides}
     return sides, encodings.pop() if len(encodings) == 1 else "json"
 
 
-def vector_array(V: NDArray[Any]) -> Any:
-    """Return vectors as an Arrow array of lists."""
-    import pyarrow as pa
-
-    return pa.FixedSizeListArray.from_arrays(
-        pa.array(np.ascontiguousarray(V, np.float32).reshape(-1)), V.shape[1]
-    )
+def description(emb: Embedding | StoredEmbedding) -> dict[str, Any]:
+    """Return what is no column: the provenance and the square arrays of the fit."""
+    square = {key: _to_text(emb.extras[key]) for key in _SQUARE if key in emb.extras}
+    return {"provenance": emb.provenance} | ({"arrays": square} if square else {})
 
 
-def _tables(emb: Embedding | Stored, rows: int) -> tuple[Any, Iterator[Any]]:
+def _to_text(array: NDArray[Any]) -> str:
+    return base64.b64encode(array.astype("<f4").tobytes()).decode()
+
+
+def square_arrays(meta: Mapping[str, Any], d: int, name: str) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of :func:`description`, of shape (d, d)."""
+    arrays = {}
+    for key, text in (meta.get("arrays") or {}).items():
+        if key in _SQUARE:
+            try:
+                data = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+                arrays[key] = data.reshape(d, d).astype(np.float32)
+            except (TypeError, ValueError):
+                raise InputError(f"{name} is damaged: its {key} is not a matrix of {d} rows") from None
+    return arrays
+
+
+def _tables(emb: Embedding | StoredEmbedding, rows: int) -> tuple[Any, Iterator[Any]]:
     """Return the schema of an embedding, and its tables of at most ``rows`` rows each."""
     import pyarrow as pa
 
     sides, encoding = sides_of(emb)
-    d = emb.vectors.shape[1]
-    flags = pa.dictionary(pa.int8(), pa.string())
-    fields = [("name", name_array(sides[0][2][:0], encoding).type), ("vector", pa.list_(pa.float32(), d))]
-    fields += [("size", pa.float64())] if emb.sizes is not None else []
-    fields += [("side", flags)] if len(sides) == 2 else []
-    meta = {"version": 1, "names": encoding, "provenance": emb.provenance}
-    schema = pa.schema(fields, {_KEY: json.dumps(meta).encode()})
+    fields = dict(pair for side in sides for pair in side.fields(encoding))
+    if len(sides) == 2:
+        fields["side"] = pa.dictionary(pa.int8(), pa.string())
+    meta = {"version": 1, "names": encoding, **description(emb)}
+    schema = pa.schema(list(fields.items()), {_KEY: json.dumps(meta).encode()})
+    return schema, (table for side in sides for table in side.tables(schema, encoding, rows))
 
-    def tables() -> Iterator[Any]:
-        for side, (_, vectors, names) in enumerate(sides):
-            for lo in range(0, len(names), rows):
-                V = vectors[lo : lo + rows]
-                columns = [name_array(names[lo : lo + rows], encoding), vector_array(V)]
-                if emb.sizes is not None:
-                    missing = pa.nulls(len(V), pa.float64())
-                    columns.append(missing if side else pa.array(emb.sizes[lo : lo + rows]))
-                if len(sides) == 2:
-                    codes = pa.array(np.full(len(V), side, np.int8))
-                    columns.append(pa.DictionaryArray.from_arrays(codes, ["rows", "context"]))
-                yield pa.table(columns, schema=schema)
 
-    return schema, tables()
+def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+    """Write parquet, or feather, which is the file format of Arrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema, tables = _tables(emb, ROWS)
+    with atomic_write(path, "wb") as file:
+        parquet = format == "parquet"
+        with (
+            pq.ParquetWriter(file, schema, **PARQUET) if parquet else pa.ipc.new_file(file, schema) as writer
+        ):
+            for table in tables:
+                writer.write_table(table)
+    return written(path)
+
+
+# reading
+
+
+def read(source: Path | io.BytesIO, format: str) -> Embedding:
+    """Read parquet or feather, whoever wrote it."""
+    with open_source(source) as file:
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            parquet = pq.ParquetFile(file)
+            check_rows(parquet.metadata, length_of(file), title(source))
+            table = parquet.read()
+        else:
+            import pyarrow.feather as feather
+
+            check_expanded(_unpacked_size(file), length_of(file), title(source), "its rows")
+            table = feather.read_table(file)
+        table.validate(full=True)  # Arrow does not check offsets and text unless asked
+        return from_arrow(table, title(source))
+
+
+def _unpacked_size(file: Any) -> int:
+    """Return the size of the compressed buffers of an Arrow file, as each one declares it."""
+    import pyarrow as pa
+
+    file.seek(8)  # ARROW1 and two bytes; then the messages of a stream
+    total = 0
+    for message in pa.ipc.MessageReader.open_stream(file):
+        if message.type in ("record batch", "dictionary"):
+            batch = _Flat(message.metadata.to_pybytes()).table(2)
+            batch = batch.table(1) if message.type == "dictionary" else batch
+            if batch.has(3):  # compressed: each buffer begins with its length
+                body = message.body
+                for at, size in batch.pairs(2):
+                    if size >= 8 and 0 <= at <= len(body) - 8:
+                        declared = int.from_bytes(body[at : at + 8].to_pybytes(), "little", signed=True)
+                        total += max(declared, 0)
+    file.seek(0)
+    return total
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """A table of the flatbuffer in ``data``, as far as the header of an Arrow message needs it."""
+
+    data: bytes
+    at: int | None = None
+
+    def _number(self, at: int, size: int, *, signed: bool = False) -> int:
+        if not 0 <= at <= len(self.data) - size:
+            raise InputError("a message of the Arrow file is damaged")
+        return int.from_bytes(self.data[at : at + size], "little", signed=signed)
+
+    def _field(self, k: int) -> int:
+        """Return where field k lies, 0 if it is missing."""
+        at = self._number(0, 4) if self.at is None else self.at
+        fields = at - self._number(at, 4, signed=True)
+        inside = 4 + 2 * k < self._number(fields, 2)
+        offset = self._number(fields + 4 + 2 * k, 2) if inside else 0
+        return at + offset if offset else 0
+
+    def has(self, k: int) -> bool:
+        return self._field(k) > 0
+
+    def table(self, k: int) -> _Flat:
+        at = self._field(k)
+        return _Flat(self.data, at + self._number(at, 4))
+
+    def pairs(self, k: int) -> Iterator[tuple[int, int]]:
+        """Yield the structures of two 64-bit numbers of a vector."""
+        at = self._field(k)
+        at += self._number(at, 4)
+        for i in range(min(self._number(at, 4), len(self.data) // 16)):
+            yield self._number(at + 8 + 16 * i - 4, 8), self._number(at + 16 * i + 12, 8)
 
 
 def from_arrow(table: Any, name: str) -> Embedding:
@@ -131,40 +273,46 @@ def from_arrow(table: Any, name: str) -> Embedding:
     Names are the column ``name``, else the first column that is not of floats; vectors are the column of
     lists, else all columns of floats in order.
     """
+    meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
+    if meta and {"name", "vector"} <= set(table.column_names):
+        return _own(table, meta, name)
     import pyarrow as pa
 
-    if table.num_rows == 0:
-        raise InputError(f"{name} holds no vectors: its table has no rows")
-    meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
-    sizes = None
-    if meta and "size" in table.column_names:
-        sizes = table.column("size").drop_null().to_numpy()
-        table = table.drop_columns(["size"])
     fields = list(enumerate(table.schema))  # by position: names may repeat
     lists = [at for at, f in fields if _is_list(f.type)]
     floats = [at for at, f in fields if pa.types.is_floating(f.type)]
-    others = [f.name for at, f in fields if at not in {*lists, *floats} and f.name != "side"]
+    others = [at for at, _ in fields if at not in {*lists, *floats}]
     if not lists and not floats:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     vectors = _vectors(table, lists[0] if lists else None, floats, name)
-    side = table.column("side").to_pylist() if "side" in table.column_names and meta else []
-    if "context" not in side:
-        names = Names.range(table.num_rows)
-        if others:
-            key = "name" if "name" in others else others[0]
-            names = _names(table.column(key), meta.get("names"), None, name)
-        return Embedding(vectors, names, sizes=sizes, provenance=meta.get("provenance", {}), copy=False)
-    second = np.array([s == "context" for s in side])
-    column = table.column("name")
-    return Embedding(
-        vectors[~second],
-        _names(column, meta.get("names"), ~second, name),
-        context_vectors=vectors[second],
-        context_names=_names(column, meta.get("names"), second, name),
-        sizes=sizes,
-        provenance=meta.get("provenance", {}),
-        copy=False,
-    )
+    key = next((at for at in others if table.column_names[at] == "name"), others[0] if others else None)
+    names = Names.range(table.num_rows) if key is None else _names(table.column(key), None, name)
+    return Embedding(vectors, names, copy=False)
+
+
+def _own(table: Any, meta: dict[str, Any], name: str) -> Embedding:
+    """Read a table that softvec wrote."""
+    import pyarrow as pa
+
+    sides = {"": table}
+    if "side" in table.column_names:
+        flags = table.column("side").to_pylist()
+        if not set(flags) <= {"rows", "context"}:
+            raise InputError(f"{name} is damaged: a row is of no side")
+        second = np.array([flag == "context" for flag in flags], bool)
+        sides = {"": table.filter(pa.array(~second)), "context_": table.filter(pa.array(second))}
+    at = table.schema.get_field_index("vector")
+    contents: dict[str, Any] = {}
+    extras: dict[str, NDArray[Any]] = {}
+    for prefix, rows in sides.items():
+        contents[f"{prefix}vectors"] = _vectors(rows, at, [], name)
+        contents[f"{prefix}names"] = _names(rows.column("name"), meta.get("names"), name)
+        columns = {key: rows.column(key).drop_null() for key in FIT_COLUMNS if key in rows.column_names}
+        extras |= {key: column.to_numpy() for key, column in columns.items() if len(column)}
+    if SIZE in table.column_names:
+        contents["sizes"] = sides[""].column(SIZE).to_numpy()
+    extras |= square_arrays(meta, contents["vectors"].shape[1], name)
+    return checked_embedding(name, **contents, provenance=meta["provenance"], extras=extras)
 
 
 def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
@@ -187,66 +335,45 @@ def _is_list(kind: Any) -> bool:
     return any(check(kind) for check in lists) and pa.types.is_floating(kind.value_type)
 
 
-def _vectors(table: Any, column: int | None, floats: list[int], name: str) -> NDArray[np.float32]:
+def _vectors(table: Any, column: int | None, floats: Sequence[int], name: str) -> NDArray[np.float32]:
     import pyarrow as pa
 
     if column is None:
         V = np.empty((table.num_rows, len(floats)), np.float32)
         for j, at in enumerate(floats):
             V[:, j] = table.column(at).to_numpy()
-    else:
-        lists = table.column(column).combine_chunks()
-        if isinstance(lists, pa.ChunkedArray):
-            lists = pa.concat_arrays(lists.chunks)
-        sizes = (
-            {lists.type.list_size}
-            if pa.types.is_fixed_size_list(lists.type)
-            else set(lists.value_lengths().to_pylist())
+        require_finite(V, name)
+        return V
+    lists = pa.concat_arrays(table.column(column).chunks) if table.num_rows else None
+    fixed = pa.types.is_fixed_size_list(table.schema.field(column).type)
+    sizes = {table.schema.field(column).type.list_size} if fixed else set()
+    if lists is not None and not fixed:
+        sizes = set(lists.value_lengths().to_pylist())
+    if len(sizes) != 1 or (lists is not None and lists.null_count):
+        shown = table.column_names[column]
+        raise InputError(
+            f"{name}: the lists of column {shown!r} differ in length or are missing"
+            if table.num_rows
+            else f"{name} holds no vectors: its table has no rows"
         )
-        if len(sizes) != 1 or lists.null_count:
-            title = table.column_names[column]
-            raise InputError(f"{name}: the lists of column {title!r} differ in length or are missing")
-        V = lists.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False).reshape(table.num_rows, -1)
+    if lists is None:
+        return np.empty((0, sizes.pop()), np.float32)
+    flat = lists.flatten().cast(pa.float32())
+    V = flat.to_numpy(zero_copy_only=False).reshape(table.num_rows, -1)
     require_finite(V, name)
     return V
 
 
-def _names(column: Any, encoding: str | None, keep: NDArray[np.bool_] | None, where: str) -> Names:
-    if keep is not None:
-        import pyarrow as pa
-
-        column = column.filter(pa.array(keep))
-    names = column.to_pylist()
-    return decoded(names, where) if encoding == "json" else Names(names)
-
-
-def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
-    """Write parquet, or feather, which is the file format of Arrow."""
+def _names(column: Any, encoding: str | None, where: str) -> Names:
+    """Return the names of a column; dates and bytes become text, as in data to embed."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    schema, tables = _tables(emb, ROWS)
-    with atomic_write(path, "wb") as file:
-        parquet = format == "parquet"
-        with (
-            pq.ParquetWriter(file, schema, **PARQUET) if parquet else pa.ipc.new_file(file, schema) as writer
-        ):
-            for table in tables:
-                writer.write_table(table)
-    return written(path)
-
-
-def read(source: Path | io.BytesIO, format: str) -> Embedding:
-    with open_source(source) as file:
-        if format == "parquet":
-            import pyarrow.parquet as pq
-
-            parquet = pq.ParquetFile(file)
-            check_rows(parquet.metadata, length_of(file), title(source))
-            table = parquet.read()
-        else:
-            import pyarrow.feather as feather
-
-            table = feather.read_table(file)
-        table.validate(full=True)  # Arrow does not check offsets and text unless asked
-        return from_arrow(table, title(source))
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind)):
+        column = column.cast(kind).cast(pa.large_string())
+    names = column.to_pylist()
+    if encoding == "json":
+        return decoded(names, where)
+    if None in names:
+        raise InputError(f"{where}: the name in row {names.index(None) + 1:,} is missing")
+    return Names(names)

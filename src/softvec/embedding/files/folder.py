@@ -18,22 +18,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write, refuse_input_as_output, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import PARQUET, ROWS, name_array, sides_of, vector_array
-from softvec.embedding.files.formats import MANIFEST
+from softvec.embedding.files.arrow import FIT_COLUMNS, PARQUET, ROWS, SIZE, SideRows, description, sides_of
+from softvec.embedding.files.common import MANIFEST
 from softvec.embedding.files.record import check_record
-from softvec.names import Names
 from softvec.read.tables import check_rows
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
@@ -45,7 +41,7 @@ _MAX_JSON = 64 << 20
 
 
 @dataclass(frozen=True)
-class Part:
+class PartFile:
     """A file of the folder, as its manifest lists it."""
 
     file: str
@@ -155,31 +151,38 @@ def _file_name(side: str, number: int, generation: int) -> str:
 
 
 def write_part(
-    folder: str | os.PathLike[str], number: int, vectors: NDArray[np.float32], names: Names, *,
-    encoding: str, side: str = "rows", sizes: NDArray[np.float64] | None = None, generation: int = 0,
-) -> Part:  # fmt: skip
+    folder: str | os.PathLike[str], number: int, rows: SideRows, encoding: str, *, generation: int = 0
+) -> PartFile:
     """Write one part; ``encoding``, that of the names, is the same for all parts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = _file_name(side, number, generation)
-    kind = {"integer": pa.int64(), "text": pa.large_string(), "json": pa.large_string()}[encoding]
-    fields = [("name", kind), ("vector", pa.list_(pa.float32(), vectors.shape[1]))]
-    schema = pa.schema(fields + ([("size", pa.float64())] if sizes is not None else []))
+    file = _file_name(rows.side, number, generation)
+    schema = pa.schema({**dict(rows.fields(encoding)), "name": _name_type(encoding)})
     path = Path(folder) / file
     with atomic_write(path, "wb") as stream, pq.ParquetWriter(stream, schema, **PARQUET) as writer:
-        for lo in range(0, len(vectors), ROWS):
-            lists = vector_array(vectors[lo : lo + ROWS])
-            columns = [name_array(names[lo : lo + ROWS], encoding).cast(kind), lists]
-            columns += [pa.array(sizes[lo : lo + ROWS])] if sizes is not None else []
-            writer.write_table(pa.table(columns, schema=schema))
-    return Part(file, side, len(vectors), path.stat().st_size, _digest(path))
+        for table in rows.tables(schema, encoding, ROWS):
+            writer.write_table(table)
+    return PartFile(file, rows.side, len(rows.names), path.stat().st_size, _digest(path))
+
+
+def _name_type(encoding: str) -> Any:
+    import pyarrow as pa
+
+    return pa.int64() if encoding == "integer" else pa.large_string()
 
 
 def write_manifest(
-    folder: str | os.PathLike[str], parts: Sequence[Part], dimensions: int, encoding: str, provenance: Any
+    folder: str | os.PathLike[str],
+    parts: Sequence[PartFile],
+    dimensions: int,
+    encoding: str,
+    described: Mapping[str, Any],
 ) -> Path:
-    """Write the manifest, after all parts are written, and delete the parts that the old one listed."""
+    """Write the manifest, after all parts are written, and delete the parts that the old one listed.
+
+    ``described`` is what no part holds: see :func:`softvec.embedding.files.arrow.description`.
+    """
     old = _listed(Path(folder)) or {}
     counts = {side: sum(part.rows for part in parts if part.side == side) for side in SIDES}
     head = {
@@ -190,7 +193,7 @@ def write_manifest(
         "dimensions": dimensions,
         "dtype": "float32",
         "names": encoding,
-        "provenance": plain_json(provenance),
+        **plain_json(described),
         "parts": [asdict(part) for part in parts],
     }
     manifest = _write_json(Path(folder), head)
@@ -205,21 +208,18 @@ def _write_json(folder: Path, head: Mapping[str, Any]) -> Path:
     return folder / MANIFEST
 
 
-def write(emb: Embedding | Stored, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write an embedding as a folder, from one process, without its ``extras``."""
+def write(emb: Embedding | StoredEmbedding, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write an embedding as a folder, from one process."""
     sides, encoding = sides_of(emb)
-    rows = max(1, _PART // (4 * emb.n_components))
-    starts = {side: range(0, max(len(vectors), 1), rows) for side, vectors, _ in sides}
+    step = max(1, _PART // (4 * emb.n_components))
+    starts = {side.side: range(0, max(len(side.names), 1), step) for side in sides}
     parts = []
     with writing(folder, {side: len(each) for side, each in starts.items()}) as generation:
-        for side, vectors, names in sides:
-            for k, lo in enumerate(starts[side]):
-                sizes = emb.sizes[lo : lo + rows] if emb.sizes is not None and side == "rows" else None
-                parts.append(write_part(
-                    folder, k, vectors[lo : lo + rows], names[lo : lo + rows], encoding=encoding, side=side,
-                    sizes=sizes, generation=generation,
-                ))  # fmt: skip
-        manifest = write_manifest(folder, parts, emb.n_components, encoding, emb.provenance)
+        for rows in sides:
+            for k, lo in enumerate(starts[rows.side]):
+                part = rows.taken(lo, lo + step)
+                parts.append(write_part(folder, k, part, encoding, generation=generation))
+        manifest = write_manifest(folder, parts, emb.n_components, encoding, description(emb))
     return [Path(folder) / part.file for part in parts] + [manifest]
 
 
@@ -230,8 +230,8 @@ class Folder:
     path: Path
     dimensions: int
     names: str
-    provenance: dict[str, Any]
-    parts: tuple[Part, ...]
+    described: dict[str, Any]  # provenance and arrays
+    parts: tuple[PartFile, ...]
 
     def rows(self, side: str) -> int:
         """Number of vectors of a side."""
@@ -246,7 +246,7 @@ class Folder:
                 )
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[Any]:
+    def opened(self, part: PartFile) -> Iterator[Any]:
         """Open a part as a parquet file, after checking its footer."""
         import pyarrow.parquet as pq
 
@@ -276,7 +276,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")
-    checked = Folder(folder, head["dimensions"], head["names"], head["provenance"], tuple(parts))
+    checked = Folder(folder, head["dimensions"], head["names"], head, tuple(parts))
     expected = (head["vectors"], head.get("context_vectors") or 0)
     if (checked.rows("rows"), checked.rows("context")) != expected:
         raise InputError(f"{name} is damaged: the rows of its parts are not the {expected[0]:,} it claims")
@@ -324,18 +324,18 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _part(entry: Any, name: Path) -> Part:
+def _part(entry: Any, name: Path) -> PartFile:
     """Check an entry of the manifest: a plain file name, so that no part lies outside the folder."""
     keys = {"file": str, "side": str, "rows": int, "bytes": int, "sha256": str}
     if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in keys.items()):
         raise InputError(f"{name} is damaged: a part lacks its file, side, rows, bytes or sha256")
-    part = Part(**{key: entry[key] for key in keys})
+    part = PartFile(**{key: entry[key] for key in keys})
     if not _FILE.fullmatch(part.file) or part.side not in SIDES or min(part.rows, part.bytes) < 0:
         raise InputError(f"{name} is damaged: {part.file[:60]!r} is not a part of a folder of vectors")
     return part
 
 
-def _check_file(path: Path, part: Part, dimensions: int) -> None:
+def _check_file(path: Path, part: PartFile, dimensions: int) -> None:
     if path.is_symlink() or not path.is_file():
         raise InputError(f"{path} is missing, or is not a plain file, though {MANIFEST} lists it")
     if path.stat().st_size != part.bytes:
@@ -349,15 +349,11 @@ def _check_file(path: Path, part: Part, dimensions: int) -> None:
 def _check_schema(schema: Any, folder: Folder, path: Path) -> None:
     import pyarrow as pa
 
-    vector = pa.list_(pa.float32(), folder.dimensions)
-    name = pa.int64() if folder.names == "integer" else pa.large_string()
     types = {field.name: field.type for field in schema}
-    if (
-        types.get("vector") != vector
-        or types.get("name") != name
-        or not set(types) <= {"name", "vector", "size"}
-        or len(types) != len(schema)
-    ):
+    known = {"name": _name_type(folder.names), "vector": pa.list_(pa.float32(), folder.dimensions)}
+    known |= {SIZE: pa.float64(), **{key: pa.from_numpy_dtype(kind) for key, kind in FIT_COLUMNS.items()}}
+    wrong = any(known.get(key) != kind for key, kind in types.items())
+    if wrong or len(types) != len(schema) or not {"name", "vector"} <= set(types):
         raise InputError(f"{path} is damaged: its columns are not the names and vectors of {MANIFEST}")
 
 

@@ -1,4 +1,4 @@
-"""Vector files: detect the format, read and write.
+"""Vector files: detect the format, read and write, and say what a format cannot hold.
 
 Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
 (read by gensim and many others), ``parquet`` and ``feather``, ``safetensors``, ``csv``, ``tsv`` (the two
@@ -14,51 +14,52 @@ import os
 import sys
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
 from softvec.core.files import locked
+from softvec.core.untrusted import reading
+from softvec.embedding.files.common import MANIFEST, is_folder, open_source, source_of, title
 from softvec.names.storage import DuplicateName
-from softvec.read.arrays import length_of
-from softvec.read.streams import Bounded
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
+    from softvec.names import Names
 
-EXTENSIONS = {
-    ".svec": "softvec",
-    ".npz": "softvec",
-    ".txt": "word2vec",
-    ".vec": "word2vec",
-    ".w2v": "word2vec",
-    ".bin": "word2vec-binary",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".safetensors": "safetensors",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".npy": "npy",
+__all__ = ["FORMATS", "MANIFEST", "check_names", "format_of", "is_folder", "read_vectors", "write_vectors"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a format can hold."""
+
+    extensions: tuple[str, ...]
+    whole: bool = True  # both sides, sizes, the record and arrays of the fit, names of any type; else text
+    text: bool = False  # safe to print
+    gzip: bool = False
+    from_memory: bool = False  # needs all vectors in memory; the others are written part by part
+    spaces: bool = True  # names may hold spaces
+
+
+FORMATS = {
+    "softvec": Format((".svec", ".npz")),
+    "word2vec": Format((".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
+    "word2vec-binary": Format((".bin",), whole=False, gzip=True, spaces=False),
+    "parquet": Format((".parquet", ".pq")),
+    "feather": Format((".feather", ".arrow")),
+    "safetensors": Format((".safetensors",), from_memory=True),
+    "csv": Format((".csv",), whole=False, text=True, gzip=True),
+    "tsv": Format((".tsv",), whole=False),
+    "npy": Format((".npy",), whole=False),
+    "folder": Format(()),
 }
-FORMATS = (*dict.fromkeys(EXTENSIONS.values()), "folder")
-MANIFEST = "manifest.json"  # of a folder of vectors
-WHOLE = ("safetensors",)  # formats that are written from memory; the others also from a folder, part by part
-ONE_SIDED = ("word2vec", "word2vec-binary", "csv", "tsv", "npy")
-NO_GZIP = (
-    "softvec",
-    "parquet",
-    "feather",
-    "safetensors",
-    "tsv",
-    "npy",
-)  # compressed already, mapped, or two files
+EXTENSIONS = {extension: name for name, format in FORMATS.items() for extension in format.extensions}
 
 
 def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
@@ -86,13 +87,8 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     return EXTENSIONS[extension.lower()]
 
 
-def is_folder(path: str) -> bool:
-    """Whether a path is, or is meant to be, a folder of vectors: it ends in a slash, or has a manifest."""
-    return path.endswith(("/", os.sep)) or os.path.isfile(os.path.join(path, MANIFEST))
-
-
 def write_vectors(
-    emb: Embedding | Stored,
+    emb: Embedding | StoredEmbedding,
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
@@ -101,9 +97,11 @@ def write_vectors(
 ) -> list[Path]:
     """Write named vectors; a reader sees the old file or the new one, never half of it.
 
+    A warning says what the format leaves out.
+
     Parameters
     ----------
-    emb : Embedding or Stored
+    emb : Embedding or StoredEmbedding
     path : path-like
         ``-`` writes to standard output.
     format : str, optional
@@ -119,34 +117,104 @@ def write_vectors(
         The files written.
     """
     chosen = format_of(path, format)
-    zipped = os.fspath(path).endswith(".gz")
-    if zipped and chosen in NO_GZIP:
-        raise InputError(f"{path}: the {chosen} format is not written gzipped; drop the .gz")
-    if index and chosen != "softvec":
-        raise InputError(f"index is True, but {path} is not a .svec file; other formats cannot hold an index")
+    _check_target(path, chosen, index)
     if side is not None:
         emb = _one_side(emb, side)
-    elif emb.two_sided and chosen in ONE_SIDED:
-        text = f"the {chosen} format holds one side: the context vectors are left out (write them with "
-        warnings.warn(AdviceWarning(text, Option("side", "context"), ")"), stacklevel=3)
-        emb = _one_side(emb, "rows")
-    from softvec.embedding.files import svec, tables, tensors, word2vec
+    check_names(chosen, emb.names, emb.context_names)
+    if FORMATS[chosen].whole:
+        return _write_whole(emb, path, chosen, index)
+    from softvec.embedding.files import tables, word2vec
 
-    if chosen == "folder":
-        from softvec.embedding.files import folder
+    lost = _lost(emb, chosen)
+    write = tables.write if FORMATS[chosen].spaces else word2vec.write
+    files = write(_one_side(emb, "rows"), path, chosen)
+    if lost:
+        warnings.warn(AdviceWarning(*lost), stacklevel=3)
+    return files
 
+
+def _write_whole(
+    emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str, index: bool
+) -> list[Path]:
+    from softvec.embedding.files import arrow, folder, svec, tensors
+
+    if format == "folder":
         with locked(folder.make_folder(path), wait=False):
             return folder.write(emb, path)
-    if chosen == "softvec":
+    if format == "softvec":
         return svec.write(emb, path, index=index)
-    if chosen == "safetensors":
+    if format == "safetensors":
         return tensors.write(cast("Embedding", emb), path)
-    if chosen in ("word2vec", "word2vec-binary"):
-        return word2vec.write(emb, path, binary=chosen == "word2vec-binary")
-    return tables.write(emb, path, chosen)
+    return arrow.write(emb, path, format)
 
 
-def _one_side(emb: Embedding | Stored, side: str) -> Embedding | Stored:
+def _check_target(path: str | os.PathLike[str], format: str, index: bool) -> None:
+    if os.fspath(path).endswith(".gz") and not FORMATS[format].gzip:
+        raise InputError(f"{path}: the {format} format is not written gzipped; drop the .gz")
+    if index and format != "softvec":
+        raise InputError(f"index is True, but {path} is not a .svec file; other formats cannot hold an index")
+    if os.fspath(path) == "-" and not FORMATS[format].text and sys.stdout.isatty():
+        raise InputError(f"the {format} format is binary; redirect the output to a file")
+
+
+def check_names(format: str, *sides: Names | None) -> None:
+    """Raise an error if a format cannot hold these names.
+
+    All formats hold text, integers, other numbers, booleans, None and tuples of these, and no other objects.
+    Text must be valid Unicode, but in the own format.
+    """
+    for names in sides:
+        arrays = {} if names is None else names.to_arrays()  # refuses other objects
+        texts = [array for key, array in arrays.items() if key.endswith(("utf8", "json"))]
+        if names is None or format == "softvec" or not any(map(_has_surrogates, texts)):
+            continue
+        bad = next(name for name in names if _has_surrogates(np.frombuffer(_utf8(name), np.uint8)))
+        raise InputError(
+            f"the name {bad!r} is not valid Unicode (a lone surrogate); the {format} format cannot hold it: "
+            "rename it, or save as .svec"
+        )
+
+
+def _utf8(name: Any) -> bytes:
+    parts = name if isinstance(name, tuple) else (name,)
+    return b" ".join(
+        _utf8(part) if isinstance(part, tuple) else str(part).encode("utf-8", "surrogatepass")
+        for part in parts
+    )
+
+
+def _has_surrogates(utf8: NDArray[np.uint8]) -> bool:
+    """Whether UTF-8 holds a surrogate: the byte ED, then one from A0 on."""
+    return bool(((utf8[:-1] == 0xED) & (utf8[1:] >= 0xA0)).any())
+
+
+def _lost(emb: Embedding | StoredEmbedding, format: str) -> list[str | Option]:
+    """Return a line on what a format of text names and one side leaves out, empty if nothing."""
+    from softvec.embedding.files.word2vec import changed_names
+
+    lost: list[str | Option] = []
+    if emb.two_sided:
+        lost += ["the context vectors (written with ", Option("side", "context"), ")"]
+    several = [
+        what
+        for what, there in (
+            ("the sizes", emb.sizes is not None),
+            ("the stability", "stability" in emb.provenance),
+            ("the record of the fit", "parameters" in emb.provenance),
+        )
+        if there
+    ]
+    lost += [", " if lost and several else "", ", ".join(several)]
+    lost = [part for part in lost if part]
+    changed = changed_names(emb.names, spaces=FORMATS[format].spaces)
+    if not lost and not changed:
+        return []
+    kept = "; .svec, .parquet and other formats keep everything"
+    text = f"the {format} format leaves out "
+    return [*([text, *lost] if lost else []), *(["; " if lost else "", changed] if changed else []), kept]
+
+
+def _one_side(emb: Embedding | StoredEmbedding, side: str) -> Embedding | StoredEmbedding:
     """Return the rows or the context as an embedding; the rows keep their measured stability."""
     if side == "rows":
         stability = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}
@@ -189,9 +257,9 @@ def read_vectors(
 
 
 def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, index: bool) -> Embedding:
-    from softvec.embedding.files import svec, tables, tensors, word2vec
+    from softvec.embedding.files import arrow, svec, tables, tensors, word2vec
 
-    source = _source(path)
+    source = source_of(path)
     try:
         chosen = format or _sniff(source, os.fspath(path))
         if chosen == "softvec":
@@ -200,81 +268,14 @@ def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, 
             return tensors.read(source)
         if chosen in ("word2vec", "word2vec-binary"):
             return word2vec.read(source, binary=chosen == "word2vec-binary")
+        if chosen in ("parquet", "feather"):
+            with reading(title(source), f"{chosen} file", passing=gzip.BadGzipFile):
+                return arrow.read(source, chosen)
         return tables.read(source, chosen, mmap=mmap)
     except DuplicateName as error:
         raise InputError(f"{title(source)}: {error}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
-
-
-def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
-    """Return the path of an existing file, or the contents of standard input or of a pipe."""
-    if os.fspath(path) == "-":
-        data = sys.stdin.buffer.read()
-        if not data:
-            raise InputError("standard input is empty; expected a file of vectors")
-        return io.BytesIO(data)
-    file = Path(path)
-    if not file.exists():
-        raise InputError(f"{path}: no such file")
-    if file.stat().st_size == 0 and file.is_file():
-        raise InputError(f"{path} is empty; expected a file of vectors")
-    if not file.is_file():  # a pipe, e.g. <(zcat ...), can be read once only
-        return io.BytesIO(file.read_bytes())
-    return file
-
-
-def open_source(source: Path | io.BytesIO) -> IO[bytes]:
-    """Open a file, gunzipping it if needed, or rewind the contents of standard input."""
-    try:
-        file: IO[bytes] = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getbuffer())
-    except PermissionError as error:
-        raise InputError(f"{source}: permission denied") from error
-    zipped = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    if not zipped:
-        return file
-    stored = length_of(file)
-    if isinstance(source, Path):
-        file.close()  # gzip.open closes only a file that it opened itself
-    unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
-    return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
-
-
-def require_finite(
-    vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None, *, first: int = 0
-) -> None:
-    """Raise an error that names the first row with missing, NaN or infinite values.
-
-    ``first`` is the number of row 0 of ``vectors`` in the file.
-    """
-    if not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        where = f"in row {first + row + 1:,}" if texts is None else f"of {texts[row]!r}"
-        raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
-
-
-def npy_chunks(array: Any) -> tuple[bytes, Iterator[memoryview]]:
-    """Return the header of a .npy file, and its data in pieces of 4 MiB."""
-    dtype = array.dtype.newbyteorder("<")
-    header = io.BytesIO()
-    shape = tuple(array.shape)
-    layout = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, layout)
-    rows = array if shape else np.asarray(array).reshape(1)
-    step = max(1, (1 << 22) // max(1, dtype.itemsize * int(np.prod(shape[1:]))))
-    pieces = (np.ascontiguousarray(rows[lo : lo + step], dtype) for lo in range(0, len(rows), step))
-    return header.getvalue(), (piece.reshape(-1).view(np.uint8).data for piece in pieces)
-
-
-def written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
-    """Return the files that a writer wrote, none for standard output."""
-    return [] if os.fspath(path) == "-" else [Path(path), *others]
-
-
-def title(source: Path | io.BytesIO) -> str:
-    """Return the name of a source in messages."""
-    return str(source) if isinstance(source, Path) else "standard input"
 
 
 def _sniff(source: Path | io.BytesIO, name: str) -> str:
@@ -294,7 +295,7 @@ def _sniff(source: Path | io.BytesIO, name: str) -> str:
     by_name = EXTENSIONS.get(extension)
     if by_name in ("csv", "tsv", "word2vec-binary"):
         return by_name
-    if by_name in ("softvec", "parquet", "feather", "safetensors", "npy"):
+    if by_name not in (None, "word2vec"):
         raise InputError(f"{title(source)} is not a {by_name} file: it is truncated, or has the wrong name")
     return "word2vec-binary" if _looks_binary(head) else "word2vec"
 

@@ -19,9 +19,10 @@ from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.embedding import access, neighbours, search
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import decoded
+from softvec.embedding.files.arrow import SIZE, decoded, square_arrays
+from softvec.embedding.files.common import require_finite
+from softvec.embedding.files.content import checked_embedding
 from softvec.embedding.files.folder import Folder, open_folder
-from softvec.embedding.files.formats import require_finite
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
@@ -29,7 +30,7 @@ _BLOCK = 8 * search.ROWS  # whole blocks of the exact search, one for each of it
 _IN_MEMORY = 256 << 20  # bytes of vectors up to which no temporary file is made
 
 
-class Rows:
+class StoredVectors:
     """The vectors of one side of a folder, of shape (n, d); slices and numbered rows are read from disk.
 
     The last row group is cached, so that slices in order read each group once.
@@ -114,12 +115,12 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredEmbedding:
     """An embedding whose vectors stay on disk; it can be searched and written to other formats."""
 
-    vectors: Rows
+    vectors: StoredVectors
     names: Names
-    context_vectors: Rows | None
+    context_vectors: StoredVectors | None
     context_names: Names | None
     sizes: NDArray[np.float64] | None
     provenance: Mapping[str, Any]
@@ -139,37 +140,45 @@ class Stored:
         return self.context_vectors is not None
 
     @property
-    def context(self) -> Stored:
+    def context(self) -> StoredEmbedding:
         """The second side as an embedding of its own."""
         if self.context_vectors is None or self.context_names is None:
             raise InputError("this embedding has one side only, no context")
-        return Stored(self.context_vectors, self.context_names, None, None, None, self.provenance, {})
+        return StoredEmbedding(
+            self.context_vectors, self.context_names, None, None, None, self.provenance, {}
+        )
 
     _row = access.row
     _rows = access.rows
     most_similar = neighbours.most_similar
     most_similar_batch = neighbours.most_similar_batch
 
-    def _with(self, **changes: Any) -> Stored:
+    def _with(self, **changes: Any) -> StoredEmbedding:
         return replace(self, **changes)
 
-    def _side(self, among: str) -> Stored:
+    def _side(self, among: str) -> StoredEmbedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
     def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return search.nearest_in_blocks(Q, self.vectors.blocks(), n)
 
 
-def open_stored(path: str | os.PathLike[str]) -> Stored:
+def open_stored(path: str | os.PathLike[str]) -> StoredEmbedding:
     """Open a folder: check the digests and read the names; vectors are read when needed."""
     folder = open_folder(path)
     folder.check_digests()
-    names, sizes = _names(folder, "rows")
+    names, columns = _columns(folder, "rows")
     context = context_names = None
     if any(part.side == "context" for part in folder.parts):
-        context = Rows(folder, "context")
-        context_names, _ = _names(folder, "context")
-    return Stored(Rows(folder, "rows"), names, context, context_names, sizes, folder.provenance, {})
+        context = StoredVectors(folder, "context")
+        context_names, more = _columns(folder, "context")
+        columns |= more
+    sizes = columns.pop(SIZE, None)
+    extras = columns | square_arrays(folder.described, folder.dimensions, str(path))
+    provenance = folder.described["provenance"]
+    return StoredEmbedding(
+        StoredVectors(folder, "rows"), names, context, context_names, sizes, provenance, extras
+    )
 
 
 def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
@@ -179,29 +188,29 @@ def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
     pages have headers and levels in between, and cannot be mapped as an array.
     """
     stored = open_stored(path)
-    return Embedding(
-        _whole(stored.vectors, mmap), stored.names,
-        context_vectors=None if stored.context_vectors is None else _whole(stored.context_vectors, mmap),
-        context_names=stored.context_names, sizes=stored.sizes, provenance=stored.provenance, copy=False,
+    context = stored.context_vectors
+    return checked_embedding(
+        str(path), _whole(stored.vectors, mmap), stored.names,
+        context_vectors=None if context is None else _whole(context, mmap),
+        context_names=stored.context_names, sizes=stored.sizes, provenance=stored.provenance,
+        extras=stored.extras,
     )  # fmt: skip
 
 
 def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
     """Return the manifest and the first vectors; nothing else is read, and digests are not checked."""
     folder = open_folder(path)
-    V = Rows(folder, "rows")[:rows]
-    if not len(V):
-        raise InputError(f"{path} holds no vectors")
+    V = StoredVectors(folder, "rows")[:rows]
     columns: list[Any] = []
-    for batch in _batches(folder, "rows"):
+    for batch in _batches(folder, "rows") if len(V) else ():
         columns.append(batch.column("name").slice(0, len(V) - sum(map(len, columns))))
         if sum(map(len, columns)) == len(V):
             break
-    return folder, Embedding(V, _joined(columns, folder), provenance=folder.provenance)
+    return folder, Embedding(V, _joined(columns, folder), provenance=folder.described["provenance"])
 
 
 def _batches(folder: Folder, side: str) -> Iterator[Any]:
-    """Yield the names, and sizes if known, of a side."""
+    """Yield the columns of a side, without the vectors."""
     for part in folder.parts:
         if part.side == side:
             with folder.opened(part) as file:
@@ -213,20 +222,26 @@ def _batches(folder: Folder, side: str) -> Iterator[Any]:
                     yield batch
 
 
-def _names(folder: Folder, side: str) -> tuple[Names, NDArray[np.float64] | None]:
-    columns: list[Any] = []
-    sizes: list[NDArray[np.float64]] = []
+def _columns(folder: Folder, side: str) -> tuple[Names, dict[str, NDArray[Any]]]:
+    """Return the names of a side, and its columns of one number for each row."""
+    names: list[Any] = []
+    columns: dict[str, list[NDArray[Any]]] = {}
     for batch in _batches(folder, side):
-        columns.append(batch.column("name"))
-        if "size" in batch.schema.names:
-            sizes.append(batch.column("size").to_numpy(zero_copy_only=False))
-    n, joined = folder.rows(side), np.concatenate(sizes) if sizes else None
-    if joined is not None and (len(joined) != n or not np.all((joined >= 0) & np.isfinite(joined))):
+        names.append(batch.column("name"))
+        for key in batch.schema.names:
+            if key != "name":
+                columns.setdefault(key, []).append(batch.column(key).to_numpy(zero_copy_only=False))
+    joined = {key: np.concatenate(arrays) for key, arrays in columns.items()}
+    n, sizes = folder.rows(side), joined.get(SIZE)
+    if sizes is not None and (len(sizes) != n or not np.all((sizes >= 0) & np.isfinite(sizes))):
         raise InputError(f"{folder.path} is damaged: expected a size of 0 or more for each of {n:,} vectors")
-    return _joined(columns, folder), joined
+    for key, array in joined.items():
+        if len(array) != n or array.dtype.kind == "O":
+            raise InputError(f"{folder.path} is damaged: expected one number of {key} for each vector")
+    return _joined(names, folder), joined
 
 
-def _whole(rows: Rows, mmap: bool) -> NDArray[np.float32]:
+def _whole(rows: StoredVectors, mmap: bool) -> NDArray[np.float32]:
     V = _allocate(*rows.shape, mmap)
     done = 0
     for block in rows.blocks():

@@ -24,7 +24,7 @@ import math
 import os
 import struct
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -36,15 +36,14 @@ from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
-from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title, written
+from softvec.embedding.files.common import npy_chunks, open_source, require_finite, title, written
+from softvec.embedding.files.content import arrays_of, embedding_of
 from softvec.embedding.search import restore_index
-from softvec.names import Names
-from softvec.read.arrays import read_header, stored_names
+from softvec.read.arrays import read_header
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -54,7 +53,9 @@ _MAX_JSON = 1 << 26
 _MAX_MEMBERS = 64
 
 
-def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
+def write(
+    emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], *, index: bool = False
+) -> list[Path]:
     """Write vectors as one file, atomically."""
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -64,15 +65,7 @@ def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, index: bool 
         "context_shape": None if emb.context_vectors is None else list(emb.context_vectors.shape),
         "provenance": emb.provenance,
     }
-    arrays: dict[str, Any] = {"vectors": emb.vectors}
-    arrays |= {f"names/{key}": np.asarray(value) for key, value in emb.names.to_arrays().items()}
-    if emb.sizes is not None:
-        arrays["sizes"] = emb.sizes
-    if emb.context_vectors is not None and emb.context_names is not None:
-        arrays["context_vectors"] = emb.context_vectors
-        names = emb.context_names.to_arrays()
-        arrays |= {f"context_names/{key}": np.asarray(value) for key, value in names.items()}
-    arrays |= {f"extras/{key}": value for key, value in emb.extras.items()}
+    arrays = arrays_of(emb)
     if index:
         arrays["index"], head["index"] = cast(Embedding, emb).index.to_bytes()
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -120,38 +113,17 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
         raise InputError(f"{name} is damaged: it has too many members or two of one name")
     head = _header(archive, members["softvec.json"], name)
 
-    def load(key: str, mapped: Path | None = None) -> NDArray[Any]:
+    def load(key: str) -> NDArray[Any]:
         info = members.get(f"{key}.npy")
         if info is None:
             raise InputError(f"{name} is damaged: {key} is missing")
-        return _array(archive, info, name, mapped)
+        if not key.endswith("vectors"):
+            return _array(archive, info, name, None)
+        shape = head["shape" if key == "vectors" else "context_shape"]
+        return _checked(_array(archive, info, name, mapped), shape, name)
 
-    vectors = _checked(load("vectors", mapped), head["shape"], name)
-    names = _names(members, "names/", load, len(vectors), name)
-    sizes = load("sizes") if "sizes.npy" in members else None
-    if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.dtype("<f8")):
-        raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
-    context = context_names = None
-    if head.get("context_shape") is not None:
-        context = _checked(load("context_vectors", mapped), head["context_shape"], name)
-        context_names = _names(members, "context_names/", load, len(context), name)
-    extras = {key: load(f"extras/{key}") for key in EXTRAS if f"extras/{key}.npy" in members}
-    for key, array in extras.items():
-        side, dtype = EXTRAS[key]
-        length = len(vectors) if side == "rows" or context is None else len(context)
-        shape = (vectors.shape[1],) * 2 if side == "square" else (length,)
-        if array.shape != shape or array.dtype != np.dtype(dtype):
-            raise InputError(f"{name} is damaged: its {key} are {array.dtype} of shape {array.shape}")
-    emb = Embedding(
-        vectors,
-        names,
-        context_vectors=context,
-        context_names=context_names,
-        sizes=sizes,
-        provenance=head["provenance"],
-        extras=extras,
-        copy=False,
-    )
+    keys = {member.removesuffix(".npy") for member in members}
+    emb = embedding_of(keys, load, head["provenance"], name)
     if index and "index.npy" in members:
         data, measured = load("index"), head.get("index")
         if data.dtype != np.uint8 or data.ndim != 1 or not isinstance(measured, dict):
@@ -243,17 +215,3 @@ def _checked(vectors: NDArray[Any], shape: Any, name: str) -> NDArray[np.float32
     if not isinstance(vectors, np.memmap):  # a mapped file is left unread
         require_finite(vectors, name)
     return vectors
-
-
-def _names(
-    members: dict[str, zipfile.ZipInfo],
-    prefix: str,
-    load: Callable[[str], NDArray[Any]],
-    n: int,
-    name: str,
-) -> Names:
-    keys = [m[len(prefix) : -4] for m in members if m.startswith(prefix) and m.endswith(".npy")]
-    names = stored_names({key: load(prefix + key) for key in keys}, name)
-    if len(names) != n:
-        raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
-    return names

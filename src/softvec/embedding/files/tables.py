@@ -1,48 +1,49 @@
-"""Vector files for tables and arrays: csv, the projector's pair of tsv files, npy; parquet and feather."""
+"""Vector files of names and numbers alone: csv, the projector's pair of tsv files, npy."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write, locked
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files import arrow
-from softvec.embedding.files.formats import npy_chunks, open_source, require_finite, title, written
-from softvec.embedding.files.word2vec import atomic_maybe_gzip, number_lines, parse_names, text_names
+from softvec.embedding.files.common import (
+    atomic_maybe_gzip,
+    for_terminal,
+    npy_chunks,
+    open_source,
+    require_finite,
+    title,
+    written,
+)  # fmt: skip
+from softvec.embedding.files.word2vec import MOST_COLUMNS, number_lines, parse_names, text_names
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 
-def write(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
-    """Write vectors as parquet, feather, csv, tsv or npy."""
-    return {
-        "parquet": arrow.write,
-        "feather": arrow.write,
-        "csv": _write_csv,
-        "tsv": _write_tsv,
-        "npy": _write_npy,
-    }[format](emb, path, format)
+def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+    """Write names and vectors as csv, tsv or npy."""
+    return {"csv": _write_csv, "tsv": _write_tsv, "npy": _write_npy}[format](emb, path)
 
 
 def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Embedding:
-    """Read parquet, feather, csv, tsv or npy."""
+    """Read csv, tsv or npy."""
     with reading(title(source), f"{format} file", passing=gzip.BadGzipFile):
-        if format in ("parquet", "feather"):
-            return arrow.read(source, format)
         if format == "npy":
             return _read_npy(source, mmap)
         return _read_csv(source) if format == "csv" else _read_tsv(source)
@@ -51,38 +52,60 @@ def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Embed
 # csv
 
 
-def _write_csv(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
-    import pyarrow as pa
-    import pyarrow.csv as csv
+_CSV_ROWS = 4096
 
-    if arrow.name_encoding(emb.names) == "integer":
-        names = pa.array(emb.names.to_numpy())
-    else:
-        names = pa.array(text_names(emb.names, spaces=True))
+
+def _write_csv(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
+    names = for_terminal(text_names(emb.names, spaces=True), path)
+    if not {"range", "integers"} & set(emb.names.to_arrays()):
+        names = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
     n, d = emb.vectors.shape
-    schema = pa.schema([("name", names.type), *((str(j), pa.float32()) for j in range(d))])
-    with atomic_maybe_gzip(path) as file, csv.CSVWriter(file, schema) as writer:
-        for lo in range(0, n, arrow.ROWS):
-            V = np.ascontiguousarray(emb.vectors[lo : lo + arrow.ROWS].T)
-            writer.write_table(pa.table([names[lo : lo + arrow.ROWS], *V], schema=schema))
+    with atomic_maybe_gzip(path) as file:
+        file.write(",".join(['"name"', *(f'"{j}"' for j in range(d))]).encode() + b"\n")
+        for lo in range(0, n, _CSV_ROWS):
+            lines = number_lines(emb.vectors[lo : lo + _CSV_ROWS], ",")
+            pairs = zip(names[lo : lo + _CSV_ROWS], lines)
+            file.write(b"".join(b"%s,%s\n" % (name.encode(), line) for name, line in pairs))
     return written(path)
 
 
 def _read_csv(source: Path | io.BytesIO) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.csv as csv
-
     with open_source(source) as file:
-        data = file.read()
-    header = csv.open_csv(pa.BufferReader(data), convert_options=csv.ConvertOptions()).schema.names
-    named = "name" if "name" in header else header[0]
-    types = {column: pa.string() if column == named else pa.float32() for column in header}
-    options = csv.ConvertOptions(column_types=types, strings_can_be_null=False)
-    table = csv.read_csv(pa.BufferReader(data), convert_options=options)
-    at = table.schema.get_field_index(named)
-    names = parse_names(table.column(at).to_pylist())
-    plain = arrow.from_arrow(table.remove_column(at), title(source))
-    return Embedding(plain.vectors, names, copy=False)
+        data = file.read().removeprefix(b"\xef\xbb\xbf")
+    header = next(csv.reader(io.StringIO(data[: data.find(b"\n") + 1 or None].decode())))
+    at = header.index("name") if "name" in header else 0
+    if len(header) < 2:
+        raise InputError(f"{title(source)} has one column; expected names and numbers, separated by commas")
+    texts, V = (_parse_csv if len(header) <= MOST_COLUMNS else _parse_wide_csv)(data, len(header), at)
+    require_finite(V, title(source))
+    return Embedding(V, parse_names(texts), copy=False)
+
+
+def _parse_csv(data: bytes, width: int, at: int) -> tuple[list[str], NDArray[np.float32]]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    columns = [str(j) for j in range(width)]
+    types = {column: pa.string() if j == at else pa.float32() for j, column in enumerate(columns)}
+    table = arrow_csv.read_csv(
+        pa.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(column_names=columns, skip_rows=1),
+        convert_options=arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+    )
+    V = np.empty((table.num_rows, width - 1), np.float32)
+    for j, column in enumerate(columns[:at] + columns[at + 1 :]):
+        V[:, j] = table.column(column).to_numpy()
+    return table.column(at).to_pylist(), V
+
+
+def _parse_wide_csv(data: bytes, width: int, at: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Parse row by row: Arrow takes kilobytes for each column."""
+    texts, rows = [], [np.empty((0, width - 1), np.float32)]
+    for row in islice(csv.reader(io.StringIO(data.decode(), newline="")), 1, None):
+        if row:
+            texts.append(row.pop(at))
+            rows.append(np.array(row, np.float32).reshape(1, width - 1))
+    return texts, np.concatenate(rows)
 
 
 # the TensorBoard projector: vectors.tsv without a header, metadata.tsv with one name a line
@@ -94,9 +117,11 @@ def metadata_path(path: str | os.PathLike[str]) -> Path:
     return file.with_name(f"{file.stem}_metadata{file.suffix}")
 
 
-def _write_tsv(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
+def _write_tsv(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the tsv format is two files and cannot go to standard output; try csv")
+    if not len(emb.names):
+        raise InputError("the tsv format cannot hold 0 vectors; save as .svec")
     names = text_names(emb.names, spaces=True)
     beside = metadata_path(path)
     with _pair(path, beside) as (file, meta):
@@ -104,26 +129,20 @@ def _write_tsv(emb: Embedding | Stored, path: str | os.PathLike[str], format: st
             V = emb.vectors[lo : lo + 4096]
             file.write(b"".join(line + b"\n" for line in number_lines(V, "\t")))
             lines = "".join(f"{name}\n" for name in names[lo : lo + 4096])
-            meta.write(lines.encode("utf-8", "surrogatepass"))
+            meta.write(lines.encode())
     return written(path, beside)
 
 
 def _read_tsv(source: Path | io.BytesIO) -> Embedding:
-    import pyarrow as pa
-    import pyarrow.csv as csv
-
     with open_source(source) as file:
-        table = csv.read_csv(
-            pa.BufferReader(file.read()),
-            read_options=csv.ReadOptions(autogenerate_column_names=True),
-            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-        )
-    if not all(pa.types.is_floating(f.type) or pa.types.is_integer(f.type) for f in table.schema):
+        lines = file.read().split(b"\n")
+    try:
+        V = np.array([line.split(b"\t") for line in lines if line.strip()], np.float32)
+    except ValueError:
         raise InputError(
-            f"{title(source)} holds text; the vectors of a projector pair are numbers only "
-            "(the names are in the *_metadata.tsv file beside it)"
-        )
-    V = np.column_stack([table.column(j).to_numpy() for j in range(table.num_columns)]).astype(np.float32)
+            f"{title(source)} holds text, or rows of different lengths; the vectors of a projector pair are "
+            "numbers only (the names are in the *_metadata.tsv file beside it)"
+        ) from None
     require_finite(V, title(source))
     names = _names_beside(source, metadata_path(source)) if isinstance(source, Path) else None
     if names is not None and len(names) == len(V) + 1:
@@ -139,7 +158,7 @@ def names_path(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_name(f"{Path(path).stem}_names.txt")
 
 
-def _write_npy(emb: Embedding | Stored, path: str | os.PathLike[str], format: str) -> list[Path]:
+def _write_npy(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the npy format is two files and cannot go to standard output; try csv")
     beside = names_path(path)
@@ -147,7 +166,7 @@ def _write_npy(emb: Embedding | Stored, path: str | os.PathLike[str], format: st
         header, chunks = npy_chunks(emb.vectors)
         file.writelines(chain([header], chunks))
         lines = "".join(f"{name}\n" for name in text_names(emb.names, spaces=True))
-        text.write(lines.encode("utf-8", "surrogatepass"))
+        text.write(lines.encode())
     return written(path, beside)
 
 

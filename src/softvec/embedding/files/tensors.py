@@ -1,8 +1,9 @@
 """Vectors as safetensors, the pickle-free tensor file of Hugging Face.
 
 Tensors: ``vectors`` (n, d) float32; ``names`` (UTF-8 bytes) and ``name_offsets``, or ``name_ids`` (int64) for
-integers, or ``name_*`` for the other arrays of ``Names.to_arrays``; ``sizes`` if known; the second side, if
-any, likewise with the prefix ``context_``. The provenance is JSON in the metadata.
+integers, or ``name_*`` for the other arrays of ``Names.to_arrays``; ``sizes`` and ``extra_*``, arrays of the
+fit, if known; the second side, if any, likewise with the prefix ``context_``. The provenance is JSON in the
+metadata.
 
 A file of another program is read if it holds exactly one two-dimensional tensor of floats.
 """
@@ -24,14 +25,12 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import checked_metadata
-from softvec.embedding.files.formats import require_finite, title, written
-from softvec.names import Names
-from softvec.read.arrays import stored_names
+from softvec.embedding.files.common import require_finite, title, written
+from softvec.embedding.files.content import arrays_of, embedding_of
 
 _KEY = "softvec"
 _FLOATS = ("F16", "F32", "F64")  # NumPy has no BF16 and no 8-bit floats
-_TENSOR_OF = {"utf8": "names", "integers": "name_ids"}
-_KEY_OF = {tensor: key for key, tensor in _TENSOR_OF.items()}
+_PARTS = {"names/utf8": "names", "names/integers": "name_ids", "names/": "name_", "extras/": "extra_"}
 
 
 def _package() -> Any:
@@ -43,12 +42,10 @@ def _package() -> Any:
 def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     """Write vectors as one file, atomically."""
     package = _package()
-    tensors = {"vectors": np.ascontiguousarray(emb.vectors), **_name_tensors(emb.names, "")}
-    if emb.sizes is not None:
-        tensors["sizes"] = np.ascontiguousarray(emb.sizes)
-    if emb.context_vectors is not None and emb.context_names is not None:
-        tensors["context_vectors"] = np.ascontiguousarray(emb.context_vectors)
-        tensors |= _name_tensors(emb.context_names, "context_")
+    tensors = {_tensor_name(key): np.ascontiguousarray(array) for key, array in arrays_of(emb).items()}
+    for prefix, names in (("", emb.names), ("context_", emb.context_names)):
+        if tensors.pop(f"{prefix}name_range", None) is not None and names is not None:
+            tensors[f"{prefix}name_ids"] = names.to_numpy()  # so that other programs see the names
     meta = {"version": 1, "provenance": emb.provenance}
     data = package.numpy.save(tensors, {_KEY: json.dumps(meta, allow_nan=False)})
     with atomic_write(path, "wb") as file:
@@ -56,14 +53,21 @@ def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     return written(path)
 
 
-def _name_tensors(names: Names, prefix: str) -> dict[str, NDArray[Any]]:
-    arrays = names.to_arrays()
-    if "range" in arrays:  # written out, so that other programs see the names
-        arrays = {"integers": np.arange(len(names), dtype=np.int64)}
-    return {
-        prefix + _TENSOR_OF.get(key, f"name_{key}"): np.ascontiguousarray(array)
-        for key, array in arrays.items()
-    }
+def _tensor_name(key: str) -> str:
+    """Return the name of a tensor: ``names/utf8`` is ``names``, ``context_names/offsets`` is
+    ``context_name_offsets``, ``extras/classes`` is ``extra_classes``.
+    """
+    for part, written_as in _PARTS.items():
+        key = key.replace(part, written_as)
+    return key
+
+
+def _key(tensor: str) -> str:
+    """Return the key of a tensor, the reverse of :func:`_tensor_name`."""
+    if tensor in ("names", "context_names"):
+        return f"{tensor}/utf8"
+    tensor = tensor.replace("name_ids", "names/integers")
+    return tensor.replace("name_", "names/").replace("extra_", "extras/")
 
 
 def read(source: Path | io.BytesIO) -> Embedding:
@@ -87,25 +91,15 @@ def _read(package: Any, path: Path, name: str) -> Embedding:
         if not meta:
             vectors = _matrix(file, _only_matrix(header, name), name)
             return Embedding(vectors, copy=False)
-        keys = set(file.keys())
-        vectors = _matrix(file, "vectors", name)
-        names = _names(file, "", len(vectors), name)
-        sizes = file.get_tensor("sizes") if "sizes" in keys else None
-        if sizes is not None and (sizes.shape != (len(vectors),) or sizes.dtype != np.float64):
-            raise InputError(f"{name} is damaged: its sizes are {sizes.dtype} of shape {sizes.shape}")
-        context = context_names = None
-        if "context_vectors" in keys:
-            context = _matrix(file, "context_vectors", name)
-            context_names = _names(file, "context_", len(context), name)
-        return Embedding(
-            vectors,
-            names,
-            context_vectors=context,
-            context_names=context_names,
-            sizes=sizes,
-            provenance=meta["provenance"],
-            copy=False,
-        )
+        tensors = {_key(tensor): tensor for tensor in file.keys()}  # noqa: SIM118 - not a mapping
+
+        def load(key: str) -> NDArray[Any]:
+            if key.endswith("vectors"):
+                return _matrix(file, key, name)
+            array: NDArray[Any] = file.get_tensor(tensors[key])
+            return array
+
+        return embedding_of(tensors, load, meta["provenance"], name)
 
 
 def _header(path: Path, name: str) -> dict[str, Any]:
@@ -151,7 +145,7 @@ def _matrix(file: Any, key: str, name: str) -> NDArray[np.float32]:
         raise InputError(f"{name} is damaged: the tensor {key!r} is missing")
     part = file.get_slice(key)
     dtype, shape = part.get_dtype(), tuple(part.get_shape())
-    if dtype not in _FLOATS or len(shape) != 2 or 0 in shape:
+    if dtype not in _FLOATS or len(shape) != 2 or not shape[1]:
         raise InputError(
             f"{name}: the tensor {printable(key)!r} is {dtype} of shape {shape}; expected rows of floats"
         )
@@ -159,14 +153,3 @@ def _matrix(file: Any, key: str, name: str) -> NDArray[np.float32]:
         vectors = file.get_tensor(key).astype(np.float32, copy=False)
     require_finite(vectors, name)
     return vectors
-
-
-def _names(file: Any, prefix: str, n: int, name: str) -> Names:
-    starts = (f"{prefix}names", f"{prefix}name_")
-    keys = [key for key in sorted(file.keys()) if key.startswith(starts)]
-    tensors = {key.removeprefix(prefix): file.get_tensor(key) for key in keys}
-    arrays = {_KEY_OF.get(key, key.removeprefix("name_")): array for key, array in tensors.items()}
-    names = stored_names(arrays, name)
-    if len(names) != n:
-        raise InputError(f"{name} is damaged: {len(names):,} names for {n:,} vectors")
-    return names

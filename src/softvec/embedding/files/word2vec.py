@@ -6,28 +6,33 @@ they are read as integers.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.formats import open_source, require_finite, title, written
+from softvec.embedding.files.common import (
+    atomic_maybe_gzip,
+    for_terminal,
+    open_source,
+    require_finite,
+    title,
+    written,
+)  # fmt: skip
 from softvec.names import Names
 
 if TYPE_CHECKING:
-    from softvec.embedding.files.parts import Stored
+    from softvec.embedding.files.parts import StoredEmbedding
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
+_BREAKS = str.maketrans(dict.fromkeys("\t\n\r", " "))
+MOST_COLUMNS = 4096  # that Arrow parses or writes at once: each takes kilobytes
 
 
 def text_names(names: Names, *, spaces: bool) -> list[str]:
@@ -35,11 +40,7 @@ def text_names(names: Names, *, spaces: bool) -> list[str]:
 
     Parts of a tuple are joined by ``@``: ``("ada", 3)`` is written ``ada@3``.
     """
-    texts = ["@".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
-    bad = _SPACES if not spaces else {ord(c): " " for c in "\t\n\r"}
-    written = ((text, text.translate(bad) or "_") for text in texts)
-    clean = [text if text == new else new for text, new in written]  # one string a name, not two
-    changed = sum(a != b for a, b in zip(texts, clean))
+    clean = [_as_text(name, spaces) for name in names]
     if len(set(clean)) < len(clean):
         seen: dict[str, Any] = {}
         for name, text in zip(names, clean):
@@ -49,12 +50,29 @@ def text_names(names: Names, *, spaces: bool) -> list[str]:
                     "rename one, or save as .svec or .parquet"
                 )
             seen[text] = name
-    if changed and not spaces:
-        example = next(a for a, b in zip(texts, clean) if a != b)
-        warnings.warn(
-            f"{changed:,} names hold white space, written as underscores (first: {example!r})", stacklevel=4
-        )
     return clean
+
+
+def _as_text(name: Any, spaces: bool) -> str:
+    text = "@".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    clean = text.translate(_BREAKS if spaces else _SPACES) or "_"
+    return text if clean == text else clean  # one string a name, not two
+
+
+def changed_names(names: Names, *, spaces: bool) -> str:
+    """Return a note on names that are not read back as they were, "" if all are."""
+    if {"range", "integers"} & set(names.to_arrays()):
+        return ""
+    digits = len(names) > 0
+    changed, first = 0, None
+    for name in names:
+        text = _as_text(name, spaces)
+        digits = digits and _is_integer(text)
+        if text != name:
+            changed, first = changed + 1, (name, text) if first is None else first
+    if first is not None:
+        return f"{counted(changed, 'name')} changed (first: {first[0]!r} is written {first[1]!r})"
+    return "all names are digits, and will be read as integers" if digits else ""
 
 
 def parse_names(texts: list[str]) -> Names:
@@ -63,7 +81,7 @@ def parse_names(texts: list[str]) -> Names:
     >>> parse_names(["3", "-1"])[0], parse_names(["3", "01"])[0]
     (3, '3')
     """
-    if all(_is_integer(text) for text in texts):
+    if texts and all(_is_integer(text) for text in texts):
         return Names([int(text) for text in texts])
     return Names(texts)
 
@@ -74,18 +92,6 @@ def _is_integer(text: str) -> bool:
     return plain and (digits[0] != "0" or text == "0")
 
 
-@contextmanager
-def atomic_maybe_gzip(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open ``path`` for atomic binary writing, gzipped if its name ends in ``.gz``."""
-    with atomic_write(path, "wb") as file:
-        if not os.fspath(path).endswith(".gz"):
-            yield file
-            return
-        # mtime 0: the same vectors give the same bytes
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0, filename="") as zipped:
-            yield zipped  # type: ignore[misc]
-
-
 def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     """Return the rows as text, each number in the fewest digits that read back as the same float32.
 
@@ -94,22 +100,28 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    columns = {str(j): np.ascontiguousarray(V[:, j]) for j in range(V.shape[1])}
+    n, d = V.shape
+    wide = d > MOST_COLUMNS  # then all numbers in one column
+    columns = [V.reshape(-1)] if wide else [np.ascontiguousarray(V[:, j]) for j in range(d)]
+    table = pa.table({str(j): column for j, column in enumerate(columns)})
     sink = io.BytesIO()
-    csv.write_csv(pa.table(columns), sink, csv.WriteOptions(include_header=False, delimiter=delimiter))
-    return sink.getvalue().split(b"\n")[:-1]
+    csv.write_csv(table, sink, csv.WriteOptions(include_header=False, delimiter=delimiter))
+    lines = sink.getvalue().split(b"\n")[:-1]
+    if not wide:
+        return lines
+    return [delimiter.encode().join(lines[i * d : (i + 1) * d]) for i in range(n)]
 
 
-def write(emb: Embedding | Stored, path: str | os.PathLike[str], *, binary: bool) -> list[Path]:
+def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
-    names = text_names(emb.names, spaces=False)
+    names = for_terminal(text_names(emb.names, spaces=False), path)
     n, d = emb.vectors.shape
     with atomic_maybe_gzip(path) as file:
         file.write(f"{n} {d}\n".encode())
         for lo in range(0, n, 4096):
             block = np.ascontiguousarray(emb.vectors[lo : lo + 4096], dtype="<f4")
-            encoded = [name.encode("utf-8", "surrogatepass") for name in names[lo : lo + 4096]]
-            if binary:
+            encoded = [name.encode() for name in names[lo : lo + 4096]]
+            if format == "word2vec-binary":
                 file.write(b"".join(b"%s %s\n" % (a, v.tobytes()) for a, v in zip(encoded, block)))
                 continue
             file.write(b"".join(b"%s %s\n" % pair for pair in zip(encoded, number_lines(block, " "))))
@@ -133,7 +145,7 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float32]]:
     header = _header(file.readline(64))
-    if header is None or 0 in header:
+    if header is None or not header[1]:
         raise InputError(f"{name} is not a word2vec binary file: its first line is not two numbers above 0")
     n, d = header
     data = file.read()
@@ -177,6 +189,8 @@ def _read_text(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.float3
         body, line = data, 1
         d = len(first.rstrip().split(b" ")) - 1
         n = -1
+    if n == 0 < d and not body.strip():
+        return [], np.empty((0, d), np.float32)
     if d < 1 or not body.strip():
         raise InputError(f"{name} holds no vectors; expected lines of a name and numbers")
     try:
@@ -197,6 +211,8 @@ def _parse_fast(body: bytes, d: int) -> tuple[list[str], NDArray[np.float32]]:
     import pyarrow as pa
     import pyarrow.csv as csv
 
+    if d > MOST_COLUMNS:
+        raise _Irregular
     columns = [str(j) for j in range(d + 1)]
     types = {column: pa.float32() for column in columns[1:]} | {"0": pa.string()}
     try:
