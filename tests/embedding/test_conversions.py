@@ -222,3 +222,64 @@ def test_convert_says_what_is_left_out(tmp_path, capsys):
     told = " ".join(capsys.readouterr().err.split())
     assert "--side context" in told
     assert "the sizes, the stability, the record of the fit" in told
+
+
+@pytest.mark.parametrize("value", [1e-42, 1e38])
+def test_lengths_out_of_range_are_refused(value):
+    V = (value * np.random.default_rng(0).uniform(0.5, 1, (6, 64))).astype(np.float32)
+    emb = Embedding(V, list("abcdef"))
+    for method in (lambda: emb.most_similar("a"), emb.cluster, lambda: emb.project("tsne"), emb.map):
+        with pytest.raises(InputError, match=r"row 0 has length .*multiply all vectors by a constant"):
+            method()
+
+
+def test_a_mapped_file_with_nan_is_refused_when_it_is_used(tmp_path):
+    V = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    V[2, 1] = np.nan
+    np.save(tmp_path / "x.npy", V)
+    mapped = Embedding.load(tmp_path / "x.npy", mmap=True)
+    for method in (lambda: mapped.add({9: [0, 2]}, beta=2.0), mapped.cluster, lambda: mapped.most_similar(1)):
+        with pytest.raises(InputError, match=r"NaN or infinite values \(first in row 2\)"):
+            method()
+
+
+def test_long_descriptions_are_refused(tmp_path):
+    emb = Embedding(np.eye(2), provenance={"note": "x" * (9 << 20)})
+    for format in WHOLE:
+        with pytest.raises(InputError, match="bytes of JSON; at most 8,388,608 are saved"):
+            saved(emb, tmp_path, format)
+
+
+def test_a_zip_directory_that_claims_more_than_the_file_is_refused(tmp_path, monkeypatch):
+    import struct
+
+    path = tmp_path / "x.svec"
+    Embedding(np.eye(2, 3)).save(path)
+    data = path.read_bytes()
+    header = b"(2, 3), }"
+    claimed = 10**9  # rows: 12 GB
+    data = data.replace(header, f"({claimed}, 3), }}".encode(), 1).replace(b" " * 9 + b"\n", b"\n", 1)
+    start = data.index(b"PK\x01\x02")
+    at = data.index(b"vectors.npy", start) - 46
+    size = 128 + claimed * 12
+    sizes = struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF)
+    extra = struct.pack("<HHQQ", 1, 16, size, size)
+    name_length, extra_length = struct.unpack("<HH", data[at + 28 : at + 32])
+    entry = bytearray(data[at : at + 46 + name_length] + extra)
+    entry[20:28], entry[30:32] = sizes, struct.pack("<H", len(extra))
+    end = at + 46 + name_length + extra_length
+    path.write_bytes(data[:at] + bytes(entry) + data[end:])
+    monkeypatch.setattr(np, "empty", None)
+    with pytest.raises(InputError, match=r"damaged|truncated"):
+        Embedding.load(path)
+
+
+def test_float_indices_of_a_sparse_matrix_are_refused(tmp_path):
+    from softvec.affinity import read
+
+    np.savez(
+        tmp_path / "x.npz", format=np.array("csr"), shape=np.array([2, 2]), data=np.ones(2),
+        indices=np.array([1.0, 0.0]), indptr=np.array([0, 1, 2]),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="its indices are float64, not integers"):
+        read(tmp_path / "x.npz")

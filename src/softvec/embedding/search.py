@@ -20,14 +20,30 @@ from softvec.core.threads import resolve_n_jobs, row_blocks
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 QUERIES = 256  # queries of one block: its scores take 8 MB
+_SHORTEST = 1e-37  # a length with an inverse in float32
 INDEX_FROM = 200_000  # below this many vectors the exact search answers a query in a few milliseconds
 
 
 def inverse_norms(V: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return 1 / |v| for each row, 0 for a zero row (its cosine with anything is then 0)."""
+    """Return 1 / |v| for each row, 0 for a zero row (its cosine with anything is then 0).
+
+    Raises an error for a row that is not finite, as a mapped file may have, or whose length or its inverse is
+    out of the range of float32.
+    """
     norms = np.empty(len(V), np.float32)
-    for lo, hi in row_blocks(len(V), ROWS):
-        norms[lo:hi] = np.sqrt(np.einsum("ij,ij->i", V[lo:hi], V[lo:hi], dtype=np.float64))
+    with np.errstate(over="ignore"):
+        for lo, hi in row_blocks(len(V), ROWS):
+            norms[lo:hi] = np.sqrt(np.einsum("ij,ij->i", V[lo:hi], V[lo:hi], dtype=np.float64))
+    bad = np.flatnonzero(~np.isfinite(norms) | ((norms > 0) & (norms < _SHORTEST)))
+    if len(bad):
+        row = int(bad[0])
+        if not np.isfinite(V[row]).all():
+            raise InputError(f"the vectors hold NaN or infinite values (first in row {row:,})")
+        length = np.linalg.norm(np.asarray(V[row], np.float64))
+        raise InputError(
+            f"the vector in row {row:,} has length {length:.3g}, out of the range of single precision; "
+            "multiply all vectors by a constant"
+        )
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
 
 

@@ -116,6 +116,9 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
         shape = tuple(int(side) for side in arrays["shape"].reshape(-1).tolist())
         check_shape(shape, stored, name)
         data = _plain_numbers(arrays["data"], name)
+        for key in {"indices", "indptr", "row", "col", "offsets"} & set(arrays):
+            if arrays[key].dtype.kind not in "iu":
+                raise InputError(f"{name} is damaged: its {key} are {arrays[key].dtype}, not integers")
         if kind == "dia":
             check_expanded(2 * data.nbytes, stored, name, "its diagonals")
             return checked_csr(sparse.dia_array((data, arrays["offsets"]), shape=shape))

@@ -24,7 +24,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import check_expanded
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import open_source, require_finite, title, written
+from softvec.embedding.files.common import check_json, open_source, parse_json, require_finite, title, written
 from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
 from softvec.read.arrays import length_of
@@ -171,7 +171,7 @@ def _tables(emb: Embedding | StoredEmbedding, rows: int) -> tuple[Any, Iterator[
     if len(sides) == 2:
         fields["side"] = pa.dictionary(pa.int8(), pa.string())
     meta = {"version": 1, "names": encoding, **description(emb)}
-    schema = pa.schema(list(fields.items()), {_KEY: json.dumps(meta).encode()})
+    schema = pa.schema(list(fields.items()), {_KEY: check_json(json.dumps(meta)).encode()})
     return schema, (table for side in sides for table in side.tables(schema, encoding, rows))
 
 
@@ -319,10 +319,7 @@ def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
     """Return softvec's own metadata of a file, empty if another program wrote it."""
     if raw is None:
         return {}
-    try:
-        meta = json.loads(raw)
-    except ValueError as error:
-        raise InputError(f"{name} is damaged: its softvec metadata is not JSON") from error
+    meta = parse_json(raw, f"{name} is damaged: its softvec metadata")
     if not isinstance(meta, dict) or not isinstance(meta.get("provenance"), dict):
         raise InputError(f"{name} is damaged: its softvec metadata lacks the provenance")
     return meta

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, printable
 from softvec.core.files import atomic_write
+from softvec.core.untrusted import one_line
 from softvec.read.arrays import length_of
 from softvec.read.streams import Bounded
 
 MANIFEST = "manifest.json"  # of a folder of vectors
+MOST_JSON = 8 << 20  # bytes: parsed and checked within two seconds
 
 
 def is_folder(path: str) -> bool:
@@ -81,6 +84,23 @@ def atomic_maybe_gzip(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         # mtime 0: the same vectors give the same bytes
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0, filename="") as zipped:
             yield zipped  # type: ignore[misc]
+
+
+def check_json(text: str) -> str:
+    """Return JSON to be written; raise an error if it is too long to be read again."""
+    if len(text) > MOST_JSON:
+        raise InputError(f"the provenance has {len(text):,} bytes of JSON; at most {MOST_JSON:,} are saved")
+    return text
+
+
+def parse_json(raw: bytes | str, what: str, most: int = MOST_JSON) -> Any:
+    """Parse the JSON in a file; ``what`` is named in an error."""
+    if len(raw) > most:
+        raise InputError(f"{what} has {len(raw):,} bytes of JSON, more than the {most:,} allowed")
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{what} is not JSON ({one_line(error)})") from None
 
 
 def for_terminal(names: list[str], path: str | os.PathLike[str]) -> list[str]:

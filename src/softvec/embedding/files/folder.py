@@ -24,7 +24,7 @@ from softvec.core.files import atomic_write, refuse_input_as_output, remove_stal
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import FIT_COLUMNS, PARQUET, ROWS, SIZE, SideRows, description, sides_of
-from softvec.embedding.files.common import MANIFEST
+from softvec.embedding.files.common import MANIFEST, MOST_JSON, check_json, parse_json
 from softvec.embedding.files.record import check_record
 from softvec.read.tables import check_rows
 
@@ -37,7 +37,7 @@ _FILE = re.compile(r"(part|context)-\d{5,}(?:-(\d+))?\.parquet")
 _UNFINISHED_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}\.\w{{8}}\.part")
 _WRITING = "writing"  # key of the manifest: files that a writer has begun, and may have left behind
 _PART = 512 << 20  # bytes of a part, if one process writes them all
-_MAX_JSON = 64 << 20
+_MOST_MANIFEST = 4 * MOST_JSON  # 100,000 parts
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def write_manifest(
         "dimensions": dimensions,
         "dtype": "float32",
         "names": encoding,
-        **plain_json(described),
+        **json.loads(check_json(json.dumps(plain_json(described)))),
         "parts": [asdict(part) for part in parts],
     }
     manifest = _write_json(Path(folder), head)
@@ -286,12 +286,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
 
 
 def _json(name: Path) -> Any:
-    if name.stat().st_size > _MAX_JSON:
-        raise InputError(f"{name} is damaged: it has {name.stat().st_size:,} bytes")
-    try:
-        return json.loads(name.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is damaged: it is not JSON ({error})") from None
+    with open(name, "rb") as file:
+        return parse_json(file.read(_MOST_MANIFEST + 1), f"{name} is damaged: it", _MOST_MANIFEST)
 
 
 def _header(name: Path) -> dict[str, Any]:

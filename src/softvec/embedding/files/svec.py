@@ -37,10 +37,19 @@ from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line, reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import npy_chunks, open_source, require_finite, title, written
+from softvec.embedding.files.common import (
+    MOST_JSON,
+    check_json,
+    npy_chunks,
+    open_source,
+    parse_json,
+    require_finite,
+    title,
+    written,
+)  # fmt: skip
 from softvec.embedding.files.content import arrays_of, embedding_of
 from softvec.embedding.search import restore_index
-from softvec.read.arrays import read_header
+from softvec.read.arrays import length_of, read_header
 
 if TYPE_CHECKING:
     from softvec.embedding.files.parts import StoredEmbedding
@@ -49,7 +58,6 @@ FORMAT = "softvec-vectors"
 VERSION = 1
 _ALIGN = 64
 _PADDING_ID = 0xD935  # the extra-field id that zipalign uses for padding
-_MAX_JSON = 1 << 26
 _MAX_MEMBERS = 64
 
 
@@ -68,8 +76,9 @@ def write(
     arrays = arrays_of(emb)
     if index:
         arrays["index"], head["index"] = cast(Embedding, emb).index.to_bytes()
+    described = check_json(json.dumps(head, indent=1, allow_nan=False))
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, "softvec.json", [json.dumps(head, indent=1, allow_nan=False).encode()], _ALIGN)
+        _add(archive, "softvec.json", [described.encode()], _ALIGN)
         for key, array in arrays.items():
             header, chunks = npy_chunks(array)
             _add(archive, f"{key}.npy", chain([header], chunks), _ALIGN, len(header))
@@ -133,12 +142,9 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:
-    if info.file_size > _MAX_JSON or info.compress_type != zipfile.ZIP_STORED:
+    if info.file_size > MOST_JSON or info.compress_type != zipfile.ZIP_STORED:
         raise InputError(f"{name} is damaged: its description has {info.file_size:,} bytes")
-    try:
-        head = json.loads(archive.read(info))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is damaged: its description is not JSON ({error})") from error
+    head = parse_json(archive.read(info), f"{name} is damaged: its description")
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{name} is not a file of vectors written by softvec")
     version = head.get("version")
@@ -156,6 +162,10 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, mapped: P
     """Read one npy member, or map it; its size must be exactly what its own header says."""
     if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
         raise InputError(f"{name} is damaged: {info.filename} is compressed or encrypted")
+    if info.header_offset + info.file_size > length_of(archive.fp):  # type: ignore[arg-type]
+        raise InputError(
+            f"{name} is truncated: {info.filename} has {info.file_size:,} bytes in its directory"
+        )
     with archive.open(info) as member:
         shape, dtype, header = _npy_header(member, info, name)
         size = math.prod(shape) * dtype.itemsize

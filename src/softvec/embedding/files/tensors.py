@@ -25,10 +25,11 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import checked_metadata
-from softvec.embedding.files.common import require_finite, title, written
+from softvec.embedding.files.common import MOST_JSON, check_json, require_finite, title, written
 from softvec.embedding.files.content import arrays_of, embedding_of
 
 _KEY = "softvec"
+_MOST_HEADER = 2 * MOST_JSON  # JSON within JSON: quotes are escaped
 _FLOATS = ("F16", "F32", "F64")  # NumPy has no BF16 and no 8-bit floats
 _PARTS = {"names/utf8": "names", "names/integers": "name_ids", "names/": "name_", "extras/": "extra_"}
 
@@ -47,7 +48,7 @@ def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
         if tensors.pop(f"{prefix}name_range", None) is not None and names is not None:
             tensors[f"{prefix}name_ids"] = names.to_numpy()  # so that other programs see the names
     meta = {"version": 1, "provenance": emb.provenance}
-    data = package.numpy.save(tensors, {_KEY: json.dumps(meta, allow_nan=False)})
+    data = package.numpy.save(tensors, {_KEY: check_json(json.dumps(meta, allow_nan=False))})
     with atomic_write(path, "wb") as file:
         file.write(data)
     return written(path)
@@ -113,6 +114,8 @@ def _header(path: Path, name: str) -> dict[str, Any]:
 
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
+        if size > _MOST_HEADER:
+            raise InputError(f"{name} is damaged: its header has {size:,} bytes")
         header = json.loads(file.read(size), object_pairs_hook=unique)
     header.pop("__metadata__", None)
     return dict(header)

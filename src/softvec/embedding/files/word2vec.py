@@ -149,9 +149,9 @@ def _read_binary(file: IO[bytes], name: str) -> tuple[list[str], NDArray[np.floa
         raise InputError(f"{name} is not a word2vec binary file: its first line is not two numbers above 0")
     n, d = header
     data = file.read()
-    if len(data) < n * (4 * d + 1):
+    if len(data) < n * (4 * d + 1) or (data and not n):
         raise InputError(
-            f"{name} is truncated: it declares {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
+            f"{name} is damaged: it declares {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
         )
     vectors = np.empty((n, d), np.float32)
     texts = []
