@@ -165,7 +165,7 @@ def test_control_codes_do_not_reach_a_terminal(monkeypatch, format):
 
 
 def test_names_are_checked_before_the_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr(softvec.api, "embed_affinity", None)
+    monkeypatch.setattr(softvec.api, "embed_affinity", None)  # the fit
     with pytest.raises(InputError, match="is not valid Unicode"):
         softvec.embed([("a\udc80", "b"), ("b", "c")], 2, output=tmp_path / "v")
     with pytest.raises(InputError, match="cannot be saved"):
