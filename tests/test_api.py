@@ -10,7 +10,7 @@ from scipy import sparse
 import softvec
 from softvec import api
 from softvec.core.errors import InputError
-from softvec.fit.recipes import of_data
+from softvec.fit.recipes import BUILDER_DEFAULTS
 from softvec.fit.resolve import resolve
 from softvec.request import Request
 
@@ -55,7 +55,7 @@ def test_text_defaults_equal_the_options_of_the_builder():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
     default = api.to_affinity(texts)
-    subsample = of_data("corpus")["context_subsample"]
+    subsample = BUILDER_DEFAULTS["corpus"]["context_subsample"]
     built = softvec.affinity.cooccurrence(texts, subsample=subsample)
     assert default.parameters["subsample"] == subsample
     np.testing.assert_allclose(default.operator @ np.eye(8), built.operator @ np.eye(8), atol=1e-6)

@@ -1,10 +1,11 @@
-"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their calls, functions, opened files.
+"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their calls, functions, switches, opened files.
 
     python tools/trace.py [FILE]
 
-Without a file, a small gzipped edge list is embedded. ``visits`` lists the rooms of the chain as the work
-moves between them: a room that is entered twice is listed twice. Before them, what is asked for is checked
-(``plan``). Methods of the objects that rooms hand on are no visits: who holds an object may ask it.
+Without a file, a small gzipped edge list is embedded. ``visits`` lists the rooms of the path as they are
+called: a room that is called again after another one is listed twice. Rooms that all others use (SHARED) are
+no visits, nor are the methods of the objects that rooms hand on: who holds an object may ask it. ``switches``
+counts consecutive calls in different modules.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from typing import Any
 import softvec
 
 SOURCE = os.path.dirname(os.path.abspath(softvec.__file__)) + os.sep
-CHAIN = ("read", "affinity", "fit", "embedding")
-OBJECTS = ("Contents", "Affinity", "Fit", "Embedding")  # what each of them hands on
-PARTS = ("Edges", "Graph")  # what contents hold
-PLAN = ("_planned_output", "planned", "Plan.__post_init__", "Plan._for_reader")  # of cli.embed and api
+PATH = ("cli", "request", "api", "read", "affinity", "fit", "embedding")
+SHARED = ("core", "names", "operators", "kernels", "normalizers")
+# What the rooms hand on, in this order, and what these hold.
+OBJECTS = ("Request", "Contents", "Affinity", "Facts", "Settings", "Fit", "Vectors", "Embedding")
+PARTS = ("Edges", "Graph")
 COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
@@ -34,10 +36,12 @@ class Trace:
     """What a traced command called and opened."""
 
     rooms: list[str] = field(default_factory=list)  # in the order of their first call
-    visits: list[str] = field(default_factory=list)  # rooms of the chain, as the work moves between them
+    visits: list[str] = field(default_factory=list)  # rooms of the path, as they are called
     handed: list[str] = field(default_factory=list)  # classes of OBJECTS, in the order of their first return
     functions: set[tuple[str, str]] = field(default_factory=set)  # module, name
+    switches: int = 0  # consecutive calls in different modules
     opened: dict[str, int] = field(default_factory=dict)  # real path: how often
+    _module: str = ""
 
     @property
     def modules(self) -> list[str]:
@@ -47,28 +51,17 @@ class Trace:
         if event == "return" and type(value).__name__ in OBJECTS and type(value).__name__ not in self.handed:
             self.handed.append(type(value).__name__)
         module, name = _place(frame)
-        if event not in ("call", "return") or not module or _imports(frame):
-            return
-        if event == "return":  # the caller goes on
-            self._visit(frame.f_back)
+        if event != "call" or not module or _imports(frame):
             return
         if name.rsplit(".", 1)[-1] in COMPREHENSIONS:  # part of the function that holds them
             return
         self.functions.add((module, name))
-        self._visit(frame)
+        self.switches += module != self._module
+        self._module = module
         room = module.split(".")[0]
         if room not in self.rooms:
             self.rooms.append(room)
-
-    def _visit(self, frame: FrameType | None) -> None:
-        """Note the room in which the work goes on, if that is another one."""
-        module, name = _place(frame)
-        room = module.split(".")[0]
-        if _plans(frame):
-            room = "plan"
-        elif room not in CHAIN or name.split(".")[0] in (*OBJECTS, *PARTS):
-            return
-        if self.visits[-1:] != [room]:
+        if room in PATH and name.split(".")[0] not in (*OBJECTS, *PARTS) and self.visits[-1:] != [room]:
             self.visits.append(room)
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -83,16 +76,6 @@ def _place(frame: FrameType | None) -> tuple[str, str]:
         return "", ""
     module = frame.f_code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
     return module, frame.f_code.co_qualname
-
-
-def _plans(frame: FrameType | None) -> bool:
-    """Whether this is part of the check of what is asked for."""
-    while frame is not None:
-        module, name = _place(frame)
-        if module in ("cli.embed", "api") and name in PLAN:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _imports(frame: FrameType | None) -> bool:
@@ -143,7 +126,7 @@ def main() -> None:
         print("rooms:", " ".join(trace.rooms))
         print("visits:", " ".join(trace.visits))
         print("handed on:", " ".join(trace.handed))
-        print(f"{len(trace.functions)} functions in {len(trace.modules)} modules")
+        print(f"{len(trace.functions)} functions in {len(trace.modules)} modules, {trace.switches} switches")
         print(f"{path.name} opened {trace.opened.get(os.path.realpath(path), 0)} times")
 
 

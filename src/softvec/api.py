@@ -6,14 +6,12 @@ import os
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from softvec.affinity import Affinity
+from softvec.affinity import Affinity, files
 from softvec.affinity.convert import from_object
-from softvec.affinity.kinds import kind_of_options
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.errors import InputError
 from softvec.core.scratch import large_arrays_in
@@ -22,18 +20,17 @@ from softvec.embedding.align import starting_vectors
 from softvec.embedding.stability import measure
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
-from softvec.fit.recipes import of_data
 from softvec.fit.resolve import resolve
-from softvec.fit.settings import OPTIONS, SETTINGS, Callback, Settings, numpydoc
+from softvec.fit.settings import OPTIONS, SETTINGS, Settings, numpydoc
 from softvec.fit.vectors import fit_vectors
 from softvec.request import Request
+from softvec.watch import Origin, Watch
 
 if TYPE_CHECKING:
     from softvec.cluster.choose import Cluster
-    from softvec.cluster.rank import Report
     from softvec.fit.run import Runner
 
-__all__ = ["EmbedOptions", "Watch", "embed", "embed_affinity", "embed_request", "to_affinity"]
+__all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPED = FitOptions.__annotations__
@@ -41,52 +38,6 @@ _TYPED = FitOptions.__annotations__
 
 class EmbedOptions(FitOptions, DataOptions, total=False):
     """All options of :func:`embed` that depend on the data, for editors and type checkers."""
-
-
-class Watch:
-    """What a caller is told while :func:`embed_request` runs; by default nothing."""
-
-    epoch: Callback | None = None  # called as ``epoch(number, loss, X)`` after every epoch
-
-    def workers(self, cluster: Cluster) -> None:
-        """Tell of the workers of a cluster."""
-
-    def reading(self) -> AbstractContextManager[Any]:
-        """Return a context to read in."""
-        return nullcontext()
-
-    def read(self, affinity: Affinity, seconds: float) -> None:
-        """Tell what was read."""
-
-    def fitting(self, epochs: int) -> AbstractContextManager[Any]:
-        """Return a context to fit in, for so many epochs."""
-        return nullcontext()
-
-    def report(self, report: Report) -> None:
-        """Tell of an epoch on a cluster."""
-
-    def say(self, line: str) -> None:
-        """Tell of a decision."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where data came from, and the seconds it took to read it."""
-
-    source: str | None = None
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, data: Any, seconds: float) -> Origin:
-        """Return the origin of data: a file, or nothing to tell."""
-        if not isinstance(data, str | os.PathLike):
-            return cls(None, seconds)
-        return cls("standard input" if data == "-" else Path(data).name, seconds)
-
-    def added_to(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a provenance with this origin."""
-        data = record["data"] if self.source is None else {**record["data"], "source": self.source}
-        return {**record, "data": data, "seconds": {"reading": self.seconds, **record["seconds"]}}
 
 
 def _documented(function: F) -> F:
@@ -229,15 +180,9 @@ def embed_request(
 
 def read(data: Any, request: Request) -> Affinity:
     """Read the data and build its affinity."""
-    own = "subsample" in request.data or request.data.get("length", 1) != 1
-    defaults = {} if own else {"corpus": of_data("corpus")}
-    if not isinstance(data, str | os.PathLike):
-        return from_object(data, kind=request.kind, defaults=defaults, **request.data)
-    from softvec.affinity.files import build
-    from softvec.read.contents import read_source
-
-    likely = request.kind or kind_of_options(request.data)
-    return build(read_source(data, request.data, kind=request.kind, likely=likely), request.data, defaults)
+    if isinstance(data, str | os.PathLike):
+        return files.read(data, kind=request.kind, defaults=request.defaults, **request.data)
+    return from_object(data, kind=request.kind, defaults=request.defaults, **request.data)
 
 
 def to_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:

@@ -14,6 +14,7 @@ from softvec.core.errors import InputError, Option, did_you_mean, warn
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued
 from softvec.fit.options import MEANT
+from softvec.fit.recipes import BUILDER_DEFAULTS
 from softvec.fit.settings import OPTIONS, Settings
 
 FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
@@ -142,9 +143,10 @@ class Request:
             raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
 
     @property
-    def asked(self) -> Mapping[str, Any]:
-        """The settings that were asked for, by name."""
-        return {name: getattr(self.settings, name) for name in sorted(self.given)}
+    def defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """Default options of builders, by kind of data."""
+        own = "subsample" in self.data or self.data.get("length", 1) != 1
+        return {} if own else BUILDER_DEFAULTS
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:

@@ -438,7 +438,7 @@ def test_what_is_known_of_an_affinity_is_typed():
 def test_the_default_of_text_is_one_build(monkeypatch):
     """The P that embed fits is made once, with the weights of columns that were added afterwards before."""
     from softvec import api
-    from softvec.fit.recipes import RECIPES
+    from softvec.fit.recipes import BUILDER_DEFAULTS
     from softvec.operators import Sparse, row_normalize
 
     rng = np.random.default_rng(0)
@@ -449,7 +449,9 @@ def test_the_default_of_text_is_one_build(monkeypatch):
     assert len(built) == 1
     assert default.operator is built[0].operator
     plain = aff.cooccurrence(texts)
-    weight = np.minimum(1.0, np.sqrt(RECIPES["corpus"].subsample / (plain.sizes / plain.sizes.sum())))
+    weight = np.minimum(
+        1.0, np.sqrt(BUILDER_DEFAULTS["corpus"]["context_subsample"] / (plain.sizes / plain.sizes.sum()))
+    )
     want = row_normalize(Sparse(plain.counts, col_scale=weight), "zero")
     X = rng.standard_normal((8, 3))
     assert np.array_equal(default.operator @ X, want @ X)

@@ -111,10 +111,11 @@ def _run(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from softvec.api import Origin, embed_affinity
+    from softvec.api import embed_affinity
     from softvec.cli.watch import Shown
     from softvec.evaluate import communities, node_classification
     from softvec.request import Request
+    from softvec.watch import Origin
 
     started = time.perf_counter()
     request = Request.of(n_components=example.dim, random_state=seed, n_jobs=threads)

@@ -37,8 +37,6 @@ class Recipe:
         Power of the size by which items weigh in the softmax.
     shrinkage : float
         The fewer neighbours, the shorter the vector (benchmarks/shrinkage.py).
-    subsample : float, optional
-        Frequency above which words count less as context (benchmarks/words.py).
     """
 
     walk_length: int = 1
@@ -47,14 +45,15 @@ class Recipe:
     beta_range: tuple[float, float] | None = None
     base_measure: float = 0.0
     shrinkage: float = 0.0
-    subsample: float | None = None
 
 
 RECIPES = {
     "graph": Recipe(walk_length=3, n_epochs=20, beta_range=(3.0, 6.0), shrinkage=0.5),
-    "corpus": Recipe(beta=12.0, base_measure=0.75, subsample=1e-5),
+    "corpus": Recipe(beta=12.0, base_measure=0.75),
     "features": Recipe(walk_length=3),
 }
+# Options of builders: the frequency above which words count less as context (benchmarks/words.py).
+BUILDER_DEFAULTS = {"corpus": {"context_subsample": 1e-5}}
 
 
 # What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
@@ -96,12 +95,6 @@ def of_effort(effort: str, n: int) -> dict[str, Any]:
     if effort == "default":
         return {}
     return _FAST | (_FAST_FOR_MANY if n >= _MANY else {})
-
-
-def of_data(kind: str) -> dict[str, Any]:
-    """Return the options of a builder that its kind of data gets by default."""
-    subsample = RECIPES.get(kind, Recipe()).subsample
-    return {} if subsample is None else {"context_subsample": subsample}
 
 
 @dataclass(frozen=True)
