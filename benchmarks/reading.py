@@ -3,6 +3,7 @@ gensim; wide tables against pandas.
 
     python -m benchmarks.reading            # 10 million edges, 100 MB of text; about half an hour
     python -m benchmarks.reading --quick    # a tenth of it
+    python -m benchmarks.reading --only order    # names sorted by their bytes, with one thread
     python -m benchmarks.reading --only edges --rivals softvec pyarrow    # are the kernels worth their lines?
 
 Files are generated. Each run is a fresh process, rivals take turns, times are of the wall clock from
@@ -176,6 +177,30 @@ def wide_by(rival: str, path: str) -> dict[str, Any]:
     return _timed(run)
 
 
+def order_by(rival: str, path: str) -> dict[str, Any]:
+    """Sort distinct names by their bytes, which softvec does after reading them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.array(Path(path).read_text().split("\n"), pa.large_string())
+    load_kernels("names")
+    if rival == "softvec":
+        from softvec.names.coding import byte_order
+
+        _, offsets, data = names.buffers()
+        bounds, text = np.frombuffer(offsets, np.int64), np.frombuffer(data, np.uint8)
+
+        def run() -> int:
+            return len(byte_order(text, bounds[: len(names) + 1]))
+
+    else:
+
+        def run() -> int:
+            return len(pc.array_sort_indices(names))
+
+    return _timed(run)
+
+
 def _timed(run: Any) -> dict[str, Any]:
     before = peak_rss()
     start, cpu = time.perf_counter(), time.process_time()
@@ -237,7 +262,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", choices=("edges", "text", "wide"))
+    parser.add_argument("--only", choices=("edges", "text", "wide", "order"))
     parser.add_argument("--rivals", nargs="+", choices=EDGE_RIVALS, default=EDGE_RIVALS)
     parser.add_argument("--report", action="store_true", help="write the table of the last results again")
     options = parser.parse_args()
@@ -246,10 +271,12 @@ def main() -> None:
         return
     if options.one:
         kind, rival, path = options.one
-        print(json.dumps({"edges": edges_by, "text": text_by, "wide": wide_by}[kind](rival, path)))
+        by = {"edges": edges_by, "text": text_by, "wide": wide_by, "order": order_by}
+        print(json.dumps(by[kind](rival, path)))
         return
     scale = 10 if options.quick else 1
     out = RESULTS / ("reading-quick.json" if options.quick else "reading.json")
+    out = RESULTS / "reading-order.json" if options.only == "order" else out
     record: dict[str, Any] = provenance(options.threads)
     record["versions"] |= versions(["pandas", "networkx", "gensim", "pyarrow"])
     record["load"] = os.getloadavg()[0]
@@ -273,6 +300,13 @@ def main() -> None:
             name = f"{1000 // scale:,} rows of 20,000 numbers"
             record["results"][name] = result | {"ratios": ratios(result)}
             path.unlink()
+        if options.only == "order":
+            path = Path(folder) / "names.txt"
+            ids = np.random.default_rng(0).permutation(10_000_000 // scale)
+            path.write_text("\n".join(f"node{i}" for i in ids.tolist()))
+            rivals = dict.fromkeys(("softvec", "pyarrow"), options.repeats)
+            result = compare("order", rivals, path, options.threads)
+            record["results"][f"order of {len(ids):,} names"] = result | {"ratios": ratios(result)}
         if options.only in (None, "text"):
             path = Path(folder) / "text.txt"
             write_text(path, 100 // scale)
@@ -282,7 +316,7 @@ def main() -> None:
     write_json(out, record)
     for name, result in record["results"].items():
         print(name, {key: round(value, 2) for key, value in result["ratios"].items()})
-    if not options.quick:
+    if not options.quick and options.only != "order":
         report(record)
 
 

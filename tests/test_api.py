@@ -40,7 +40,7 @@ def test_graph_kinds_agree():
 def test_two_sided_data():
     emb = softvec.embed([("ann", "tea"), ("bob", "tea"), ("bob", "rum")], 3, kind="bipartite", random_state=0)
     assert list(emb) == ["ann", "bob"]
-    assert list(emb.context) == ["tea", "rum"]
+    assert list(emb.context) == ["rum", "tea"]
     square = softvec.embed([("a", "x"), ("b", "y")], 3, kind="bipartite", random_state=0)
     assert square.two_sided, "as many rows as columns are still two kinds of items"
 

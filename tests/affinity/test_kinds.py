@@ -389,7 +389,7 @@ def test_square_frames_are_matrices():
 def test_names_of_mixed_types_in_a_frame():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"source": [1, "b"], "target": ["b", 2.5]}, dtype=object)
-    assert aff.as_affinity(frame).rows.to_list() == [1, "b", 2.5]
+    assert aff.as_affinity(frame).rows.to_list() == [1, 2.5, "b"]
     codes = pd.DataFrame({"source": pd.Categorical(["u", "v"]), "target": pd.Categorical(["v", "w"])})
     assert aff.as_affinity(codes).rows.to_list() == ["u", "v", "w"]
 

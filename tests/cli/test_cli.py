@@ -105,7 +105,7 @@ def test_embed_table_columns(call, folder):
     call("embed", "sales.csv", "--kind", "bipartite", "--columns", "user,item,n", "-d", 2, "-q")
     emb = Embedding.load("sales.svec")
     assert list(emb) == ["ann", "bob"]
-    assert list(emb.context) == ["tea", "rum"]
+    assert list(emb.context) == ["rum", "tea"]
     answer = json.loads(call("neighbors", "sales.svec", "ann", "--context", "--json"))
     assert {row["name"] for row in answer["ann"]} == {"tea", "rum"}
 

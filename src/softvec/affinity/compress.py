@@ -1,8 +1,12 @@
-"""Edges to sparse matrices: few edges by SciPy, many by a counting sort."""
+"""Edges to a sparse matrix, in one way: count the entries of each row, place them, sort and merge each row.
+
+If the arrays are on disk (:mod:`softvec.core.scratch`), edges are first copied to buckets of consecutive
+rows, each of which is then sorted in memory. A few edges are sorted by NumPy, without compiled kernels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,13 +17,16 @@ from scipy import sparse
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
-from softvec.core.machine import machine
+from softvec.core.machine import Machine, machine
 from softvec.core.scratch import copied, empty, kept, on_disk
+from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Codes
 from softvec.read.edges import Edges
 
 NO_CODES = np.empty((0, 2), np.int32)
+BUCKET = 1 << 22  # entries per bucket on disk, about; sorting takes 50 MB with float64 values
+_PIECE = 1 << 22  # edges whose weights are converted at a time
 
 
 @dataclass(frozen=True)
@@ -54,11 +61,24 @@ def compress(
     if not weighted and edges.weights is not None:
         edges = replace(edges, weights=None)
     zeros = _drop_zeros(edges) if weighted else 0
-    build = _compress_large if worth_compiling(2 * len(edges)) else _compress_small
-    matrix, loops, off, on = build(edges, both, weighted or counted, self_loops)
-    duplicates = (off // 2 if both else off) + on
-    refuse_duplicates(duplicates, merge, weighted)
-    return pattern(matrix) if counted and not duplicates else matrix, Report(loops, duplicates, zeros)
+    if edges.weights is None or not worth_compiling(2 * len(edges)):
+        kind: Any = np.float64
+    else:  # in half the memory where nothing is lost
+        kind = np.float32 if all(map(_exact_in_single, edges.weights)) else np.float64
+    valued = weighted or counted
+    rows = edges_to_csr(
+        edges.codes,
+        len(edges.rows),
+        both=both,
+        loops=-1 if edges.two_sided else int(self_loops),
+        weights=edges.weights,
+        values_of=kind if valued else None,
+    )
+    data = rows.values if valued else _true(len(rows.indices))
+    matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
+    duplicates = (rows.merged_off // 2 if both else rows.merged_off) + rows.merged_on
+    _refuse_duplicates(duplicates, merge, weighted)
+    return pattern(matrix) if counted and not duplicates else matrix, Report(rows.loops, duplicates, zeros)
 
 
 def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -66,7 +86,7 @@ def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
+def _refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
     """Raise an error if duplicates are not allowed, or have weights and cannot be merged."""
     if merge == "error" and duplicates:
         raise InputError(
@@ -99,55 +119,9 @@ def _drop_zeros(edges: Edges) -> int:
     return zeros
 
 
-def _compress_small(
-    edges: Edges, both: bool, valued: bool, self_loops: bool
-) -> tuple[sparse.csr_array, int, int, int]:
-    pairs = edges.pairs()
-    weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))
-    is_loop = pairs[:, 0] == pairs[:, 1] if not edges.two_sided else np.zeros(len(pairs), bool)
-    if not self_loops:
-        pairs, weights = pairs[~is_loop], weights[~is_loop]
-    i, j = pairs[:, 0], pairs[:, 1]
-    if both:
-        mirror = i != j
-        i, j = np.concatenate([i, j[mirror]]), np.concatenate([j, i[mirror]])
-        weights = np.concatenate([weights, weights[mirror]])
-    entered, entered_loops = len(i), int(np.count_nonzero(i == j))
-    shape = (len(edges.rows), len(edges.columns))
-    matrix = sparse.coo_array((weights, (i, j)), shape=shape).tocsr()
-    matrix.sum_duplicates()
-    rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
-    diagonal = int(np.count_nonzero(matrix.indices == rows))
-    on = entered_loops - diagonal
-    return matrix if valued else pattern(matrix), int(is_loop.sum()), entered - matrix.nnz - on, on
-
-
-def equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
-    """Split rows into ranges with about the same number of entries."""
-    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], parts + 1).astype(np.int64))
-    cuts[0], cuts[-1] = 0, len(indptr) - 1
-    return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
-
-
-def exact_in_single(weights: NDArray[Any]) -> bool:
+def _exact_in_single(weights: NDArray[Any]) -> bool:
     """Whether float32 represents all weights exactly."""
     return all(np.array_equal(w, w.astype(np.float32)) for w in np.array_split(weights, 16))
-
-
-def _compress_large(
-    edges: Edges, both: bool, valued: bool, self_loops: bool
-) -> tuple[sparse.csr_array, int, int, int]:
-    exact = edges.weights is not None and all(map(exact_in_single, edges.weights))
-    kind = (np.float32 if exact else np.float64) if valued else None
-    loops = -1 if edges.two_sided else int(self_loops)
-    if on_disk():
-        from softvec.affinity.spill import edges_to_csr_on_disk as sort
-    else:
-        sort = edges_to_csr
-    rows = sort(edges.codes, len(edges.rows), both=both, loops=loops, weights=edges.weights, values_of=kind)
-    data = rows.values if valued else _true(len(rows.indices))
-    matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
-    return matrix, rows.loops, rows.merged_off, rows.merged_on
 
 
 def _true(size: int) -> NDArray[np.bool_]:
@@ -183,24 +157,6 @@ class CompressedRows:
 Thinning = Callable[[int, int, NDArray[Any], NDArray[Any], NDArray[Any]], None]
 
 
-def row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indptr of rows of these lengths."""
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return indptr
-
-
-def row_lengths(
-    blocks: list[Codes], n: int, both: bool, loops: int
-) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of self loops, and the lengths and starts of rows, with duplicates."""
-    from softvec.kernels import graph
-
-    counts = np.zeros(n, dtype=np.int64)
-    n_loops = sum(graph.count_rows(codes, both, loops, counts) for codes in blocks)
-    return n_loops, counts, row_starts(counts)
-
-
 def edges_to_csr(
     blocks: list[Codes],
     n: int,
@@ -212,7 +168,7 @@ def edges_to_csr(
     thin: Thinning | None = None,
     n_jobs: int | None = None,
 ) -> CompressedRows:
-    """Sort edges into rows: count, place, sort and merge. ``blocks`` and ``weights`` are consumed.
+    """Sort edges into rows. ``blocks`` and ``weights`` are consumed.
 
     Parameters
     ----------
@@ -231,36 +187,161 @@ def edges_to_csr(
     thin : callable, optional
         Drops some of the merged entries.
     """
+    count = sum(map(len, blocks))
+    ways = _Edges(blocks, weights, both, loops, np.dtype(values_of or np.float32), values_of is not None)
+    if thin is None and not worth_compiling(2 * count):
+        return ways.sorted_by_numpy(n)
+    n_loops, lengths = ways.lengths(n)
+    indptr = _row_starts(lengths)
+    nnz = int(indptr[-1])
+    buckets = _equal_shares(indptr, -(-nnz // BUCKET)) if on_disk() else [(0, n)]
+    parts = ways.spilled(buckets, indptr) if len(buckets) > 1 else iter([ways])
+    indices, values = empty(nnz, np.int32), empty(nnz if ways.valued else 0, ways.dtype)
+    at, merged = 0, np.zeros(2, np.int64)
+    with machine(n_jobs) as pool:
+        for (lo, hi), part in zip(buckets, parts):
+            starts = indptr[lo : hi + 1] - indptr[lo]
+            end = at + int(starts[-1])
+            out, own = indices[at:end], values[at:end]
+            part.place(starts, out, own)
+            merged += _merge(starts, out, own, lengths[lo:hi], thin, pool)
+            out = out[: int(lengths[lo:hi].sum())]
+            if lo:
+                np.add(out, lo, out=out)  # columns of a bucket are relative to its first row
+            at += len(out)
+            del out, own
+    off, on = map(int, merged)
+    return CompressedRows(_row_starts(lengths), _cut(indices, at), _cut(values, at), n_loops, off, on)
+
+
+def _merge(
+    starts: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[Any],
+    lengths: NDArray[np.int64],
+    thin: Thinning | None,
+    pool: Machine,
+) -> tuple[int, int]:
+    """Sort and merge rows in place and close the gaps; return the entries merged off and on the diagonal."""
     from softvec.kernels import graph
 
-    n_loops, counts, indptr = row_lengths(blocks, n, both, loops)
-    nnz = int(indptr[-1])
-    indices = np.empty(nnz, dtype=np.int32)
-    values: NDArray[Any] = np.empty(0 if values_of is None else nnz, dtype=values_of or np.float32)
-    cursor = indptr[:-1].astype(np.int32 if nnz < 2**31 else np.int64)
-    for b in range(len(blocks)):
-        codes, blocks[b] = blocks[b], NO_CODES
-        if weights:
-            weight, weights[b] = weights[b].astype(values.dtype, copy=False), np.empty(0)
-        else:
-            weight = np.ones(0 if values_of is None else len(codes), dtype=values.dtype)
-        graph.place(codes, weight, both, loops, cursor, indices[:, None], values)
-        del codes, weight
-    blocks.clear()
-
     def merge(lo: int, hi: int) -> tuple[int, int]:
-        merged = graph.merge_rows(indptr, indices, values, lo, hi, counts)
+        merged = graph.merge_rows(starts, indices, values, lo, hi, lengths)
         if thin is not None:
-            thin(lo, hi, indptr, counts, indices)
+            thin(lo, hi, starts, lengths, indices)
         return merged
 
-    with machine(n_jobs) as pool:
-        merged = pool.map(merge, equal_shares(indptr, 16 * pool.n_jobs))
+    merged = pool.map(merge, _equal_shares(starts, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
     if off or on or thin is not None:
-        closed = row_starts(counts)  # now the lengths of the merged rows
-        graph.close_gaps(indptr, closed, indices, values)
-        indptr, nnz = closed, int(closed[-1])
-        indices.resize(nnz, refcheck=False)  # in place: a copy would raise the peak memory
-        values.resize(0 if values_of is None else nnz, refcheck=False)
-    return CompressedRows(indptr, indices, values, n_loops, off, on)
+        graph.close_gaps(starts, _row_starts(lengths), indices, values)
+    return off, on
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """Blocks of edges, and what becomes of them; each block is released when it is used."""
+
+    blocks: list[Codes]
+    weights: list[NDArray[Any]] | None
+    both: bool
+    loops: int
+    dtype: np.dtype[Any]  # of the values
+    valued: bool
+
+    def lengths(self, n: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the number of self loops, and the lengths of rows, with duplicates."""
+        from softvec.kernels import graph
+
+        counts = np.zeros(n, dtype=np.int64)
+        return sum(graph.count_rows(codes, self.both, self.loops, counts) for codes in self.blocks), counts
+
+    def pieces(self, size: int) -> Iterator[tuple[Codes, NDArray[Any]]]:
+        """Yield edges and weights in pieces of at most ``size``; consumes them."""
+        for b in range(len(self.blocks)):
+            codes, self.blocks[b] = self.blocks[b], NO_CODES
+            weight = None
+            if self.weights:
+                weight, self.weights[b] = self.weights[b], np.empty(0)
+            for lo, hi in row_blocks(len(codes), size):
+                if weight is None or not self.valued:
+                    yield codes[lo:hi], np.ones(hi - lo if self.valued else 0, self.dtype)
+                else:
+                    yield codes[lo:hi], weight[lo:hi].astype(self.dtype, copy=False)
+            del codes, weight  # and their files
+        self.blocks.clear()
+
+    def place(self, starts: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[Any]) -> None:
+        """Write the entries of each row from its start on, in the order of the edges."""
+        from softvec.kernels import graph
+
+        cursor = starts[:-1].astype(np.int32 if len(indices) < 2**31 else np.int64)
+        for codes, weight in self.pieces(_PIECE):
+            graph.place(codes, weight, self.both, self.loops, cursor, indices[:, None], values)
+
+    def spilled(self, buckets: list[tuple[int, int]], indptr: NDArray[np.int64]) -> Iterator[_Edges]:
+        """Copy the entries (row, column) to buckets of rows, relative to the first row of each."""
+        from softvec.kernels import graph
+
+        nnz = int(indptr[-1])
+        entries, values = empty((nnz, 2), np.int32), empty(nnz if self.valued else 0, self.dtype)
+        first_row = np.array([lo for lo, _ in buckets], np.int64)
+        bucket_of = np.repeat(np.arange(len(buckets), dtype=np.int32), [hi - lo for lo, hi in buckets])
+        cursor = indptr[first_row]
+        for codes, weight in self.pieces(_PIECE):
+            graph.spill(
+                codes, weight, self.both, self.loops, bucket_of, first_row, cursor, entries, values
+            )  # fmt: skip
+        for lo, hi in buckets:
+            span = slice(int(indptr[lo]), int(indptr[hi]))
+            yield _Edges(
+                [entries[span]], [values[span]] if self.valued else None, False, -1, self.dtype, self.valued
+            )
+
+    def sorted_by_numpy(self, n: int) -> CompressedRows:
+        """Return the sorted rows of a few edges."""
+        parts = list(self.pieces(_PIECE)) or [(NO_CODES, np.ones(0, self.dtype))]
+        i, j = np.concatenate([codes for codes, _ in parts]).T
+        values = np.concatenate([weight for _, weight in parts]) if self.valued else np.ones(len(i))
+        loop = (i == j) if self.loops >= 0 else np.zeros(len(i), bool)
+        if self.loops == 0:
+            i, j, values = i[~loop], j[~loop], values[~loop]
+        if self.both:
+            mirror = i != j
+            i, j = np.concatenate([i, j[mirror]]), np.concatenate([j, i[mirror]])
+            values = np.concatenate([values, values[mirror]])
+        order = np.lexsort((values, j, i))
+        i, j, values = i[order], j[order], values[order]
+        new = np.ones(len(i), bool)
+        new[1:] = (np.diff(i) != 0) | (np.diff(j) != 0)
+        on = int(np.count_nonzero((i == j) & ~new))
+        off = len(i) - int(new.sum()) - on
+        sums = (
+            np.add.reduceat(values, np.flatnonzero(new))
+            if self.valued and len(i)
+            else np.empty(0, self.dtype)
+        )
+        indptr = _row_starts(np.bincount(i[new], minlength=n))
+        return CompressedRows(indptr, j[new].astype(np.int32), sums, int(loop.sum()), off, on)
+
+
+def _row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the indptr of rows of these lengths."""
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def _equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+    """Split rows into ranges with about the same number of entries."""
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], max(1, parts) + 1).astype(np.int64))
+    cuts[0], cuts[-1] = 0, len(indptr) - 1
+    return [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if hi > lo]
+
+
+def _cut(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return the first entries of an array, in place where it is in memory: a copy would raise the peak."""
+    if not array.flags.owndata or not len(array):
+        return array[:size]
+    array.resize(size, refcheck=False)
+    return array

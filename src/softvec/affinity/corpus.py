@@ -22,7 +22,7 @@ from softvec.core.checks import choice, counted, integer, number
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.names import Names
-from softvec.names.coding import TokenNames, Tokens
+from softvec.names.coding import TokenNames, Tokens, byte_order
 
 TOKENIZERS = ("words", "whitespace")
 WEIGHTINGS = ("linear", "harmonic", "uniform")
@@ -165,14 +165,15 @@ class Corpus:
         counts = np.zeros(self._names.count, dtype=np.int64)
         for segment in self.segments():
             counts += np.bincount(segment[segment >= 0], minlength=len(counts))
-        order = np.argsort(-counts, kind="stable")
+        codes = byte_order(*self._names.packed())
+        order = codes[np.argsort(-counts[codes], kind="stable")]  # equally frequent words by their bytes
         order = order[: int(np.count_nonzero(counts >= min_count))][:max_vocab]
         if not len(order):
             seen = f"{self.n_words:,} words, {len(counts):,} of them distinct"
             raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or add more text")
         numbers = np.full(len(counts), -1, dtype=np.int32)
         numbers[order] = np.arange(len(order), dtype=np.int32)
-        return self._names.names().take(order), counts[order], numbers
+        return self._names.names(order), counts[order], numbers
 
 
 def _ascii_table(words: bool, lower: bool) -> bytes:
@@ -201,7 +202,7 @@ def cooccurrence(
     dangling: str = "zero",
     n_jobs: int | None = None,
 ) -> Affinity:
-    """Build P from text: how often words occur near each other, words in order of frequency.
+    """Build P from text: how often words occur near each other, words by frequency, then by bytes.
 
     Parameters
     ----------
@@ -235,8 +236,8 @@ def cooccurrence(
     --------
     >>> P = cooccurrence(["the cat sat", "the dog sat"], window=2, min_count=1)
     >>> P.rows.to_list()
-    ['the', 'sat', 'cat', 'dog']
-    >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from sat, twice
+    ['sat', 'the', 'cat', 'dog']
+    >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from the, twice
     [0.0, 1.0, 1.0, 1.0]
     """
     window, min_count = integer("window", window), integer("min_count", min_count)

@@ -128,10 +128,13 @@ def pairs(
 
     Examples
     --------
-    >>> pairs([("TP53", "MDM2"), ("TP53", "MDM2"), ("TP53", "ATM")]).matrix.toarray()
-    array([[0., 2., 1.],
-           [2., 0., 0.],
-           [1., 0., 0.]])
+    >>> P = pairs([("TP53", "MDM2"), ("TP53", "MDM2"), ("TP53", "ATM")])
+    >>> P.rows.to_list()
+    ['ATM', 'MDM2', 'TP53']
+    >>> P.matrix.toarray()
+    array([[0., 0., 1.],
+           [0., 0., 2.],
+           [1., 2., 0.]])
     """
     check_weighted(weighted)
     edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
@@ -171,7 +174,7 @@ def bipartite(
     --------
     >>> P = bipartite([("ann", "tea"), ("bob", "tea"), ("bob", "rum")])
     >>> P.rows.to_list(), P.columns.to_list()
-    (['ann', 'bob'], ['tea', 'rum'])
+    (['ann', 'bob'], ['rum', 'tea'])
     >>> P.summary
     '2 rows, 2 columns, 3 pairs, unweighted'
     """

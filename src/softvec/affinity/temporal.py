@@ -90,7 +90,7 @@ def aggregate(
     if not directed:
         pairs = np.sort(pairs, axis=1)
     n = len(edges.rows)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], index))
+    order = np.lexsort((weights, pairs[:, 1], pairs[:, 0], index))  # sums do not depend on the order of rows
     index, pairs, weights = index[order], pairs[order], weights[order]
     if len(index):
         pair = pairs[:, 0] * n + pairs[:, 1]

@@ -157,31 +157,36 @@ def _sort(indices, values, weighted, start, stop, stack):
 
 @njit(nogil=True, cache=True)
 def merge_rows(indptr, indices, values, lo, hi, lengths):
-    """Sort the rows lo..hi-1 and merge equal columns, adding their values.
+    """Sort the rows lo..hi-1 and merge equal columns, adding their values from the smallest to the largest.
 
-    Returns the entries merged away off the diagonal and on it.
+    So sums do not depend on the order of the edges. Returns the entries merged off the diagonal and on it.
     """
     weighted = values.shape[0] > 0
     stack = np.empty((64, 2), dtype=np.int64)
     off, on = 0, 0
     for i in range(lo, hi):
-        start, end = indptr[i], indptr[i + 1]
-        _sort(indices, values, weighted, start, end, stack)
-        write = start
-        for k in range(start + 1, end):
-            if indices[k] == indices[write]:
-                if weighted:
-                    values[write] += values[k]
-                if indices[k] == i:
-                    on += 1
-                else:
-                    off += 1
+        k, end = indptr[i], indptr[i + 1]
+        _sort(indices, values, weighted, k, end, stack)
+        write = k
+        while k < end:
+            column, stop = indices[k], k + 1
+            while stop < end and indices[stop] == column:
+                stop += 1
+            indices[write] = column
+            if weighted:
+                if stop - k > 2:  # a + b is b + a
+                    values[k:stop].sort()
+                total = values[k]
+                for at in range(k + 1, stop):
+                    total += values[at]
+                values[write] = total
+            if column == i:
+                on += stop - k - 1
             else:
-                write += 1
-                indices[write] = indices[k]
-                if weighted:
-                    values[write] = values[k]
-        lengths[i] = write + 1 - start if end > start else 0
+                off += stop - k - 1
+            write += 1
+            k = stop
+        lengths[i] = write - indptr[i]
     return off, on
 
 

@@ -1,4 +1,4 @@
-"""Names to codes in order of first appearance: tokens by a hash table, integers by a hash or lookup table.
+"""Names to codes in order of first appearance, by hash or lookup tables, and the order of their bytes.
 
 Nothing is decoded: names stay UTF-8 bytes, packed back to back.
 """
@@ -177,3 +177,40 @@ def rehash_integers(first, count, table):
         while table[slot] != 0:
             slot = (slot + np.uint64(1)) & mask
         table[slot] = code + 1
+
+
+@njit(nogil=True, cache=True)
+def common_prefix(data, offsets):
+    """Return how many bytes all names begin with alike."""
+    size = offsets[1] - offsets[0]
+    for i in range(1, offsets.shape[0] - 1):
+        size = min(size, offsets[i + 1] - offsets[i])
+        k = 0
+        while k < size and data[offsets[i] + k] == data[offsets[0] + k]:
+            k += 1
+        size = k
+    return size
+
+
+@njit(nogil=True, cache=True)
+def byte_keys(data, offsets, rows, skip, out):
+    """Write the eight bytes of each row's name after the first ``skip`` as one number, the first highest."""
+    for i in range(rows.shape[0]):
+        start, end = offsets[rows[i]] + skip, offsets[rows[i] + 1]
+        key = np.uint64(0)
+        for k in range(8):
+            byte = data[start + k] if start + k < end else 0
+            key = (key << np.uint64(8)) | np.uint64(byte)
+        out[i] = key
+
+
+@njit(nogil=True, cache=True)
+def gather(data, offsets, rows, packed, starts):
+    """Copy the names of ``rows``, in this order, to ``packed``, and where each begins to ``starts``."""
+    at = 0
+    for i in range(rows.shape[0]):
+        starts[i] = at
+        for k in range(offsets[rows[i]], offsets[rows[i] + 1]):
+            packed[at] = data[k]
+            at += 1
+    starts[rows.shape[0]] = at

@@ -1,6 +1,7 @@
-"""Encode names as row numbers, block by block: integers ascending, others in order of first appearance.
+"""Encode names as row numbers, block by block, in sorted order: integers ascending, text by its bytes.
 
-Integers ascend so that, if the ids are 0..n-1, row i is item i and arrays of labels line up.
+The numbers depend on the names alone, not on the order of rows or files. If the ids are 0..n-1, row i is item
+i and arrays of labels line up.
 
 A :class:`NameCoder` takes blocks of one or two columns. There is one encoder for each kind of block: integers
 (a lookup table if they are dense, else a hash table), tokens (UTF-8 bytes in a buffer, interned without
@@ -123,7 +124,7 @@ class NameCoder:
     >>> coder.add([("x", "5")])
     >>> codes, names = coder.finish()
     >>> names.to_list(), np.concatenate(codes).tolist()
-    (['7', '5', '9', 'x'], [[0, 1], [1, 2], [3, 1]])
+    (['5', '7', '9', 'x'], [[1, 0], [0, 2], [3, 0]])
     """
 
     def __init__(self, pool: Machine | None = None) -> None:
@@ -265,18 +266,51 @@ def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names
 
 
 def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
-    """Renumber integer names in ascending order, their codes in place; other names are left alone."""
-    if not isinstance(names[0] if len(names) else None, int):
-        return blocks, names
+    """Renumber integer names in ascending order, their codes in place."""
     values = names.to_numpy()
-    if values.dtype.kind not in "iu" or np.all(values[1:] > values[:-1]):
+    if np.all(values[1:] > values[:-1]):
         return blocks, names
     order = np.argsort(values)
+    return _renumbered(blocks, order), Names.from_integers(values[order])
+
+
+def _renumbered(blocks: list[Codes], order: NDArray[np.int64]) -> list[Codes]:
+    """Renumber codes in place: ``order[i]`` becomes i."""
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     for codes in blocks:
         np.take(rank, codes, out=codes, mode="clip")  # "raise" would buffer a copy
-    return blocks, Names.from_integers(values[order])
+    return blocks
+
+
+def byte_order(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of distinct names by their UTF-8 bytes, which is that of their code points.
+
+    Eight bytes at a time are compared as one number; only names that are equal so far are sorted again.
+    """
+    from softvec.kernels import names as kernels
+
+    n = len(offsets) - 1
+    skip = kernels.common_prefix(data, offsets) if n > 1 else 0
+    order, places = np.arange(n), np.arange(n)  # places whose names are still to be sorted
+    group = np.zeros(n, dtype=np.int64)  # of names that are equal so far
+    while len(places):
+        rows = order[places]
+        keys = np.empty(len(rows), np.uint64)
+        kernels.byte_keys(data, offsets, rows, skip, keys)
+        ended = offsets[rows + 1] - offsets[rows] <= skip  # bytes of value 0 apart: the shorter first
+        if ended.all():
+            keys = (offsets[rows + 1] - offsets[rows]).astype(np.uint64)
+        by = np.lexsort((keys, group)) if group[-1] else np.argsort(keys)
+        order[places], keys = rows[by], keys[by]
+        same = (keys[1:] == keys[:-1]) & (group[1:] == group[:-1])
+        tied = np.zeros(len(keys), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        group = np.cumsum(np.concatenate([[False], ~same]))[tied]
+        places = places[tied]
+        skip += 8
+    return order
 
 
 class TokenNames:
@@ -342,13 +376,26 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    def names(self) -> Names:
-        """Return the names seen so far."""
+    def packed(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the names seen so far, in order of appearance, as bytes and offsets."""
         offsets = self._offsets[: self.count + 1]
-        return Names.from_utf8(self._names[: offsets[-1]].copy(), offsets.copy())
+        return self._names[: offsets[-1]], offsets
+
+    def names(self, rows: NDArray[np.int64]) -> Names:
+        """Return some of the names seen so far, in the order wanted."""
+        from softvec.kernels import names
+
+        data, offsets = self.packed()
+        packed = np.empty(int((offsets[rows + 1] - offsets[rows]).sum()), np.uint8)
+        starts = np.empty(len(rows) + 1, np.int64)
+        names.gather(data, offsets, rows, packed, starts)
+        return Names.from_utf8(packed, starts)
 
     def finish(self) -> tuple[list[Codes], Names]:
-        return self._codes.finish(), self.names()
+        """Return the codes and the names, in the order of their bytes."""
+        self._table = self._table[:0]
+        order = byte_order(*self.packed())
+        return _renumbered(self._codes.finish(), order), self.names(order)
 
 
 class ObjectNames:
@@ -388,4 +435,19 @@ class ObjectNames:
         return names
 
     def finish(self) -> tuple[list[Codes], Names]:
-        return _ascending(self._codes.finish(), Names(self._table))
+        """Return the codes and the names: numbers first, then text, then tuples, then anything else."""
+        names = list(self._table)
+        order = sorted(range(len(names)), key=lambda code: _sort_key(names[code]))
+        codes = _renumbered(self._codes.finish(), np.array(order, dtype=np.int64))
+        return codes, Names([names[code] for code in order])
+
+
+def _sort_key(name: Any) -> tuple[Any, ...]:
+    if isinstance(name, int | float | np.number):
+        return (0, name)
+    if isinstance(name, str):
+        return (1, name)
+    if isinstance(name, tuple):
+        return (2, tuple(map(_sort_key, name)))
+    shown = name.isoformat() if hasattr(name, "isoformat") else repr(name)  # dates in order of time
+    return (3, type(name).__name__, shown)

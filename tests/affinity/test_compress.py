@@ -1,15 +1,17 @@
-"""Edges sorted into rows on disk: the bits of the sort in memory, and of SciPy where sums are exact."""
+"""Edges sorted into rows: in memory, on disk and by NumPy alike, against SciPy, in any order of the edges."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from softvec import kernels
-from softvec.affinity import spill
+from softvec.affinity import compress as module
 from softvec.affinity.compress import compress, edges_to_csr
 from softvec.core.scratch import large_arrays_in
 from softvec.names import Names
 from softvec.read.edges import Edges
+
+WAYS = ("memory", "disk", "numpy")
 
 
 def blocks_of(n, count, seed):
@@ -21,34 +23,49 @@ def blocks_of(n, count, seed):
     return np.split(pairs, cuts), np.split(weights, cuts)
 
 
+@pytest.fixture
+def sort(tmp_path, monkeypatch):
+    """Sort in one of three ways."""
+    monkeypatch.setattr(module, "BUCKET", 500)  # some forty buckets
+    monkeypatch.setattr(module, "_PIECE", 1000)
+
+    def run(way, *args, **options):
+        monkeypatch.setattr(kernels, "SMALL", 10**9 if way == "numpy" else 1)
+        with large_arrays_in(tmp_path if way == "disk" else None):
+            return edges_to_csr(*args, **options)
+
+    return run
+
+
 @pytest.mark.parametrize(("both", "loops"), [(False, -1), (False, 0), (False, 1), (True, 0), (True, 1)])
 @pytest.mark.parametrize("values_of", [None, np.float32, np.float64])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_same_bits_as_in_memory(tmp_path, monkeypatch, both, loops, values_of, threads):
-    monkeypatch.setattr(spill, "BUCKET", 500)  # some forty buckets
-    monkeypatch.setattr(spill, "_PIECE", 1000)
+def test_three_ways_are_the_same(sort, both, loops, values_of, threads):
     made = []
-    for sort in (edges_to_csr, spill.edges_to_csr_on_disk):
+    for way in WAYS:
         codes, weights = blocks_of(300, 20_000, 1)
         given = weights if values_of is not None else None
-        with large_arrays_in(tmp_path):
-            own = {"n_jobs": threads} if sort is edges_to_csr else {}
-            made.append(sort(codes, 300, both=both, loops=loops, weights=given, values_of=values_of, **own))
+        made.append(
+            sort(way, codes, 300, both=both, loops=loops, weights=given, values_of=values_of, n_jobs=threads)
+        )
         assert codes == []  # spent
-    a, b = made
-    assert (a.loops, a.merged_off, a.merged_on) == (b.loops, b.merged_off, b.merged_on)
+    a, b, c = made
     assert a.merged_off > 0
+    for other in (b, c):
+        assert (a.loops, a.merged_off, a.merged_on) == (other.loops, other.merged_off, other.merged_on)
+        for name in ("indptr", "indices", "values"):
+            assert getattr(a, name).dtype == getattr(other, name).dtype
     for name in ("indptr", "indices", "values"):
-        x, y = getattr(a, name), getattr(b, name)
-        assert x.dtype == y.dtype
-        assert x.tobytes() == y.tobytes(), name
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    np.testing.assert_array_equal(a.indices, c.indices)
+    np.testing.assert_allclose(a.values, c.values, rtol=1e-5)
 
 
-def test_against_scipy(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill, "BUCKET", 100)
+@pytest.mark.parametrize("way", WAYS)
+def test_against_scipy(sort, way):
     codes, _ = blocks_of(200, 5000, 2)
     pairs = np.concatenate(codes)
-    rows = spill.edges_to_csr_on_disk(codes, 200, both=False, loops=1, values_of=np.float64)
+    rows = sort(way, codes, 200, both=False, loops=1, values_of=np.float64)
     truth = sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(200, 200)).tocsr()
     truth.sum_duplicates()
     np.testing.assert_array_equal(rows.indptr, truth.indptr)
@@ -57,15 +74,33 @@ def test_against_scipy(tmp_path, monkeypatch):
     assert rows.loops == np.count_nonzero(pairs[:, 0] == pairs[:, 1])
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("values_of", [np.float32, np.float64])
+def test_sums_do_not_depend_on_the_order_of_edges(sort, way, values_of):
+    codes, weights = blocks_of(60, 20_000, 4)
+    pairs, weights = np.concatenate(codes), np.concatenate(weights)
+    made = set()
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(pairs))
+        rows = sort(
+            way, [pairs[order]], 60, both=True, loops=0, weights=[weights[order]], values_of=values_of
+        )
+        made.add(rows.values.tobytes())
+        matrix = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(60, 60))
+        assert (matrix != matrix.T).nnz == 0
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("empty", ["no edges", "only loops", "empty rows at both ends"])
-def test_corners(empty):
+def test_corners(sort, way, empty):
     pairs = {"no edges": [], "only loops": [[1, 1]], "empty rows at both ends": [[4, 5], [5, 4]]}[empty]
     codes = [np.array(pairs, np.int32).reshape(-1, 2)]
-    ours = spill.edges_to_csr_on_disk(list(codes), 9, both=True, loops=0)
-    truth = edges_to_csr(list(codes), 9, both=True, loops=0)
-    np.testing.assert_array_equal(ours.indptr, truth.indptr)
-    np.testing.assert_array_equal(ours.indices, truth.indices)
-    assert ours.loops == truth.loops
+    rows = sort(way, list(codes), 9, both=True, loops=0)
+    full = empty == "empty rows at both ends"
+    assert rows.indptr.tolist() == ([0, 0, 0, 0, 0, 1, 2, 2, 2, 2] if full else [0] * 10)
+    assert rows.indices.tolist() == ([5, 4] if full else [])
+    assert (rows.loops, rows.merged_off) == (int(empty == "only loops"), 2 * full)
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
@@ -75,7 +110,7 @@ def test_matrices_are_the_same(tmp_path, monkeypatch, two_sided, weighted, merge
     if weighted and merge == "merge":
         pytest.skip("refused: one of several weights would have to be picked")
     monkeypatch.setattr(kernels, "SMALL", 1)
-    monkeypatch.setattr(spill, "BUCKET", 700)
+    monkeypatch.setattr(module, "BUCKET", 700)
     made = []
     for folder in (None, tmp_path):
         codes, weights = blocks_of(400, 9000, 3)
