@@ -77,7 +77,7 @@ COMMANDS = (
     "info novel.txt", "info features.npy", "info matrix.npz --json", "info vectors.txt",
     "convert edges.svec edges.vec", "convert edges.svec - --to word2vec",
     "convert shop.svec shop.csv --side context --json", "normalizer edges.svec -t 1",
-    "normalizer edges.svec --json --error 0.05 -t 1", "paper nothing",
+    "normalizer edges.svec --json --error 0.05 -t 1",
     "demo -o demo --json -t 1",
 )  # fmt: skip
 MISTAKES = (
@@ -93,7 +93,7 @@ MISTAKES = (
     "plot edges.svec --kind pie", "plot edges.svec -o map.doc", "plot edges.svec --labels missing.txt",
     "convert edges.svec edges.doc", "convert edges.svec edges.txt --to vinyl",
     "convert edges.svec a.csv --side context", "info missing.txt", "normalizer edges.svec --error 0",
-    "normalizer edges.svec --beta 0", "paper no-such", "nonsense",
+    "normalizer edges.svec --beta 0", "nonsense",
 )  # fmt: skip
 _MASKS = (
     (re.compile(r"\b\d[\d.,]*(e-?\d+)? ?(ms|s|min|h)\b"), "TIME"),

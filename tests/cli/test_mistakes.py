@@ -117,7 +117,7 @@ def mistake(folder, run_command):
         (["plot", "v.svec", "--edges", "nosuch.txt"], "nosuch.txt"),
         (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
-        (["normalizer", "v.svec", "-m", "Gaussian"], "did you mean GaussianMixture?"),
+        (["normalizer", "v.svec", "--error", 0], "--error is 0.0; expected a number above 0"),
         (["embed", "negative.txt"], "or --set negative=abs"),
         (["embed", "e.txt", "--beta", "-1"], "--beta is -1.0; expected a number above 0"),
         (["embed", "e.txt", "--epochs", "-1"], "--epochs is -1; expected an integer of at least 0"),

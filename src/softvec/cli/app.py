@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from typer import Option as Flag
 
-from softvec.cli import analyse, demo, embed, epidemic, files, items, map, query, research
-from softvec.cli.flags import FlagCommand
+from softvec.cli import analyse, demo, embed, files, items, map, query
+from softvec.cli.flags import FlagCommand, with_session
 
 app = typer.Typer(
     name="softvec",
@@ -46,14 +46,13 @@ for _command, _panel in (
     (query.similarity, "Use vectors"),
     (items.links, "Use vectors"),
     (items.predict, "Use vectors"),
-    (epidemic.epidemic, "Use vectors"),
+    (items.epidemic, "Use vectors"),
     (analyse.communities, "Use vectors"),
     (analyse.evaluate, "Use vectors"),
-    (analyse.plot, "Use vectors"),
+    (map.plot, "Use vectors"),
     (map.map, "Use vectors"),
     (files.info, "Files"),
     (files.convert, "Files"),
-    (research.normalizer, "Research"),
-    (research.paper, "Research"),
+    (analyse.normalizer, "Use vectors"),
 ):
-    app.command(cls=FlagCommand, rich_help_panel=_panel)(_command)
+    app.command(cls=FlagCommand, rich_help_panel=_panel)(with_session(_command))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, Seed, Threads, plotting_module
-from softvec.cli.terminal import Settings, console, note, print_json, seconds, working
+from softvec.cli.map import plotting_module
+from softvec.cli.options import Seed, Threads
+from softvec.cli.terminal import Session, console, note, print_json, print_table, seconds, working
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def demo(
     ),
     seed: Seed = 0,
     threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Embed small data sets, score the vectors against known labels, and draw maps.
 
@@ -49,33 +50,32 @@ def demo(
 
       softvec demo --output demo-output
     """
-    settings = Settings(quiet, json)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
         raise InputError(f"{output} {reason}; give another folder with -o") from error
-    if not (quiet or json):
-        from rich.markup import escape
-
+    if not session.silent:
         console().print(
             "Three small data sets, embedded, scored and drawn: under a minute, nothing to download, 2 MB in "
-            f"[bold]{escape(str(output))}[/bold].\n"
+            f"{output}.\n",
+            markup=False,
         )
     reports = []
-    with working(settings, "building the data"):
+    with working(session, "building the data"):
         examples = [_digits(), *_graphs()]
     for example in examples:
-        report = _run(example, output, seed, threads, settings)
-        reports.append(report)
-        if not (quiet or json):
-            _show(example, report)
-    if json:
+        with working(session, f"embedding, scoring and drawing {example.title}"):
+            reports.append(_run(example, output, seed, threads))
+        if not session.silent:
+            print_table(("", ""), [("example", example.title), *_rows(reports[-1])])
+    if session.json:
         print_json({"output": str(output), "examples": reports})
-    elif not quiet:
+    elif not session.quiet:
         console().print(
-            f"Open [bold]{reports[0]['map']}[/bold] in a browser. "
-            f"Next: [bold]softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}[/bold]"
+            f"Open {reports[0]['map']} in a browser. "
+            f"Next: softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}",
+            markup=False,
         )
 
 
@@ -106,43 +106,29 @@ def _graphs() -> list[Example]:
     ]
 
 
-def _run(
-    example: Example, output: Path, seed: int | None, threads: int | None, settings: Settings
-) -> dict[str, Any]:
+def _run(example: Example, output: Path, seed: int | None, threads: int | None) -> dict[str, Any]:
     import numpy as np
 
-    from softvec.api import embed_affinity
-    from softvec.cli.watch import Shown
+    from softvec.api import embed
     from softvec.evaluate import communities, node_classification
-    from softvec.request import Request
-    from softvec.watch import Origin
 
     started = time.perf_counter()
-    request = Request.of(n_components=example.dim, random_state=seed, n_jobs=threads)
-    emb = embed_affinity(example.affinity, request, Shown(example.key, settings), origin=Origin(example.key))
+    emb = embed(example.affinity, example.dim, random_state=seed, n_jobs=threads)
     spent = time.perf_counter() - started
     scores: dict[str, float] = {}
     if example.labels is not None:
         codes = np.unique(np.asarray(example.labels), return_inverse=True)[1]
-        with working(settings, "scoring"):
-            groups = communities(emb, codes, random_state=seed)
-            classes = node_classification(emb, codes, repeats=10, C=10.0, random_state=seed)
+        groups = communities(emb, codes, random_state=seed)
+        classes = node_classification(emb, codes, repeats=10, C=10.0, random_state=seed)
         scores = {"nmi": groups["nmi"], "accuracy": classes[0.5]["micro_f1"]}
-    vectors = output / f"{example.key}.svec"
+    vectors, page = output / f"{example.key}.svec", output / f"{example.key}.html"
     emb.save(vectors)
-    with working(settings, "drawing"):
-        places = emb.layout(random_state=seed)
-        pictures = _draw(emb, example, output, places)
-        page = output / f"{example.key}.html"
-        emb.map(
-            example.labels,
-            coordinates=places.coordinates,
-            edges=example.affinity,
-            title=example.title,
-            random_state=seed,
-        ).save(page)
+    places = emb.layout(random_state=seed)
+    pictures = _draw(emb, example, output, places)
+    look = {"coordinates": places.coordinates, "edges": example.affinity, "title": example.title}
+    emb.map(example.labels, **look, random_state=seed).save(page)
     losses = emb.provenance["history"]["loss"]
-    biggest = int(np.argmax(emb.sizes)) if emb.sizes is not None else 0
+    biggest = emb.names[int(np.argmax(emb.sizes)) if emb.sizes is not None else 0]
     return {
         "name": example.key,
         "data": example.affinity.summary,
@@ -151,8 +137,8 @@ def _run(
         "epochs": len(losses),
         "loss": [losses[0], losses[-1]],
         **scores,
-        "example": str(emb.names[biggest]),
-        "neighbors": [[str(name), score] for name, score in emb.most_similar(emb.names[biggest], n=5)],
+        "example": str(biggest),
+        "neighbors": [[str(name), score] for name, score in emb.most_similar(biggest, n=5)],
         "vectors": str(vectors),
         "pictures": [str(path) for path in pictures],
         "map": str(page),
@@ -173,32 +159,14 @@ def _draw(emb: Embedding, example: Example, output: Path, places: Any) -> list[P
     return paths
 
 
-def _show(example: Example, report: dict[str, Any]) -> None:
-    from rich import box
-    from rich.panel import Panel
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
+def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what a report says, as the rows of a table."""
     first, last = report["loss"]
-    near = ", ".join(f"{name} [dim]{score:.2f}[/dim]" for name, score in report["neighbors"])
-    shape = f"{report['dimensions']} dimensions, {report['epochs']} epochs"
-    rows = {
-        "data": report["data"],
-        "fit": f"{shape} in [bold]{seconds(report['seconds'])}[/bold]",
-        "loss": f"{first:.4f} → [bold]{last:.4f}[/bold]",
-    }
+    shape = f"{report['dimensions']} dimensions, {report['epochs']} epochs in {seconds(report['seconds'])}"
+    rows = [("data", report["data"]), ("fit", shape), ("loss", f"{first:.4f} to {last:.4f}")]
     if "nmi" in report:
-        rows["groups"] = f"NMI [bold green]{report['nmi']:.3f}[/bold green] with the known labels"
-        rows["labels"] = (
-            f"[bold green]{report['accuracy']:.1%}[/bold green] predicted correctly from the other half"
-        )
-    rows[f"near {report['example']}"] = near
-    rows["files"] = "\n".join([report["vectors"], *report["pictures"], report["map"]])
-    for key, value in rows.items():
-        grid.add_row(key, value)
-    screen = console()
-    width = min(80, screen.width)
-    title = f"[bold]{example.title}"
-    screen.print(Panel(grid, title=title, title_align="left", box=box.ROUNDED, width=width))
+        rows.append(("groups", f"NMI {report['nmi']:.3f} with the known labels"))
+        rows.append(("labels", f"{report['accuracy']:.1%} predicted correctly from the other half"))
+    near = ", ".join(f"{name} {score:.2f}" for name, score in report["neighbors"])
+    rows.append((f"near {report['example']}", near))
+    return [*rows, *(("file", path) for path in (report["vectors"], *report["pictures"], report["map"]))]

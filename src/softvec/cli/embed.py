@@ -11,16 +11,14 @@ from softvec.cli import fitting, reading
 from softvec.cli.cluster import remove_checkpoint
 from softvec.cli.options import (
     FreshSeed,
-    Json,
-    Quiet,
     Threads,
     check_target,
     default_output,
-    load,
+    load_vectors,
     parse_settings,
 )
 from softvec.cli.report import report
-from softvec.cli.terminal import Settings
+from softvec.cli.terminal import Session
 from softvec.core.errors import InputError, Option
 
 
@@ -66,8 +64,8 @@ def embed(
         str | None, Flag("--format", help="Output format (default: from the extension).")
     ] = None,
     force: Annotated[bool, Flag("--force", help="Run even if memory seems too small.")] = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
     **fit: Any,
 ) -> None:
     """Embed a data file and save the vectors.
@@ -102,7 +100,6 @@ def embed(
     from softvec.cli.watch import Shown
     from softvec.request import Request
 
-    settings = Settings(quiet, json)
     checkpoint = None if cluster else fit.get("checkpoint")
     target, written_as = _planned_output(source, output, output_format, map_file, checkpoint)
     options = fit | _without_flags(parse_settings(more or []))
@@ -113,24 +110,24 @@ def embed(
     options |= {"symmetric": False} if two_sided else {}
     options |= {name: value for name, value in (("view", view), ("effort", effort)) if value is not None}
     if init is not None:
-        options["init"] = load(init, None, settings)
+        options["init"] = load_vectors(init, session)
     request = Request.of(
         source, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
         n_jobs=n_jobs, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
         **options,
     )  # fmt: skip
-    watch = Shown(source, settings, force)
+    watch = Shown(source, session, force)
     emb = embed_request(source, request, watch, written_as=written_as)
     if emb is None:  # a rank of MPI that only works
         return
     emb.save(target, written_as)
     remove_checkpoint(request.settings.checkpoint, cluster, emb.provenance)
     stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
-    report(emb, target, settings, stability)
+    report(emb, target, session, stability)
     if map_file is not None:
         from softvec.cli.map import edges_for_map, write_map
 
-        write_map(emb, map_file, settings, edges=edges_for_map(watch.affinity, settings))
+        write_map(emb, map_file, session, edges=edges_for_map(watch.affinity, session))
 
 
 def _planned_output(

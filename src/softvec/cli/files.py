@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, VectorFormat, load, open_vectors
-from softvec.cli.terminal import Settings, gibibytes, print_json, print_table, say
+from softvec.cli.options import Vectors, load_vectors, open_vectors
+from softvec.cli.terminal import Session, gibibytes, print_json, print_table, say
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,19 +16,15 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[str, Argument(metavar="VECTORS", help="Vector file, or -.")],
+    vectors: Vectors,
     target: Annotated[str, Argument(metavar="OUTPUT", help="Output file, or -.")],
-    format: VectorFormat = None,
     to: Annotated[str | None, Flag("--to", help="Output format (default: from the extension).")] = None,
     side: Annotated[
         str | None,
-        Flag(
-            "--side",
-            help="Side of a two-sided embedding: rows or context (default: both if the format allows it).",
-        ),
+        Flag("--side", help="Of a two-sided embedding: rows or context (default: both if possible)."),
     ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Convert vectors to another format.
 
@@ -47,23 +43,22 @@ def convert(
     from softvec.embedding.files.formats import FORMATS, format_of, write_vectors
 
     chosen = format_of(target, to)
-    emb = (load if FORMATS[chosen].from_memory else open_vectors)(source, format, Settings(quiet or json))
+    emb = (load_vectors if FORMATS[chosen].from_memory else open_vectors)(vectors, session)
     write_vectors(emb, target, chosen, side=side)
-    vectors = emb.context_vectors if side == "context" else emb.vectors
-    n = 0 if vectors is None else len(vectors)
-    if json and target != "-":
+    written = emb.context_vectors if side == "context" else emb.vectors
+    n = 0 if written is None else len(written)
+    if session.json and target != "-":
         print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
-    say(Settings(quiet, json), f"{counted(n, 'vector')} -> {target} ({chosen})")
+    say(session, f"{counted(n, 'vector')} -> {target} ({chosen})")
 
 
 def info(
-    file: Annotated[str, Argument(metavar="FILE", help="Vector or data file, or -.")],
-    format: VectorFormat = None,
+    vectors: Annotated[str, Argument(metavar="FILE", help="Vector or data file, or -.")],
     dim: Annotated[
         int, Flag("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
     ] = 128,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Summarise a vector file, or show how softvec would read a data file.
 
@@ -73,23 +68,32 @@ def info(
 
       softvec info edges.txt.gz
     """
+    described = _described(vectors, dim, session)
+    if session.json:
+        print_json(described)
+        return
+    if described.get("vectors", described.get("rows", 0)) > len(described["names"]):
+        described = described | {"names": [*described["names"], "..."]}
+    rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
+    print_table(("", vectors), rows)
+
+
+def _described(file: str, dim: int, session: Session) -> dict[str, Any]:
     from softvec.embedding.files.formats import is_folder
     from softvec.embedding.files.record import RecordError
 
     if file != "-" and is_folder(file):
-        described = _folder(file)
-        _show(described, file, json)
-        return
+        return _folder(file)
+    undeclared = file != "-" and session.format is None  # it may hold data
     try:
-        emb = load(file, format)
+        emb = load_vectors(file, Session(quiet=True, format=session.format))
     except InputError as no_vectors:
-        if file == "-" or format is not None or isinstance(no_vectors, RecordError):
+        if not undeclared or isinstance(no_vectors, RecordError):
             raise
-        described = _data(file, dim, no_vectors)
-    else:
-        edges = format is None and file != "-" and _reads_as_edges(emb, file)
-        described = _data(file, dim, InputError()) if edges else _vectors(emb, file)
-    _show(described, file, json)
+        return _data(file, dim, no_vectors)
+    if undeclared and _reads_as_edges(emb, file):
+        return _data(file, dim, InputError())
+    return _vectors(emb)
 
 
 def _reads_as_edges(emb: Embedding, file: str) -> bool:
@@ -115,20 +119,10 @@ def _folder(file: str) -> dict[str, Any]:
     folder, first = peek(file)
     context = folder.rows("context") or None
     counts = {"vectors": folder.rows("rows"), "context_vectors": context, "parts": len(folder.parts)}
-    return _vectors(first, file) | counts
+    return _vectors(first) | counts
 
 
-def _show(described: dict[str, Any], file: str, json: bool) -> None:
-    if json:
-        print_json(described)
-        return
-    if described.get("vectors", described.get("rows", 0)) > len(described["names"]):
-        described = described | {"names": [*described["names"], "..."]}
-    rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
-    print_table(("", file), rows)
-
-
-def _vectors(emb: Embedding, file: str) -> dict[str, Any]:
+def _vectors(emb: Embedding) -> dict[str, Any]:
     from softvec.cli.report import mapping, measured_loss
 
     record = dict(emb.provenance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable, Iterable
@@ -9,15 +10,39 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from softvec.cli.terminal import note
+from softvec.cli.options import Json, Quiet, VectorFormat
+from softvec.cli.terminal import Session, note
 from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
 
+SESSION_FLAGS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for name, default, annotation in (
+        ("format", None, VectorFormat), ("quiet", False, Quiet), ("json", False, Json)
+    )
+]  # fmt: skip
 # Flags that set an option of the library to a fixed value.
 _ONE_VALUE = {
     ("symmetric", False): "--two-sided",
     ("check_memory", False): "--force",
     ("everyone", False): "--active-only",
 }
+
+
+def with_session(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter ``session`` of a command by the flags that it holds."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "session"]
+    flags = SESSION_FLAGS if "vectors" in signature.parameters else SESSION_FLAGS[1:]
+    if len(own) == len(signature.parameters):
+        return command
+
+    def run(**values: Any) -> None:
+        held = {flag.name: values.pop(flag.name) for flag in flags}
+        command(**values, session=Session(**held))
+
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+    return run
 
 
 class FlagCommand(TyperCommand):

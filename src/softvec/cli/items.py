@@ -1,32 +1,41 @@
-"""``softvec add``, ``softvec links`` and ``softvec predict``."""
+"""``softvec add``, ``softvec links``, ``softvec predict`` and ``softvec epidemic``."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 from typer import Option as Flag
 
 from softvec.cli.options import (
-    Json,
-    Quiet,
+    Columns,
+    Labels,
     Regularization,
+    Seed,
     Threads,
-    VectorFormat,
     Vectors,
     check_target,
     columns_of,
     default_output,
-    load,
+    load_vectors,
     parse_settings,
     plain_name,
     regularization,
     resolve,
-    write_csv,
 )
-from softvec.cli.terminal import Settings, print_json, print_table, say, working
+from softvec.cli.terminal import Session, arrow, print_json, print_table, say, working, write_csv
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
+
+if TYPE_CHECKING:
+    from softvec.evaluate import EpidemicPrediction
+
+_MODELS = {
+    "prediction": "predicted",
+    "no_vectors": "without vectors",
+    "time": "from time alone",
+    "prevalence": "from the share of infected alone",
+}
 
 
 def add(
@@ -40,18 +49,14 @@ def add(
     isolated: Annotated[
         str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
     ] = "error",
-    columns: Annotated[
-        str | None,
-        Flag("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected)."),
-    ] = None,
+    columns: Columns = None,
     more: Annotated[
         list[str] | None,
         Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
     ] = None,
     n_jobs: Threads = None,
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Add new items to an embedding by their edges; the old vectors do not change.
 
@@ -63,24 +68,23 @@ def add(
     """
     from softvec.embedding.files.formats import format_of
 
-    settings = Settings(quiet, json)
     target = output or default_output(vectors, "_added.svec")
     written_as = format_of(target)
     check_target(target)
     if vectors == "-" and edges == "-":
         raise InputError("standard input holds the vectors; give the edges as a file")
-    emb = load(vectors, format, settings)
+    emb = load_vectors(vectors, session)
     options = parse_settings(more or [])
     if columns is not None:
         options["columns"] = columns_of(columns)
-    with working(settings, "adding items"):
+    with working(session, "adding items"):
         extended = emb.add(edges, isolated=isolated, n_jobs=n_jobs, **options)
     extended.save(target, written_as)
     new = extended.provenance["additions"][-1]
-    if json and target != "-":
+    if session.json and target != "-":
         print_json({"output": target, "vectors": len(extended), "added": new["items"], "edges": new["edges"]})
     say(
-        settings,
+        session,
         f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: "
         f"{len(extended):,} vectors -> {target}",
     )
@@ -90,23 +94,16 @@ def links(
     vectors: Vectors,
     exclude: Annotated[
         str | None,
-        Flag(
-            "--graph",
-            metavar="FILE",
-            help="Known links to leave out, usually the embedded data (default: none).",
-        ),
+        Flag("--graph", metavar="FILE", help="Known links to leave out, usually the data (default: none)."),
     ] = None,
     n: Annotated[int, Flag("-n", "--number", help="Number of links.", min=1)] = 100,
     of: Annotated[
         str | None, Flag("--of", metavar="NAME", help="Only links of this item (default: all links).")
     ] = None,
-    columns: Annotated[
-        str | None, Flag("--columns", help="Columns of the graph, e.g. from,to or 0,1 (default: detected).")
-    ] = None,
+    columns: Columns = None,
     n_jobs: Threads = None,
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """List the missing links that the vectors rank first.
 
@@ -116,33 +113,28 @@ def links(
 
       softvec links shop.svec --graph orders.csv --of ann --json
     """
-    settings = Settings(quiet, json)
-    emb = load(vectors, format, settings)
+    emb = load_vectors(vectors, session)
     options = {} if columns is None else {"columns": columns_of(columns)}
     item = None if of is None else resolve(emb.names, of)
-    with working(settings, "comparing pairs"):
+    with working(session, "comparing pairs"):
         likeliest = emb.links(n, item=item, exclude=exclude, n_jobs=n_jobs, **options)
     rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
     keys = ("a", "b", "probability", "error", "expected")
-    if json:
+    if session.json:
         print_json([dict(zip(keys, row)) for row in rows])
-        return
-    shown = [(a, b, *(f"{value:.3g}" for value in numbers)) for a, b, *numbers in rows]
-    print_table(keys, shown)
+    else:
+        print_table(keys, [(a, b, *(f"{value:.3g}" for value in numbers)) for a, b, *numbers in rows])
 
 
 def predict(
     vectors: Vectors,
-    labels: Annotated[
-        str, Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz.")
-    ],
+    labels: Labels,
     output: Annotated[
         str, Flag("-o", "--output", help="CSV of name, label, probability; - is standard output.")
     ] = "-",
     c: Regularization = "cv",
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Predict the labels of unlabelled items.
 
@@ -150,27 +142,108 @@ def predict(
 
       softvec predict genes.svec functions.tsv -o predicted.csv
     """
-    settings = Settings(quiet, json)
     check_target(output)
-    emb = load(vectors, format, settings)
-    with working(settings, "logistic regression"):
+    emb = load_vectors(vectors, session)
+    with working(session, "logistic regression"):
         predicted = emb.predict(labels, C=regularization(c))
+    keys = ("name", "label", "probability")
     rows = [(plain_name(name), label, probability) for name, label, probability in predicted]
     if output != "-":
-        header = ("name", "label", "probability")
-        write_csv(output, header, ((name, label, f"{p:.6g}") for name, label, p in rows))
-    if json:
-        listed = [dict(zip(("name", "label", "probability"), row)) for row in rows] if output == "-" else []
-        shown = {"items": listed} if output == "-" else {"output": output, "items": len(rows)}
-        print_json(
-            {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C, **shown}
-        )
+        write_csv(output, keys, ((name, label, f"{p:.6g}") for name, label, p in rows))
+    if session.json:
+        shown = {"output": output, "items": len(rows)} if output != "-" else {"items": records(keys, rows)}
+        summary = {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C}
+        print_json(summary | shown)
         return
     if output == "-":
-        print_table(("name", "label", "probability"), rows)
+        print_table(keys, rows)
     classes = counted(len(predicted.classes), "class", "classes")
     say(
-        settings,
+        session,
         f"{counted(len(rows), 'label')} of {classes}, predicted from {predicted.n_labelled:,} known labels; "
-        f"cross-validated accuracy {predicted.accuracy:.1%}" + (f" -> {output}" if output != "-" else ""),
+        f"cross-validated accuracy {predicted.accuracy:.1%}" + arrow(output),
     )
+
+
+def records(keys: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Return rows as dictionaries."""
+    return [dict(zip(keys, row)) for row in rows]
+
+
+def epidemic(
+    vectors: Vectors,
+    observations: Annotated[
+        str, Argument(metavar="OBSERVATIONS", help="CSV with the columns person, time, state (1 or 0).")
+    ],
+    output: Annotated[
+        str, Flag("-o", "--output", help="CSV of person, time, probability; - is standard output.")
+    ] = "-",
+    curve: Annotated[
+        str | None,
+        Flag("--curve", metavar="FILE", help="CSV of the number of infected, with a band (default: none)."),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        Flag("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
+    ] = None,
+    active_only: Annotated[
+        bool, Flag("--active-only", help="Only people with a contact in the window, in the curve too.")
+    ] = False,
+    level: Annotated[float, Flag("--level", help="Coverage of the band.")] = 0.9,
+    seed: Seed = 0,
+    threads: Threads = None,
+    *,
+    session: Session,
+) -> None:
+    """Predict infections over time, from vectors of contacts and some observed states.
+
+    [dim]Examples:[/dim]
+
+      softvec embed contacts.csv -k temporal --window 15min
+
+      softvec epidemic contacts.svec tests.csv -o probabilities.csv --plot curve.png
+    """
+    from softvec.evaluate import predict_epidemic
+
+    for target in (output, curve, plot):
+        check_target(target or "-")
+    emb = load_vectors(vectors, session)
+    with working(session, "logistic regression"):
+        result = predict_epidemic(
+            emb, observations, everyone=not active_only, level=level, random_state=seed, n_jobs=threads
+        )
+    rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
+    keys = ("person", "time", "probability", "observed", "active")
+    points = list(zip(sorted(set(result.times)), *(values.tolist() for values in result.curve[1:])))
+    if output != "-":
+        write_csv(output, keys, rows)
+    if curve is not None:
+        shown = [(time, *(f"{value:.6g}" for value in numbers)) for time, *numbers in points]
+        write_csv(curve, ("time", "expected", "low", "high"), shown)
+    if plot is not None:
+        from softvec.cli.map import plotting_module
+
+        plotting_module().save(result.plot(), plot)
+    if session.json:
+        print_json(_epidemic_summary(result, points, output, plot))
+        return
+    if output == "-":
+        print_table(keys, rows)
+    say(session, repr(result).strip("<>") + arrow(output, plot))
+    losses = ", ".join(f"{values['log_loss']:.3f} {_MODELS[name]}" for name, values in result.scores.items())
+    say(session, f"cross-validated log loss: {losses}")
+
+
+def _epidemic_summary(
+    result: EpidemicPrediction, points: list[tuple[Any, ...]], output: str, plot: str | None
+) -> dict[str, Any]:
+    listed = {"output": output} if output != "-" else {"probabilities": [pair._asdict() for pair in result]}
+    return {
+        "observations": int(result.observed.sum()),
+        "pairs": len(result),
+        "scores": result.scores,
+        "level": result.level,
+        "curve": records(("time", "expected", "low", "high"), points),
+        "plot": plot,
+        **listed,
+    }

@@ -1,4 +1,4 @@
-"""``softvec map``: an interactive map in one HTML file."""
+"""``softvec plot`` and ``softvec map``: a picture, and an interactive map in one HTML file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, Seed, VectorFormat, Vectors, check_target, default_output, load
-from softvec.cli.terminal import Settings, print_json, say, working
+from softvec.cli.options import Seed, Vectors, check_target, default_output, load_vectors
+from softvec.cli.terminal import Session, note, print_json, say, working
 from softvec.core.errors import InputError, Message
 
 if TYPE_CHECKING:
@@ -17,47 +17,131 @@ if TYPE_CHECKING:
 ENDINGS = (".html", ".htm", ".parquet", ".graphml", ".gexf")
 MAX_ENTRIES = 5_000_000  # entries of a matrix, to find its strongest edges: half a gigabyte of memory
 
+Colours = Annotated[
+    str | None,
+    Flag("--labels", metavar="FILE", help="File of labels for colours, or clusters (default: none)."),
+]
+EdgesFile = Annotated[
+    str | None, Flag("--edges", metavar="FILE", help="Graph file, to draw its edges (default: none).")
+]
+Method = Annotated[str, Flag("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")]
+
+
+def plot(
+    vectors: Vectors,
+    output: Annotated[
+        str | None, Flag("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
+    ] = None,
+    kind: Annotated[str, Flag("--kind", help="Picture: map, loss or similarities.")] = "map",
+    method: Method = "auto",
+    labels: Colours = None,
+    values: Annotated[
+        bool | None,
+        Flag("--values/--groups", help="Labels are values on a colour bar, or groups (default: detected)."),
+    ] = None,
+    edges: EdgesFile = None,
+    names: Annotated[
+        int | None,
+        Flag("--names", help="Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0),
+    ] = None,
+    limit: Annotated[
+        int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)
+    ] = None,
+    title: Annotated[str | None, Flag("--title", help="Title of the picture (default: none).")] = None,
+    size: Annotated[
+        str | None,
+        Flag("--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."),
+    ] = None,
+    dpi: Annotated[int, Flag("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
+    seed: Seed = 0,
+    *,
+    session: Session,
+) -> None:
+    """Draw a map of the vectors, the loss, or histograms of similarities.
+
+    [dim]Examples:[/dim]
+
+      softvec plot graph.svec --labels clusters
+
+      softvec plot words.svec --limit 2000 --names 60 --size 7x5 -o words.pdf
+
+      softvec plot graph.svec --labels groups.tsv --edges graph.txt --dpi 300
+
+      softvec plot graph.svec --kind loss
+    """
+    if kind not in ("map", "loss", "similarities"):
+        raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
+    emb = load_vectors(vectors, session)
+    path = output or default_output(vectors, ".png" if kind == "map" else f"_{kind}.png")
+    check_target(path)
+    if edges is not None and kind != "map":
+        raise InputError("--edges are drawn on a map; leave out --edges or --kind")
+    plotting = plotting_module()
+    colours = plotting.labels_in_file(labels, emb) if labels not in (None, "clusters") else labels
+    emb = emb if limit is None else plotting.largest(emb, limit)
+    options: dict[str, Any] = {"size": _size(size)}
+    options["title"] = plotting.plain_text(title) if title else None  # a title is text, not a formula
+    with working(session, "drawing"):
+        if kind == "loss":
+            axes = plotting.plot_loss(emb, **options)
+        elif kind == "similarities":
+            axes = plotting.plot_similarities(emb, colours, random_state=seed, **options)
+        else:
+            options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
+            axes = plotting.plot_map(emb, colours, random_state=seed, **options)
+    plotting.save(axes, path, dpi=dpi)
+    if session.json and path != "-":  # standard output holds the picture
+        print_json({"output": path, "kind": kind})
+    say(session, f"picture -> {'standard output' if path == '-' else path}")
+
+
+def plotting_module() -> Any:
+    """Return :mod:`softvec.plotting`, set up to draw without a screen."""
+    from softvec import plotting
+    from softvec.plotting.style import pyplot
+
+    pyplot().switch_backend("Agg")
+    return plotting
+
+
+def _size(text: str | None) -> tuple[float, float] | None:
+    """Parse a width and height such as 7x5."""
+    if text is None:
+        return None
+    try:
+        width, height = (float(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise InputError(f"--size is {text!r}; expected width x height in inches, such as 7x5") from None
+    return width, height
+
 
 def map(
     vectors: Vectors,
     output: Annotated[
         str | None,
-        Flag(
-            "-o",
-            "--output",
-            help="Page (.html), or .parquet, .graphml, .gexf for other programs (default: VECTORS.html).",
-        ),
+        Flag("-o", "--output", help="Page (.html), or .parquet, .graphml, .gexf (default: VECTORS.html)."),
     ] = None,
-    labels: Annotated[
-        str | None,
-        Flag("--labels", metavar="FILE", help="File of labels for colours, or clusters (default: none)."),
-    ] = None,
+    labels: Colours = None,
     metadata: Annotated[
         str | None,
         Flag(
             "--metadata",
             metavar="FILE",
-            help="Table with a column 'name': .csv, .tsv, .parquet or .feather (default: none).",
+            help="Table with a column 'name': .csv, .tsv or .parquet (default: none).",
         ),
     ] = None,
-    edges: Annotated[
-        str | None,
-        Flag("--edges", metavar="FILE", help="Graph file; its edges can be shown (default: none)."),
-    ] = None,
-    method: Annotated[str, Flag("--method", help="Layout: auto, pca, tsne, opentsne or umap.")] = "auto",
+    edges: EdgesFile = None,
+    method: Method = "auto",
     n_neighbors: Annotated[
         int | None,
-        Flag(
-            "--neighbors", help="Neighbours kept for each item (default: 10; 0 above 100,000 items).", min=0
-        ),
+        Flag("--neighbors", help="Neighbours of each item (default: 10; 0 above 100,000 items).", min=0),
     ] = None,
     title: Annotated[str | None, Flag("--title", help="Title (default: name of the data file).")] = None,
     theme: Annotated[str, Flag("--theme", help="Theme: auto, light or dark.")] = "auto",
     open_it: Annotated[bool, Flag("--open", help="Open the page in a browser.")] = False,
     random_state: Seed = 0,
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Make an interactive map: one HTML file that needs no server or network.
 
@@ -69,21 +153,19 @@ def map(
 
       softvec map words.svec --method umap -o words.html
     """
-    from softvec.cli.analyse import _read_groups
+    from softvec.read.labels import read_labels
 
-    settings = Settings(quiet, json)
     path = output or default_output(vectors, ".html")
     check_map_target(path)
-    emb = load(vectors, format, settings)
+    emb = load_vectors(vectors, session)
     colours: Any = labels
     if labels is not None and labels != "clusters":
-        colours = dict(zip(emb, _read_groups(labels, emb).texts))
-    table = None if metadata is None else _read_table(metadata)
+        colours = dict(zip(emb, read_labels(labels, emb.names).texts))
     write_map(
-        emb, path, settings, labels=colours, metadata=table, edges=edges, method=method,
+        emb, path, session, labels=colours, metadata=metadata, edges=edges, method=method,
         n_neighbors=n_neighbors, title=title, theme=theme, random_state=random_state,
     )  # fmt: skip
-    if json and path != "-":  # standard output holds the page
+    if session.json and path != "-":  # standard output holds the page
         print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
     if open_it:
         _open(path)
@@ -96,65 +178,29 @@ def check_map_target(path: str) -> None:
     check_target(path)
 
 
-def edges_for_map(affinity: Affinity, settings: Settings) -> Affinity | None:
+def edges_for_map(affinity: Affinity, session: Session) -> Affinity | None:
     """Return the data whose edges a map can show, or None."""
     if affinity.counts is None:
         return None
     if affinity.counts.nnz > MAX_ENTRIES:
-        say(settings, f"the map has no edges: the data has {affinity.counts.nnz:,} entries")
+        say(session, f"the map has no edges: the data has {affinity.counts.nnz:,} entries")
         return None
     return affinity
 
 
-def write_map(emb: Embedding, path: str, settings: Settings, **options: Any) -> None:
+def write_map(emb: Embedding, path: str, session: Session, **options: Any) -> None:
     """Make a map and write it."""
-    with working(settings, "drawing the map"):
+    with working(session, "drawing the map"):
         result = emb.map(**options)
         result.save(path)
     for text in result.content.notes:
-        say(settings, Message(text).render(lambda option: f"--neighbors {option.value} to softvec map"))
-    say(settings, f"map -> {'standard output' if path == '-' else path}")
-
-
-def _read_table(path: str) -> Any:
-    """Read a table with a column ``name``."""
-    import os
-
-    if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file")
-    kind = os.path.splitext(path)[1].lower()
-    try:
-        if kind in (".csv", ".tsv"):
-            from pyarrow import csv
-
-            table = csv.read_csv(
-                path, parse_options=csv.ParseOptions(delimiter="\t" if kind == ".tsv" else ",")
-            )
-        elif kind == ".parquet":
-            from pyarrow import parquet
-
-            table = parquet.read_table(path)
-        elif kind == ".feather":
-            from pyarrow import feather
-
-            table = feather.read_table(path)
-        else:
-            raise InputError(f"{path}: metadata is read from .csv, .tsv, .parquet or .feather")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read as a table: {' '.join(str(error).split())}") from error
-    if "name" not in table.column_names:
-        shown = ", ".join(table.column_names[:6])
-        raise InputError(f"{path} has no column 'name' with the names of items; its columns are {shown}")
-    return table
+        say(session, Message(text).render(lambda option: f"--neighbors {option.value} to softvec map"))
+    say(session, f"map -> {'standard output' if path == '-' else path}")
 
 
 def _open(path: str) -> None:
     import webbrowser
     from pathlib import Path
-
-    from softvec.cli.terminal import note
 
     if path == "-" or not path.lower().endswith((".html", ".htm")):
         note(f"--open is for .html files; {path} is not one")

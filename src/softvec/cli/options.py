@@ -1,18 +1,18 @@
-"""Options shared by several commands, and the parsing of their values."""
+"""Flags and arguments shared by several commands, and the parsing of their values."""
 
 from __future__ import annotations
 
 import json
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Argument
 from typer import Option as Flag
 
-from softvec.cli.terminal import Settings
+from softvec.cli.terminal import Session, working
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,26 +48,30 @@ Vectors = Annotated[
     str, Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
 VectorFormat = Annotated[str | None, Flag("--format", help="Format of the vector file (default: detected).")]
+Labels = Annotated[
+    str,
+    Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz."),
+]
+Columns = Annotated[
+    str | None, Flag("--columns", help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected).")
+]
 
 
-def load(path: str, format: str | None = None, settings: Settings | None = None) -> Embedding:
+def load_vectors(path: str, session: Session) -> Embedding:
     """Read a file of vectors."""
-    from softvec.cli.terminal import working
     from softvec.embedding import Embedding
 
-    with working(settings or Settings(quiet=True), f"reading {path}"):
-        return Embedding.load(path, format, mmap=path != "-")
+    with working(session, f"reading {path}"):
+        return Embedding.load(path, session.format, mmap=path != "-")
 
 
-def open_vectors(path: str, format: str | None, settings: Settings) -> Embedding | StoredEmbedding:
+def open_vectors(path: str, session: Session) -> Embedding | StoredEmbedding:
     """Read a file of vectors; those of a folder stay on disk."""
-    from softvec.cli.terminal import working
-
     if path == "-" or not os.path.isdir(path):
-        return load(path, format, settings)
+        return load_vectors(path, session)
     from softvec.embedding.files.parts import open_stored
 
-    with working(settings, f"reading {path}"):
+    with working(session, f"reading {path}"):
         return open_stored(path)
 
 
@@ -165,24 +169,3 @@ def default_output(source: str, extension: str) -> str:
     for zipped in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(zipped)
     return f"{Path(name).stem or name}{extension}"
-
-
-def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table as CSV, whole or not at all."""
-    import csv
-
-    from softvec.core.files import atomic_write
-
-    with atomic_write(path, "w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
-def plotting_module() -> Any:
-    """Return :mod:`softvec.plotting`, set up to draw without a screen."""
-    from softvec import plotting
-    from softvec.plotting.style import pyplot
-
-    pyplot().switch_backend("Agg")
-    return plotting

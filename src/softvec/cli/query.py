@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 from typer import Option as Flag
 
-from softvec.cli.options import Json, Quiet, VectorFormat, Vectors, load, open_vectors, plain_name, resolve
-from softvec.cli.terminal import Settings, note, print_json, print_table, say
+from softvec.cli.options import Vectors, load_vectors, open_vectors, plain_name, resolve
+from softvec.cli.terminal import Session, note, print_json, print_table, say
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ def neighbors(
     vectors: Vectors,
     names: Annotated[
         list[str] | None,
-        Argument(
-            metavar="NAMES", help="Names, or - for a list on standard input (unknown ones are skipped)."
-        ),
+        Argument(metavar="NAMES", help="Names, or - for a list on standard input; unknown ones are skipped."),
     ] = None,
     n: Annotated[int, Flag("-n", "--number", help="Number of neighbours.", min=1)] = 10,
     minus: Annotated[
@@ -35,9 +34,8 @@ def neighbors(
     context: Annotated[
         bool, Flag("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """List the nearest neighbours of items.
 
@@ -49,14 +47,14 @@ def neighbors(
 
       softvec neighbors shop.svec ann --context --json
     """
-    if vectors == "-" and names == ["-"]:
-        raise InputError("standard input holds the vectors; give the names as arguments")
     listed = names == ["-"]
+    if vectors == "-" and listed:
+        raise InputError("standard input holds the vectors; give the names as arguments")
     if listed:
         names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
     if not names:
         raise InputError("no names given; try: softvec neighbors VECTORS NAME")
-    emb = open_vectors(vectors, format, Settings(quiet or json))
+    emb = open_vectors(vectors, session)
     keys = [resolve(emb.names, name) for name in names]
     among = "context" if context else "rows"
     if minus or plus:
@@ -65,22 +63,16 @@ def neighbors(
         answers = {title: emb.most_similar(keys, without, n, among=among)}
     else:
         keys = _with_vectors(emb, keys) if listed else keys
-        nearest = emb.most_similar_batch(keys, n, among=among)
-        answers = {str(key): answer for key, answer in zip(keys, nearest)}
-    index = vars(emb).get("index")
-    if index is not None and not quiet:
-        note(f"searched with an index that finds {index.recall:.1%} of the true ten nearest")
-    if not quiet:
-        _say_stability(emb, keys)
-    if json:
-        rows = {key: [{"name": plain_name(name), "cosine": s} for name, s in a] for key, a in answers.items()}
-        print_json(rows)
+        answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, n, among=among)))
+    if not session.quiet:
+        _say_how(emb, keys)
+    shown = {key: [(plain_name(name), score) for name, score in a] for key, a in answers.items()}
+    if session.json:
+        print_json({key: [{"name": a, "cosine": score} for a, score in rows] for key, rows in shown.items()})
         return
-    for key, answer in answers.items():
-        table: list[tuple[Any, ...]] = [(plain_name(name), score) for name, score in answer]
-        if (len(answers) > 1 or listed) and not sys.stdout.isatty():
-            table = [(key, *row) for row in table]
-        print_table(("name", "cosine"), table, title=key)
+    keyed = (len(answers) > 1 or listed) and not sys.stdout.isatty()
+    for key, rows in shown.items():
+        print_table(("name", "cosine"), [(key, *row) for row in rows] if keyed else rows, title=key)
 
 
 def _with_vectors(emb: Embedding | StoredEmbedding, keys: list[Any]) -> list[Any]:
@@ -100,8 +92,11 @@ def _with_vectors(emb: Embedding | StoredEmbedding, keys: list[Any]) -> list[Any
     return known
 
 
-def _say_stability(emb: Any, keys: list[Any]) -> None:
-    """Print, for each name, the share of its neighbours that seeds have in common, if measured."""
+def _say_how(emb: Any, keys: list[Any]) -> None:
+    """Print the recall of an index, and the share of neighbours that seeds have in common, if measured."""
+    index = vars(emb).get("index")
+    if index is not None:
+        note(f"searched with an index that finds {index.recall:.1%} of the true ten nearest")
     if not isinstance(emb.provenance.get("stability"), dict) or "stable_neighbours" not in emb.extras:
         return
     stability = emb.stability()
@@ -117,15 +112,10 @@ def similarity(
     names: Annotated[list[str] | None, Argument(metavar="NAMES", help="Pairs of names.")] = None,
     pairs: Annotated[
         str | None,
-        Flag(
-            "--pairs",
-            metavar="FILE",
-            help="Lines of two names and a score, for the rank correlation (default: none).",
-        ),
+        Flag("--pairs", metavar="FILE", help="Lines of two names and a score, to correlate (default: none)."),
     ] = None,
-    format: VectorFormat = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    *,
+    session: Session,
 ) -> None:
     """Print cosines of pairs of items, or their rank correlation with given scores.
 
@@ -135,30 +125,27 @@ def similarity(
 
       softvec similarity words.svec --pairs EN-WS-353-SIM.txt
     """
-    settings = Settings(quiet, json)
     if not names and pairs is None:
         raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
     if len(names or []) % 2:
-        from softvec.core.checks import counted
-
         raise InputError(f"{counted(len(names or []), 'name')} given; similarity takes pairs of names")
-    emb = load(vectors, format, settings)
+    emb = load_vectors(vectors, session)
     result: dict[str, Any] = {}
     if names:
         keys = [resolve(emb.names, name) for name in names]
         scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
         rows = [(plain_name(a), plain_name(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
         result["pairs"] = [{"a": a, "b": b, "cosine": s} for a, b, s in rows]
-        if not json:
+        if not session.json:
             print_table(("a", "b", "cosine"), rows)
     if pairs is not None:
         from softvec.evaluate import word_similarity
 
         correlation = word_similarity(emb, pairs)
         result["correlation"] = correlation.to_dict()
-        if not json:
+        if not session.json:
             known, total = correlation.settings["n_known"], correlation.settings["n_pairs"]
-            say(settings, f"{known:,} of {total:,} pairs have both names")
+            say(session, f"{known:,} of {total:,} pairs have both names")
             print_table(("measure", "value"), list(correlation.mean.items()), title=pairs)
-    if json:
+    if session.json:
         print_json(result)

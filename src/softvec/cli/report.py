@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.terminal import Settings, print_json, say, seconds
+from softvec.cli.terminal import Session, print_json, say, seconds
 from softvec.core.checks import counted
 from softvec.core.errors import AdviceWarning, Option, listed
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-def report(emb: Embedding, target: str, settings: Settings, stability: str = "") -> None:
+def report(emb: Embedding, target: str, session: Session, stability: str = "") -> None:
     """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
     record, context = emb.provenance, emb.context_vectors
     _tell_other_view(record["view"].get("ruled_out_by", []))
-    if settings.json:
+    if session.json:
         if target != "-":  # standard output holds the vectors
             print_json(_summary(emb, target))
         return
@@ -26,14 +26,14 @@ def report(emb: Embedding, target: str, settings: Settings, stability: str = "")
     epochs = counted(len(record["history"].get("loss", [])), "epoch")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
-        settings,
+        session,
         f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
         f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
-    say(settings, loss_line(record))
+    say(session, loss_line(record))
     if stability:
-        say(settings, stability)
+        say(session, stability)
 
 
 def _tell_other_view(options: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +13,18 @@ from softvec.core.checks import is_number
 from softvec.core.errors import CODES, printable
 
 
-@dataclass
-class Settings:
-    """Values of the flags ``--quiet`` and ``--json``."""
+@dataclass(frozen=True)
+class Session:
+    """Values of the flags ``--quiet``, ``--json`` and ``--format`` (of the vectors)."""
 
     quiet: bool = False
     json: bool = False
+    format: str | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing but results and errors is printed."""
+        return self.quiet or self.json
 
 
 def console(*, stderr: bool = False) -> Any:
@@ -46,9 +52,9 @@ def note(text: str) -> None:
     console(stderr=True).print(Text("note: ", style="yellow") + Text(printable(" ".join(text.split()))))
 
 
-def say(settings: Settings, text: str) -> None:
+def say(session: Session, text: str) -> None:
     """Print a message on standard error, unless ``--quiet`` or ``--json`` is set."""
-    if not settings.quiet and not settings.json:
+    if not session.silent:
         lines = "\n".join(printable(line) for line in text.split("\n"))
         console(stderr=True).print(lines, markup=False)
 
@@ -81,6 +87,24 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     console().print(table)
 
 
+def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as CSV, whole or not at all."""
+    import csv
+
+    from softvec.core.files import atomic_write
+
+    with atomic_write(path, "w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def arrow(*outputs: str | None) -> str:
+    """Return " -> " and the files that were written, or nothing."""
+    written = ", ".join(path for path in outputs if path and path != "-")
+    return f" -> {written}" if written else ""
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
@@ -88,10 +112,10 @@ def _cell(value: Any) -> str:
 
 
 @contextmanager
-def epoch_progress(settings: Settings, total: int | None) -> Iterator[Callable[..., None] | None]:
+def epoch_progress(session: Session, total: int | None) -> Iterator[Callable[..., None] | None]:
     """Show epoch, loss and time left while fitting; yield a callback for the estimator."""
     screen = console(stderr=True)
-    if settings.quiet or settings.json or not screen.is_terminal:
+    if session.silent or not screen.is_terminal:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -114,16 +138,16 @@ def epoch_progress(settings: Settings, total: int | None) -> Iterator[Callable[.
         yield update
 
 
-def shows_progress(settings: Settings) -> bool:
+def shows_progress(session: Session) -> bool:
     """Whether a progress bar belongs on standard error."""
-    return not settings.quiet and not settings.json and sys.stderr.isatty()
+    return not session.silent and sys.stderr.isatty()
 
 
 @contextmanager
-def working(settings: Settings, what: str) -> Iterator[None]:
+def working(session: Session, what: str) -> Iterator[None]:
     """Show a spinner while something of unknown length runs."""
     screen = console(stderr=True)
-    if settings.quiet or settings.json or not screen.is_terminal:
+    if session.silent or not screen.is_terminal:
         yield
         return
     from rich.text import Text

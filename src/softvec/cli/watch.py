@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from softvec.cli.terminal import Settings, epoch_progress, gibibytes, say, seconds, working
+from softvec.cli.terminal import Session, epoch_progress, gibibytes, say, seconds, working
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
 from softvec.core.memory import available_memory
@@ -26,14 +26,14 @@ class Shown(Watch):
     affinity: Affinity
     _show: Callable[..., None] | None
 
-    def __init__(self, source: str, settings: Settings, force: bool = False):
-        self.source, self.settings, self.force = source, settings, force
+    def __init__(self, source: str, session: Session, force: bool = False):
+        self.source, self.session, self.force = source, session, force
         self._last, self._show = 0, None
 
     def workers(self, cluster: Cluster) -> None:
         """Say how many workers there are."""
         dashboard = f"; dashboard at {cluster.address}" if cluster.address else ""
-        say(self.settings, f"cluster: {counted(cluster.workers, 'worker')}{dashboard}")
+        say(self.session, f"cluster: {counted(cluster.workers, 'worker')}{dashboard}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -49,18 +49,18 @@ class Shown(Watch):
                 Option("scratch", ...),
                 " (to try anyway, pass --force)",
             )
-        with working(self.settings, f"reading {self.source}"):
+        with working(self.session, f"reading {self.source}"):
             yield
 
     def read(self, affinity: Affinity, spent: float) -> None:
         """Say what the data is."""
         self.affinity = affinity
-        say(self.settings, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
+        say(self.session, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
 
     @contextmanager
     def fitting(self, epochs: int) -> Iterator[None]:
         """Show the epochs."""
-        with epoch_progress(self.settings, epochs) as show:
+        with epoch_progress(self.session, epochs) as show:
             self._show = self.epoch = show
             yield
 
@@ -76,4 +76,4 @@ class Shown(Watch):
 
     def say(self, line: str) -> None:
         """Say how the data was partitioned."""
-        say(self.settings, line)
+        say(self.session, line)

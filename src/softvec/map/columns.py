@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
+from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, is_missing
 from softvec.plotting import style
 from softvec.plotting.colours import natural_key
 from softvec.read.frames import as_list, frame_columns
+from softvec.read.streams import open_source
+from softvec.read.tables import arrow_batches
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -112,11 +116,13 @@ def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
 
 
 def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
-    """Return the columns of a frame (pandas, polars, Arrow, mapping of columns), aligned with the items.
+    """Return the columns of a frame, a mapping of columns or a file, aligned with the items.
 
     A pandas frame with names as index, or any frame with a column ``name``, is matched by name; otherwise it
     has one line per row.
     """
+    if isinstance(metadata, str | os.PathLike):
+        metadata = read_metadata(os.fspath(metadata))
     columns = frame_columns(metadata)
     index = getattr(metadata, "index", None)
     keys = None
@@ -136,6 +142,29 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
             raise InputError(f"metadata column {name!r}: {error}") from error
         result.append(_column_of(shorten(str(name)), aligned))
     return result
+
+
+def read_metadata(path: str) -> Any:
+    """Read a table with a column ``name``: .csv, .tsv, .parquet or .feather."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file")
+    kind = os.path.splitext(path)[1].lower()
+    with reading(path, "table"):
+        if kind in (".csv", ".tsv"):
+            table = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=",\t"[kind == ".tsv"]))
+        elif kind in (".parquet", ".feather"):
+            format = "parquet" if kind == ".parquet" else "arrow"
+            schema, batches = arrow_batches(open_source(path), format)
+            table = pa.Table.from_batches(batches, schema)
+        else:
+            raise InputError(f"{path}: metadata is read from .csv, .tsv, .parquet or .feather")
+    if "name" not in table.column_names:
+        shown = ", ".join(table.column_names[:6])
+        raise InputError(f"{path} has no column 'name' with the names of items; its columns are {shown}")
+    return table
 
 
 def _check_keys(keys: list[Any], embedding: Embedding) -> None:

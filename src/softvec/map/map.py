@@ -113,7 +113,7 @@ def make_map(
     labels : sequence, mapping, pandas Series, or "clusters", optional
         Colours. A sequence has one label per row; a mapping or a Series is matched by name.
         ``"clusters"`` colours by groups found by :meth:`Embedding.cluster`. None and -1 are grey.
-    metadata : frame or mapping of columns, optional
+    metadata : frame, mapping of columns or path, optional
         Shown in tooltips; numbers and categories can also be colours. Matched by name if a pandas index or a
         column ``name`` holds names, otherwise one line per row.
     edges : graph, Affinity, sparse matrix, pairs, or path, optional

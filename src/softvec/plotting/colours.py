@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.names.align import align_labels, is_missing
+from softvec.read.labels import read_labels, read_values
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -79,6 +81,23 @@ def _is_scale(values: NDArray[np.float64]) -> bool:
         return True
     distinct = np.unique(values[values >= 0])  # -1: no label
     return len(distinct) > MOST_INTEGER_GROUPS and distinct[-1] != len(distinct) - 1
+
+
+def labels_in_file(path: str, embedding: Embedding) -> dict[Hashable, Any]:
+    """Return the label or value of each item, numbers as numbers; 007 is text."""
+    values = read_values(path, embedding.names)
+    if values is None:
+        groups = read_labels(path, embedding.names)
+        if groups.multiple:
+            text = f"{path}: some items have several labels; they get the colour of the first"
+            warnings.warn(text, stacklevel=2)
+        numbers: dict[str, Any] = {text: text for text in groups.classes}
+        if all(text.lstrip("-").isdigit() for text in groups.classes):
+            numbers = {text: int(text) if str(int(text)) == text else text for text in groups.classes}
+        elif all(re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) for text in groups.classes):
+            numbers = {text: float(text) for text in groups.classes}
+        values = [None if text is None else numbers[text] for text in groups.texts]
+    return dict(zip(embedding, values))
 
 
 def groups_of(embedding: Embedding, labels: Any) -> Groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.core.untrusted import reading
 from softvec.names import Names
@@ -83,7 +85,10 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
         raise InputError(f"{path} is a directory; expected a file of labels")
     if file.suffix in (".npy", ".npz"):
         return _from_array(_load(file), names, path)
-    return _from_text(text_lines(file), names, path)
+    groups = _from_text(text_lines(file), names, path)
+    if groups.unmatched:
+        warnings.warn(f"{counted(groups.unmatched, 'name')} in {path} without a vector", stacklevel=2)
+    return groups
 
 
 def read_values(path: str | os.PathLike[str], names: Names) -> list[Any] | None:
