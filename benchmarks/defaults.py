@@ -5,7 +5,7 @@ Chosen on some graphs, confirmed on others.
     python -m benchmarks.defaults                 # all parts, an hour on two cores
     python -m benchmarks.defaults --only confirm  # one part alone: sweep, confirm, betas or epochs
 
-Writes benchmarks/results/defaults.json and the tables of docs/decisions.md.
+Writes benchmarks/results/defaults.json and the tables of docs/log/defaults.md.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def main() -> None:
                 print(part, name, describe(setting), f"{row[name]['mean']:.2f}", flush=True)
                 data.update(provenance(2))
                 write_json(path, data)
-    page = ROOT / "docs" / "decisions.md"
+    page = ROOT / "docs" / "log" / "defaults.md"
     replace_section(page, "sweep", table(data.get("sweep", {}), CHOSEN_ON))
     replace_section(page, "betas", table(data.get("betas", {}), BETAS_ON))
     replace_section(page, "epochs", table(data.get("epochs", {}), EPOCHS_ON))

@@ -5,7 +5,7 @@
 An epoch reads the rows of all neighbours. For each graph and order: seconds to find the order and to permute
 the matrix, seconds of an epoch before and after, and the epochs it takes to earn the first back. Graphs come
 as they are, and with their nodes shuffled: a graph read from a file has the order of the file, which often is
-a good one. Writes benchmarks/results/reordering.json and the table of docs/decisions.md.
+a good one. Writes benchmarks/results/reordering.json and the table of docs/log/engineering.md.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main() -> None:
         data["graphs"][name] = study(make())
         print(name, {k: v["cost"] for k, v in data["graphs"][name]["results"].items()}, flush=True)
     write_json(RESULTS / "reordering.json", data)
-    replace_section(ROOT / "docs" / "decisions.md", "reordering", table(data))
+    replace_section(ROOT / "docs" / "log" / "engineering.md", "reordering", table(data))
     print(table(data))
 
 

@@ -4,7 +4,7 @@ Chosen on the graphs on which the other defaults were chosen, shown on further o
 
     python -m benchmarks.shrinkage    # eight minutes on two cores
 
-Writes benchmarks/results/shrinkage.json and a table of docs/decisions.md.
+Writes benchmarks/results/shrinkage.json and a table of docs/log/defaults.md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
                 rows[str(value)] = measure(graph, value)
                 print(name, value, rows[str(value)], flush=True)
                 write_json(path, {**provenance(2), **data})
-    replace_section(ROOT / "docs" / "decisions.md", "shrinkage", table(data))
+    replace_section(ROOT / "docs" / "log" / "defaults.md", "shrinkage", table(data))
 
 
 if __name__ == "__main__":

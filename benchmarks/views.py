@@ -8,7 +8,7 @@ side by side, turned to their principal axes, and two coordinates tell the degre
     python -m benchmarks.views --rows walk default      # some rows
 
 Chosen with scores of `CHOSEN_ON` in view; the others are shown beside them. Writes
-benchmarks/results/views.json and a table of docs/decisions.md; a cell that is there is not run again.
+benchmarks/results/views.json and a table of docs/log/views.md; a cell that is there is not run again.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def main() -> None:
             row[label] = measure(graph, make)
             print(name, label, f"{row[label]['mean']:.2f} ± {row[label]['spread']:.2f}", flush=True)
             write_json(path, {**provenance(1), "scores": data["scores"]})
-    replace_section(ROOT / "docs" / "decisions.md", "views", table(data["scores"]))
+    replace_section(ROOT / "docs" / "log" / "views.md", "views", table(data["scores"]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What each kind of data gets by default, in one place; what is not named here is the default of `Settings`.
 
-The reasons and the measurements are in docs/decisions.md.
+The reasons and the measurements are in docs/decisions.md and docs/log.
 """
 
 from __future__ import annotations
