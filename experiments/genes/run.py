@@ -260,20 +260,12 @@ def report(content: dict[str, Any]) -> str:
             cells.append(f"{100 * entry['accuracy']:.1f}{spread} / {100 * entry['threshold']:.1f}")
         times = summary["times"].get(name)
         rows.append([*cells, f"{times['seconds']:.2f} / {times['cpu_seconds']:.2f}" if times else ""])
-    ratio = {
-        name: ratios["seconds"]["Gene2Vec"]
-        for name, ratios in summary["faster_than"].items()
-        if "Gene2Vec" in ratios["seconds"]
-    }
     return "\n\n".join(
         [
             '## Genes (figure "use cases", panels C and D)',
             "![Cosines of interacting and other pairs](../experiments/genes/figure.png)",
             _text(content),
             table(["", "paper", "positive", "apart", "time"], rows),
-            "Gene2Vec (10 epochs, its published number) takes "
-            + ", ".join(f"{value:.1f}x the time of {name}" for name, value in ratio.items())
-            + ".",
         ]
     )
 
