@@ -118,13 +118,11 @@ def plot_map(
 
 def largest(embedding: Embedding, n: int) -> Embedding:
     """Return the n largest items of an embedding, or the first ones where it has no sizes."""
-    from softvec.embedding import Embedding
-
     if n >= len(embedding):
         return embedding
     sizes = embedding.sizes
     rows = np.arange(n) if sizes is None else np.sort(np.argsort(-sizes, kind="stable")[:n])
-    return Embedding(
+    return type(embedding)(
         embedding.vectors[rows],
         embedding.names.take(rows),
         sizes=None if sizes is None else sizes[rows],
