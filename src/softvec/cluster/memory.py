@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from softvec.affinity.facts import Facts
 from softvec.cluster.driver import Plan
 from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError, Option
 from softvec.fit.memory import estimate_memory
+from softvec.fit.settings import Settings
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 
@@ -31,23 +34,12 @@ def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
     held = max(each[rank].held(d, stored, in_rounds=pays(each, d, stored)) for each in counts)
     copies = 2 if problem.both_ways or not problem.symmetric else 1
     totals = (int(hi - lo) // (16 * max(256, 131072 // d)) + 1) * settings.n_clusters * d * d * 8
-    return (
-        estimate_memory(
-            int(hi - lo),
-            entries,
-            d,
-            m=None if problem.symmetric else int(end - begin),
-            bytes_per_entry=own,
-            walk_length=max((leaf._length for leaf in [problem.P] if isinstance(leaf, Powers)), default=1),
-            n_clusters=int(settings.n_clusters),
-            transposed=transposed,
-            both_ways=problem.both_ways,
-            dtype=settings.dtype,
-            checkpoint=plan.store is not None,
-        )
-        + copies * held
-        + totals
+    length = problem.P._length if isinstance(problem.P, Powers) else 1
+    part = Facts(
+        "part", int(hi - lo), int(end - begin), entries, int(own * entries), problem.symmetric, transposed
     )
+    fit = replace(settings, symmetric=problem.symmetric, walk_length=length)
+    return estimate_memory(part, fit) + copies * held + totals
 
 
 def refuse_if_too_big(plan: Plan, free: int | None, copies: int = 0) -> None:
@@ -72,7 +64,8 @@ def _vectors(n: int, m: int, d: int, symmetric: bool, dtype: Any) -> int:
 def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) -> None:
     if free is None or need <= free:
         return
-    fixed = estimate_memory(0, 0, d, n_clusters=n_clusters)
+    nothing = Facts("part", 0, 0, 0, 0, symmetric=True)
+    fixed = estimate_memory(nothing, Settings(d, n_clusters=n_clusters))
     advice: tuple[Any, ...] = ("use workers with more memory",)
     if free > fixed:  # the variable part shrinks with the rows; halos less so
         advice = (f"use about {int(np.ceil(1.2 * workers * (need - fixed) / (free - fixed)))} such workers",)

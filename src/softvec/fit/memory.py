@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,85 +22,62 @@ _PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a
 _WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
 
 
-def estimate_memory(
-    n: int,
-    nnz: int,
-    n_components: int,
-    *,
-    m: int | None = None,
-    bytes_per_entry: float = 8.0,
-    walk_length: int = 1,
-    n_clusters: int = 1,
-    transposed: bool = False,
-    both_ways: bool = False,
-    directed: bool = False,
-    dtype: Any = "float32",
-    normalizer: str = "mixture",
-    init: str = "random",
-    checkpoint: bool = False,
-    n_views: int = 1,
-    scratch: bool = False,
-    n_jobs: int | None = None,
-) -> int:
-    """Estimate the peak memory of a fit in bytes, including the interpreter.
+def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) -> int:
+    """Estimate the peak memory of a fit in bytes, including the interpreter and the matrix.
 
     Parameters
     ----------
-    n : int
-        Rows.
-    nnz : int
-        Stored entries of P, or of all its factors together.
-    n_components : int
-    m : int, optional
-        Columns of a two-sided fit, which have their own vectors.
-    bytes_per_entry : float
-        4 without values, 8 with float32 ones.
-    walk_length : int
-        Walks of more than one step need up to two scratch matrices in half precision.
-    n_clusters : int
-    transposed : bool
-        Whether a transposed copy of P is held: in two-sided fits, and for gradients other than "row" of an
-        asymmetric matrix.
-    both_ways : bool
-        Whether the gradient of one set of vectors needs products with P', too.
-    directed : bool
-        Whether walks lose probability at nodes without successors, so that their rows are rescaled.
-    dtype : {"float32", "float64"}
-    normalizer : {"mixture", "exact"}
-    init : str
-        "power" multiplies the initial vectors by P.
-    checkpoint : bool
-        Whether checkpoints are written.
-    n_views : int
-        Fits that are fused at the end; finished ones are kept in half precision.
+    facts : Facts
+        Sizes of the data, or of the part of it that a worker holds.
+    settings : Settings
+        Settings of the fit, resolved.
     scratch : bool
         Whether vectors, their copies and the matrix are on disk; a transposed copy stays in memory.
-    n_jobs : int, optional
-        Threads, each with its own blocks; by default all cores.
 
     Examples
     --------
-    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4) / 2**30, 1)
+    >>> n, edges = 10_000_000, 200_000_000
+    >>> facts = Facts("graph", n, n, edges, 4 * edges, symmetric=True)
+    >>> round(estimate_memory(facts, Settings(128)) / 2**30, 1)
     12.4
-    >>> round(estimate_memory(10_000_000, 200_000_000, 128, bytes_per_entry=4, scratch=True) / 2**30, 1)
+    >>> round(estimate_memory(facts, Settings(128), scratch=True) / 2**30, 1)
     0.9
     """
-    d, k, rows = n_components, n_clusters, n + (m or 0)
-    size, threads = np.dtype(dtype).itemsize, resolve_n_jobs(n_jobs)
-    row_starts, entries = 8 * (n + 1), int(nnz * bytes_per_entry)
-    small = (64 if init == "power" else 48) * rows  # row sums and sizes
-    if normalizer == "exact":
+    d, k, size = settings.n_components, settings.n_clusters, np.dtype(settings.dtype).itemsize
+    one_sided, both_ways = _sides(facts, settings)
+    n, m = facts.n, None if one_sided else facts.m
+    rows, threads = n + (m or 0), resolve_n_jobs(settings.n_jobs)
+    row_starts = 8 * (n + 1)
+    small = (64 if isinstance(settings.init, str) and settings.init == "power" else 48) * rows  # sums, sizes
+    if settings.normalizer == "exact":
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
-    small += transposed * 16 * rows + checkpoint * _WRITE_BYTES
-    total = small + row_starts + (row_starts + entries if transposed else 0)
+    small += _WRITE_BYTES if settings.checkpoint is not None else 0
+    total = small + row_starts
+    if not one_sided or (facts.directed and both_ways):  # a transposed copy of P
+        total += 16 * rows + row_starts + facts.nbytes
     if not scratch:
-        steps = _scratch_matrices(walk_length, both_ways, directed)
-        total += entries + _vector_bytes(rows, n, d, steps, dtype, n_views)
+        total += facts.nbytes + _vector_bytes(facts, settings) + _rescaled_weights(facts, settings)
     return _BASE_BYTES + int(_SLACK * total)
+
+
+def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = None) -> int:
+    """Return the memory needed to fit data with these facts, beyond what is already allocated.
+
+    ``scratch`` overrides whether the settings name a scratch folder.
+    """
+    if scratch is None:
+        scratch = settings.scratch is not None and not is_memory(settings.scratch)
+    held = 0 if scratch else facts.nbytes
+    return max(0, estimate_memory(facts, settings, scratch=scratch) - _BASE_BYTES - held)
+
+
+def needed_disk(facts: Facts, settings: Settings) -> int:
+    """Return the bytes that a fit needs in its scratch folder."""
+    return _vector_bytes(facts, settings) + _rescaled_weights(facts, settings)
 
 
 def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_ways: bool) -> int:
@@ -115,64 +91,17 @@ def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_wa
     return total
 
 
-def _scratch_matrices(walk_length: int, both_ways: bool, directed: bool) -> int:
-    """Return how many scratch matrices, each the size of the vectors, the steps of a walk need."""
-    if walk_length == 1:
-        return 0
-    own = 1 + directed  # of P, and again of P'
-    return own * (1 + both_ways) + (walk_length > 2)
-
-
-def _vector_bytes(rows: int, n: int, d: int, steps: int, dtype: Any, n_views: int) -> int:
+def _vector_bytes(facts: Facts, settings: Settings) -> int:
     """Return the bytes of all arrays that are the size of the vectors."""
+    one_sided, both_ways = _sides(facts, settings)
+    n, d, views = facts.n, settings.n_components, len(settings.views)
     # float32 vectors have two copies in half precision, float64 ones two in double precision
-    size, copy = (4, 2) if np.dtype(dtype) == np.float32 else (8, 8)
-    vectors = rows * d * (size + 2 * copy)
-    between = n * d * copy * steps
-    fused = 2 * n_views * n * d if n_views > 1 else 0
-    return vectors + between + fused
-
-
-def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = None) -> int:
-    """Return the memory needed to fit data with these facts, beyond what is already allocated.
-
-    ``scratch`` overrides whether the settings name a scratch folder.
-    """
-    symmetric, both_ways = _sides(facts, settings)
-    if scratch is None:
-        scratch = settings.scratch is not None and not is_memory(settings.scratch)
-    total = estimate_memory(
-        facts.n,
-        facts.entries,
-        settings.n_components,
-        m=None if symmetric else facts.m,
-        bytes_per_entry=facts.nbytes / max(1, facts.entries),
-        walk_length=_walk_length(settings),
-        n_clusters=settings.n_clusters,
-        transposed=not symmetric or (bool(facts.directed) and both_ways),
-        both_ways=both_ways,
-        directed=bool(facts.directed),
-        dtype=settings.dtype,
-        normalizer=settings.normalizer,
-        init=settings.init if isinstance(settings.init, str) else "random",
-        checkpoint=settings.checkpoint is not None,
-        n_views=len(settings.views) or 1,
-        scratch=scratch,
-        n_jobs=settings.n_jobs,
-    )
-    if not scratch:
-        total += int(_SLACK * _rescaled_weights(facts, settings)) - facts.nbytes
-    return max(0, total - _BASE_BYTES)
-
-
-def needed_disk(facts: Facts, settings: Settings) -> int:
-    """Return the bytes that a fit needs in its scratch folder."""
-    symmetric, both_ways = _sides(facts, settings)
-    rows = facts.n if symmetric else facts.n + facts.m
-    steps = _scratch_matrices(_walk_length(settings), both_ways, bool(facts.directed))
-    views = len(settings.views) or 1
-    vectors = _vector_bytes(rows, facts.n, settings.n_components, steps, settings.dtype, views)
-    return vectors + _rescaled_weights(facts, settings)
+    size, copy = (4, 2) if np.dtype(settings.dtype) == np.float32 else (8, 8)
+    steps, between = 2 if views else settings.walk_length, 0
+    if steps > 1:  # scratch matrices: of P, of P', one if walks of a directed graph are rescaled, one to swap
+        between = (1 + bool(facts.directed)) * (1 + both_ways) + (steps > 2)
+    rows = n if one_sided else n + facts.m
+    return rows * d * (size + 2 * copy) + n * d * (copy * between + 2 * views)
 
 
 def _sides(facts: Facts, settings: Settings) -> tuple[bool, bool]:
@@ -184,11 +113,6 @@ def _sides(facts: Facts, settings: Settings) -> tuple[bool, bool]:
 def _rescaled_weights(facts: Facts, settings: Settings) -> int:
     """Return the bytes of the copy of the weights that fused views rescale."""
     return 4 * (facts.links or 0) if settings.views and facts.weights is not None else 0
-
-
-def _walk_length(settings: Settings) -> int:
-    """Return the steps of the walk; fused views have their own walks."""
-    return 3 if settings.views else settings.walk_length
 
 
 def refuse_if_too_big(facts: Facts, settings: Settings) -> None:

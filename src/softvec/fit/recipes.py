@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softvec.fit.settings import Settings
 
 if TYPE_CHECKING:
     from softvec.affinity.facts import Facts
 
+Values: TypeAlias = dict[str, Any]  # of settings, by name
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
 # by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
 # the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
@@ -57,18 +58,18 @@ BUILDER_DEFAULTS = {"corpus": {"context_subsample": 1e-5}}
 
 
 # What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
-_FAST: dict[str, Any] = {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6}
+_FAST: Values = {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6}
 _MANY, _FAST_FOR_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
 
 
 # What `view="links"` is: two vectors for each node, as a source and as a target, and targets weighed by their
 # degree. One set of vectors cannot say that unlike nodes are linked (docs/decisions.md).
-_LINKS: dict[str, Any] = {
+_LINKS: Values = {
     "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1
 }  # fmt: skip
 
 
-def of_kind(facts: Facts) -> dict[str, Any]:
+def of_kind(facts: Facts) -> Values:
     """Return the settings of a kind of data: beta by the density of a graph."""
     recipe = RECIPES.get(facts.kind, Recipe())
     beta = recipe.beta
@@ -85,12 +86,12 @@ def of_kind(facts: Facts) -> dict[str, Any]:
     }
 
 
-def of_view(view: str) -> dict[str, Any]:
+def of_view(view: str) -> Values:
     """Return the settings of a view."""
     return _LINKS if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
 
 
-def of_effort(effort: str, n: int) -> dict[str, Any]:
+def of_effort(effort: str, n: int) -> Values:
     """Return the settings of an effort for n items."""
     if effort == "default":
         return {}

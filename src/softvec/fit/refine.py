@@ -8,6 +8,7 @@ sides of a bipartite graph swap places.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,19 @@ from numpy.typing import NDArray
 from softvec.core.machine import Machine
 from softvec.core.threads import row_blocks
 from softvec.fit.fold_in import fold_in
-from softvec.fit.settings import Settings
 from softvec.operators import Operator
 
 Array = NDArray[Any]
 EPOCHS, LEARNING_RATE = 2, 0.3  # before the round
 _STEP = 0.85
+_SOLVABLE = {
+    "n_clusters": 1, "constraint": "sphere", "gradient": "row", "normalizer": "mixture", "regularization": 0
+}  # fmt: skip
 
 
-def can_refine(settings: Settings) -> bool:
-    """Whether the rows of a fit have a closed-form solution: unit vectors, one side, one class."""
-    return (
-        settings.n_clusters == 1
-        and settings.constraint == "sphere"
-        and settings.gradient == "row"
-        and settings.normalizer == "mixture"
-        and settings.regularization == 0
-        and not isinstance(settings.init, tuple)
-    )
+def can_refine(settings: Mapping[str, Any]) -> bool:
+    """Whether the rows of a fit have a closed-form solution: unit vectors, one class, the row's own loss."""
+    return all(settings[name] == value for name, value in _SOLVABLE.items())
 
 
 def refine(

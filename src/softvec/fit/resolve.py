@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from softvec.core.errors import InputError, Option, listed
-from softvec.fit.recipes import DENSE, of_effort, of_kind, of_view, views_of
+from softvec.fit.recipes import DENSE, Values, of_effort, of_kind, of_view, views_of
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine
 from softvec.fit.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
     from softvec.affinity.facts import Facts
-    from softvec.request import Request
+    from softvec.request import Earlier, Request
 
 # Options that fused views do not set themselves; any other one is an option of a single fit.
 _OF_ANY_VIEW = (
@@ -104,21 +104,14 @@ def resolve(request: Request, facts: Facts) -> Settings:
     Of several layers of defaults the later one wins: kind of data, view, effort, earlier fit, user.
     """
     view, why, ruled_out_by = _view(request, facts)
-    settings, origin = _layered(request, facts, view)
-    origin["view"] = why
-    walk_length = _walk_length(request, facts, settings, origin)
-    shrinkage = _shrinkage(settings, facts, origin)
-    if settings.base_measure and not facts.symmetric and facts.links is None:
+    values, origin = _layered(request, facts, view)
+    values["walk_length"] = _walk_length(request, facts, values, origin)
+    values["shrinkage"] = _shrinkage(values, facts, origin)
+    if values["base_measure"] and not facts.symmetric and facts.links is None:
         raise InputError("base_measure needs the sizes of columns, which this affinity does not have")
-    return replace(
-        settings,
-        view=view,
-        views=views_of(facts, settings.n_components) if view == "fused" else (),
-        walk_length=walk_length,
-        shrinkage=shrinkage,
-        origin=origin,
-        ruled_out_by=tuple(ruled_out_by),
-    )
+    views = views_of(facts, request.settings.n_components) if view == "fused" else ()
+    record = {"views": views, "origin": {**origin, "view": why}, "ruled_out_by": tuple(ruled_out_by)}
+    return replace(request.settings, **values | record | {"view": view})
 
 
 def _view(request: Request, facts: Facts) -> tuple[str, str, list[str]]:
@@ -151,36 +144,36 @@ def _refuse_view(request: Request, facts: Facts) -> None:
         raise InputError(fused, here, "fused views have settings of their own; leave out ", *listed(single))
 
 
-def _layered(request: Request, facts: Facts, view: str) -> tuple[Settings, dict[str, str]]:
-    """Return the settings after all layers of defaults, and where each value came from."""
-    settings, earlier = request.settings, request.earlier
-    layers: list[tuple[str, dict[str, Any]]] = [
+def _layered(request: Request, facts: Facts, view: str) -> tuple[Values, dict[str, str]]:
+    """Return the values of all settings after the layers of defaults, and where each came from."""
+    asked, earlier = request.settings, request.earlier
+    layers = [
         ("kind of data", of_kind(facts)),
         ("view", of_view(view)),
-        ("effort", of_effort(settings.effort, facts.n)),
+        ("effort", of_effort(asked.effort, facts.n)),
     ]
     if earlier is not None:
-        kept = dict(earlier.parameters)
-        if earlier.walk_length is not None and not (request.own_walk or earlier.two_sided):
-            kept["walk_length"] = earlier.walk_length
-        layers += [("update", dict(_UPDATE)), ("earlier fit", kept)]
-    values: dict[str, Any] = {}
-    origin: dict[str, str] = {}
+        layers += [("update", _UPDATE), ("earlier fit", _kept(request, earlier))]
+    values = {option.name: getattr(asked, option.name) for option in OPTIONS}
+    origin = dict.fromkeys(sorted(request.given), "user")
     for name, layer in layers:
-        for option, value in layer.items():
-            if option not in request.given:
-                values[option], origin[option] = value, name
-    origin |= dict.fromkeys(sorted(request.given), "user")
-    settings = replace(settings, **values)
+        for option in layer.keys() - request.given:
+            values[option], origin[option] = layer[option], name
     one_sided = earlier is not None and not earlier.two_sided and facts.symmetric
-    if one_sided and can_refine(settings) and not request.given & _NOT_REFINED:
-        settings = replace(settings, n_epochs=EPOCHS, learning_rate=LEARNING_RATE, rounds=1)
-    return settings, origin
+    if one_sided and not request.given & _NOT_REFINED and can_refine(values):
+        values |= {"n_epochs": EPOCHS, "learning_rate": LEARNING_RATE, "rounds": 1}
+    return values, origin
 
 
-def _walk_length(request: Request, facts: Facts, settings: Settings, origin: dict[str, str]) -> int:
+def _kept(request: Request, earlier: Earlier) -> Values:
+    """Return the settings that are taken over from an earlier fit."""
+    walk = earlier.walk_length is not None and not (request.own_walk or earlier.two_sided)
+    return {**earlier.parameters, **({"walk_length": earlier.walk_length} if walk else {})}
+
+
+def _walk_length(request: Request, facts: Facts, values: Values, origin: dict[str, str]) -> int:
     """Return the steps of the walk; data with a walk of its own keeps it."""
-    length = settings.walk_length
+    length = int(values["walk_length"])
     if origin.get("walk_length") not in ("user", "earlier fit"):
         if request.own_walk:
             origin["walk_length"] = "data"
@@ -195,13 +188,14 @@ def _walk_length(request: Request, facts: Facts, settings: Settings, origin: dic
     return length
 
 
-def _shrinkage(settings: Settings, facts: Facts, origin: dict[str, str]) -> float:
+def _shrinkage(values: Values, facts: Facts, origin: dict[str, str]) -> float:
     """Return the shrinkage: that asked for, or the default where items have one vector and neighbours."""
-    possible = facts.links is not None and bool(settings.symmetric) and settings.constraint != "ball"
+    shrinkage = float(values["shrinkage"])
+    possible = facts.links is not None and bool(values["symmetric"]) and values["constraint"] != "ball"
     if origin["shrinkage"] not in ("user", "earlier fit"):  # a row of a directed graph has only successors
-        return settings.shrinkage if possible and not facts.directed else 0.0
-    if settings.shrinkage > 0 and not possible:
+        return shrinkage if possible and not facts.directed else 0.0
+    if shrinkage > 0 and not possible:
         raise InputError(
             "shrinkage needs one set of unit vectors and the neighbours of each item; leave it out"
         )
-    return float(settings.shrinkage)
+    return shrinkage

@@ -114,6 +114,7 @@ def fit_views(
             random_state=None if seed is None else (seed + number * _SEED_STEP) % 2**32,
             callbacks=_shifted(settings.callbacks, before),
             checkpoint=saved[number],
+            views=(),
         )
         result = fit(operator, chosen, diagnosed=False, runner=runner)
         seed = result.seed if seed is None else seed
