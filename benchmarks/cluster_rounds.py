@@ -20,9 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, write_json
+from benchmarks.datasets import load
 from benchmarks.partition import owners
 from softvec.cluster.rounds import Counts, pays
-from softvec.datasets import load
 
 GRAPHS = {"Pubmed": "pubmed", "dblp_prone": "dblp_prone", "moby": "moby", "BlogCatalog": "blogcatalog"}
 WORKERS = (8, 64)

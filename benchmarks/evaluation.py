@@ -66,7 +66,7 @@ def classifiers(repeats: int) -> dict[str, Any]:
     from sklearn.multiclass import OneVsRestClassifier
 
     import softvec
-    from softvec import datasets
+    from benchmarks import datasets
     from softvec.embedding.logistic import decision, fit_one_vs_rest
     from softvec.evaluate.classification import label_matrix, top_labels
 

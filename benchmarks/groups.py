@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
+from benchmarks import datasets
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, summary, versions, write_json
-from softvec import datasets
 from softvec.core.checks import unit_rows
 from softvec.evaluate import modularity, partition_scores
 from softvec.generators import dcsbm

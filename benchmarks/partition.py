@@ -19,9 +19,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, write_json
+from benchmarks.datasets import load
 from benchmarks.rmat import rmat
 from softvec.cluster.partition import PARTS, stream_order
-from softvec.datasets import load
 
 GRIDS = {2: (2, 1), 8: (4, 2), 64: (8, 8)}
 METIS_ENTRIES = 5_000_000  # above, METIS takes minutes and gibibytes

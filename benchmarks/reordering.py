@@ -19,9 +19,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from benchmarks.common import RESULTS, ROOT, interleave, provenance, replace_section, summary, write_json
+from benchmarks.datasets import load
 from benchmarks.rmat import rmat
 from softvec.core.machine import machine
-from softvec.datasets import load
 from softvec.fit import Engine, Problem, random_start
 from softvec.operators import Sparse, row_normalize
 

@@ -33,7 +33,7 @@ def softvec(*words: str, folder: str) -> Any:
 
 def measure() -> dict[str, Any]:
     """Embed the thesaurus, ask for the neighbours of ten words."""
-    from softvec.datasets import paths
+    from benchmarks.datasets import paths
 
     files = {path.name: path for path in paths("moby").values()}
     embed = ["embed", "moby.npz", "--names", "moby_words.txt", "-o", "moby.svec", "--seed", "0"]

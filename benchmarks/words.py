@@ -87,7 +87,7 @@ def run_gensim(lines: str, method: str, seed: int) -> tuple[Any, dict[str, float
 
 def run_method(method: str, seed: int, text: str, lines: str) -> None:
     """Run one method in this process and print what was measured."""
-    from softvec.datasets import load
+    from benchmarks.datasets import load
     from softvec.evaluate import word_similarity
 
     run = run_softvec(text, seed) if method == "softvec" else run_gensim(lines, method, seed)
@@ -99,7 +99,7 @@ def run_method(method: str, seed: int, text: str, lines: str) -> None:
 
 def measure(repeats: int, methods: list[str]) -> None:
     """Run methods in turn, so that a slow moment falls on all alike; go on where the last run stopped."""
-    from softvec.datasets import paths
+    from benchmarks.datasets import paths
 
     (text,) = paths("novels").values()
     settings = {"dimensions": D, "window": WINDOW, "min_count": MIN_COUNT}

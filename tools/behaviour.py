@@ -34,7 +34,7 @@ import softvec
 RECORD = Path(__file__).with_name("behaviour.json")
 # Modules that users may import; those in softvec.__all__ are added.
 MODULES = (
-    "affinity", "api", "datasets", "embedding", "estimator", "generators", "kernels", "normalizers",
+    "affinity", "api", "embedding", "estimator", "generators", "kernels", "normalizers",
     "operators", "plotting",
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from softvec import datasets
+from benchmarks import datasets
 
 #: Real graphs, smallest first.
 REAL = (

@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, deepwalk, printed_edrep, row_stochastic
 from experiments.rivals.spectral import bethe_hessian_vectors
-from softvec import datasets
 from softvec.core.errors import InputError
 from softvec.evaluate import find_communities, partition_scores
 from softvec.generators import dcsbm

@@ -27,11 +27,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
 from experiments.contacts.reconstruct import infected_states, reconstruct_epidemic
 from experiments.rivals import authors_edrep, deepwalk, printed_edrep, row_stochastic
-from softvec import datasets
 from softvec.affinity import supra_adjacency
 from softvec.generators import sir
 

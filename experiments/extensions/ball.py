@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import spearmanr
 
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, table
-from softvec import EDRep, datasets
+from softvec import EDRep
 from softvec.evaluate import node_classification
 
 SHAPES = ("sphere", "ball")

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, table
 from experiments.extensions.temporal_distance import matched_distance, temporal_walks, unmatched_distance
-from softvec import EDRep, datasets
+from softvec import EDRep
 
 KINDS = ("original", "snapshots shuffled", "partners redrawn")
 PLACES = ("sfhh", "primaryschool")

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, table
 from experiments.extensions.temporal_distance import matched_distance
-from softvec import EDRep, datasets
+from softvec import EDRep
 from softvec.evaluate import find_communities, node_classification, partition_scores
 from softvec.generators import dcsbm
 from softvec.operators import Operator, Powers, as_operator, row_normalize

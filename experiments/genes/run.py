@@ -25,11 +25,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
+from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
 from experiments.pairs import pair_classification, pair_cosines, pair_features
 from experiments.rivals import authors_edrep, printed_edrep, row_stochastic, skipgram_pairs
-from softvec import datasets
 
 PROTOCOLS = ("paper", "positive", "apart")
 

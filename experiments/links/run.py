@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import softvec
+from benchmarks.datasets import data_dir
 from benchmarks.peers import prone, scoring
 from experiments.common import COLORS, Results, mean_spread, style, table
 from experiments.common import main as common_main
 from softvec.core.errors import InputError
-from softvec.datasets import data_dir
 from softvec.evaluate.links import LinkSplit, score_links, split_edges
 
 BASELINES = {

@@ -24,7 +24,7 @@ LEVELS = np.linspace(0, 1, 41)  # quantiles that are kept of each distribution o
 
 def load(source: str, limit: int | None) -> np.ndarray:
     """Return the vectors of a data set of the experiment, or of any file of vectors."""
-    from softvec.datasets import data_dir
+    from benchmarks.datasets import data_dir
 
     known = data_dir() / "embeddings" / f"{source}.npy"
     path = known if known.exists() else Path(source)

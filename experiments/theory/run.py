@@ -71,7 +71,7 @@ def run(config: dict[str, Any], results: Results) -> None:
 
 def effective_terms(name: str, config: dict[str, Any]) -> dict[float, dict[str, float]]:
     """Return quantiles over queries of Z(beta)^2 / Z(2 beta), the query's own term left out."""
-    from softvec.datasets import data_dir
+    from benchmarks.datasets import data_dir
 
     path = data_dir() / "embeddings" / f"{name}.npy"
     if not path.exists():

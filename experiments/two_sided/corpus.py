@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from softvec import datasets
+from benchmarks import datasets
 
 #: Authors of the novels, in the order of the file, with the number of books that follow each other.
 AUTHORS = (

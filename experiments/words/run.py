@@ -21,13 +21,13 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
 import softvec
+from benchmarks import datasets
 from benchmarks.common import read_json
 from benchmarks.peers.adapters import THREADS
 from benchmarks.words import RESULT, _short_lines
 from experiments.common import COLORS, Results, style, table
 from experiments.common import main as common_main
 from experiments.rivals import printed_edrep, row_stochastic
-from softvec import datasets
 from softvec.affinity.files import read_corpus
 from softvec.core.errors import InputError
 from softvec.evaluate import word_similarity

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.datasets import data_dir
 from experiments.normalizers.scaling import rescale
-from softvec.datasets import data_dir
 from softvec.normalizers import ControlVariate, Exact, GaussianMixture
 
 HOME = data_dir() / "embeddings"

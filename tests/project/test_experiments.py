@@ -303,7 +303,7 @@ def test_als_separates_two_groups():
 def test_small_run(name, tmp_path):
     import importlib
 
-    from softvec import datasets
+    from benchmarks import datasets
 
     needed = {
         "communities": ["karate"], "contacts": ["sfhh"], "exact": [], "genes": ["genes"],

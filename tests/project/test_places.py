@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from softvec import datasets
+from benchmarks import datasets
 
 SOURCE = Path(__file__).parents[2] / "src" / "softvec"
 WORK = """
 import numpy as np
 from scipy import sparse
 import softvec
-from softvec import datasets
 A = sparse.random(2000, 2000, 0.01, random_state=np.random.default_rng(0), format="csr")
 X = softvec.embed((A + A.T).tocsr(), 16, random_state=0, n_epochs=3).vectors
-datasets.available()
 from softvec.kernels import compiled
 print(X.shape, compiled._gather_weighted.signatures != [])
 """

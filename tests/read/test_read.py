@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.io import mmwrite, savemat
 
 import softvec.affinity as sio
+from benchmarks.datasets import data_dir
 from softvec.core.errors import GuessWarning, InputError
-from softvec.datasets import data_dir
 from softvec.read import edgelist
 from softvec.read.streams import open_source, text_blocks
 

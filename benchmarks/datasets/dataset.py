@@ -21,7 +21,7 @@ class Dataset:
         URL of each file of ``files`` (or a single one, "archive", from which all are converted); empty if the
         data set cannot be downloaded automatically.
     convert : str
-        Name of the function of :mod:`softvec.datasets.convert` that makes ``files`` from the download.
+        Name of the function of :mod:`benchmarks.datasets.convert` that makes ``files`` from the download.
     licence : str
     facts : dict of str to int
         Known counts, which are checked: ``nodes``, ``edges``, ``classes``.

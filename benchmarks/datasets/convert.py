@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from benchmarks.datasets.dataset import Dataset
 from softvec.core.errors import InputError
-from softvec.datasets.dataset import Dataset
 
 #: Maximum size of an unpacked file, in bytes.
 LARGEST = 512 << 20

@@ -15,12 +15,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from benchmarks.datasets.convert import CONVERTERS, LARGEST
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
+from benchmarks.datasets.registry import REGISTRY, info
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.datasets.convert import CONVERTERS, LARGEST
-from softvec.datasets.dataset import Dataset
-from softvec.datasets.loaders import LOADERS, Graph, Pairs, Temporal, Vectors
-from softvec.datasets.registry import REGISTRY, info
 
 __all__ = [
     "REGISTRY",
@@ -65,7 +65,7 @@ def available() -> dict[str, bool]:
 
     Examples
     --------
-    >>> from softvec import datasets
+    >>> from benchmarks import datasets
     >>> "cora" in datasets.available()
     True
     """
@@ -112,7 +112,7 @@ def load(name: str) -> Any:
 
     Examples
     --------
-    >>> from softvec import datasets
+    >>> from benchmarks import datasets
     >>> graph = datasets.load("karate")  # doctest: +SKIP
     >>> graph.adjacency.shape  # doctest: +SKIP
     (34, 34)
@@ -207,7 +207,7 @@ def _fetch(address: str, timeout: float) -> bytes:
 
 def _how_to_get(dataset: Dataset) -> str:
     if dataset.address:
-        return f"get it with softvec.datasets.download({dataset.name!r}), or set SOFTVEC_DATA to where it is"
+        return f"get it by benchmarks.datasets.download({dataset.name!r}), or set SOFTVEC_DATA to where it is"
     return f"get it from {dataset.page} and set SOFTVEC_DATA to a directory with {', '.join(dataset.files)}"
 
 

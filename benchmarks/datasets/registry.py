@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.datasets.dataset import Dataset, graph, text
 from softvec.core.errors import InputError, did_you_mean
-from softvec.datasets.dataset import Dataset, graph, text
 
 _NETDATA = "https://websites.umich.edu/~mejn/netdata/"
 _LINQS = "https://linqs-data.soe.ucsc.edu/public/"
@@ -179,7 +179,7 @@ def info(name: str) -> Dataset:
 
     Examples
     --------
-    >>> from softvec import datasets
+    >>> from benchmarks import datasets
     >>> datasets.info("cora").facts["nodes"]
     2708
     """

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.datasets.dataset import Dataset
 from softvec.core.errors import InputError
-from softvec.datasets.dataset import Dataset
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from softvec import datasets
+from benchmarks import datasets
+from benchmarks.datasets import convert
+from benchmarks.datasets.dataset import Dataset
 from softvec.core.errors import InputError
-from softvec.datasets import convert
-from softvec.datasets.dataset import Dataset
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_damaged_file_is_reported(empty):
 def test_real_data_set(name, monkeypatch):
     monkeypatch.setenv("SOFTVEC_DATA", str(datasets.data_dir()))
     if not datasets.available()[name]:
-        pytest.skip(f"{name} is not in {datasets.data_dir()}; see softvec.datasets.download")
+        pytest.skip(f"{name} is not in {datasets.data_dir()}; see benchmarks.datasets.download")
     dataset, found = datasets.info(name), datasets.load(name)
     if dataset.kind == "graph":
         A = found.adjacency
