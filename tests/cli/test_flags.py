@@ -17,7 +17,7 @@ from softvec.cli.app import app
 from softvec.cli.flags import flag_writer
 from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
 from softvec.embedding import Embedding
-from softvec.fit.settings import SETTINGS
+from softvec.fit.settings import OPTIONS, Flag
 
 COMMANDS = typer.main.get_command(app).commands
 
@@ -95,19 +95,20 @@ def test_warnings_name_flags(call, folder):
 
 def test_every_setting_with_a_flag_is_a_flag_of_embed():
     parameters = {parameter.name: parameter for parameter in COMMANDS["embed"].params}
-    flagged = [setting for setting in SETTINGS if setting.metadata["flag"]]
-    assert {"n_epochs", "beta", "checkpoint"} <= {setting.name for setting in flagged}
+    flagged = [setting for setting in OPTIONS if setting.metadata["flag"]]
+    assert {"n_components", "n_epochs", "beta", "view", "checkpoint"} <= {setting.name for setting in flagged}
     for setting in flagged:
-        assert parameters[setting.name].opts == [setting.metadata["flag"]]
-        assert parameters[setting.name].help == setting.metadata["help"]
+        flag = setting.metadata["flag"]
+        assert parameters[setting.name].opts == flag.names.split()
+        assert parameters[setting.name].help == flag.help
 
 
 def test_a_new_setting_is_a_flag_without_more_code(monkeypatch):
-    told = {"flag": "--patience", "help": "Epochs without progress (default: 3)."}
+    told = {"flag": Flag("--patience", "Epochs without progress (default: 3).")}
     new = dataclasses.make_dataclass(
         "New", [("patience", "int", dataclasses.field(default=3, metadata=told))]
     )
-    monkeypatch.setattr(fitting, "SETTINGS", (*SETTINGS, *dataclasses.fields(new)))
+    monkeypatch.setattr(fitting, "OPTIONS", (*OPTIONS, *dataclasses.fields(new)))
     given = {}
 
     @fitting.with_fit_flags

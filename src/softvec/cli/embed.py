@@ -10,8 +10,6 @@ from typer import Option as Flag
 from softvec.cli import fitting, reading
 from softvec.cli.cluster import remove_checkpoint
 from softvec.cli.options import (
-    FreshSeed,
-    Threads,
     check_target,
     default_output,
     load_vectors,
@@ -32,12 +30,6 @@ def embed(
     map_file: Annotated[
         str | None, Flag("--map", metavar="FILE", help="Interactive map, one .html file (default: none).")
     ] = None,
-    n_components: Annotated[
-        int | None,
-        Flag(
-            "--dim", "--dimensions", "-d", help="Number of dimensions (default: 128, or as in --init).", min=1
-        ),
-    ] = None,
     kind: reading.Kind = None,
     names: reading.Names = None,
     directed: reading.Directed = None,
@@ -49,17 +41,12 @@ def embed(
     format: reading.InputFormat = None,
     window: reading.Window = None,
     min_count: reading.MinCount = None,
-    walk_length: reading.WalkLength = None,
     more: reading.More = None,
-    view: fitting.View = None,
-    effort: fitting.Effort = None,
     two_sided: fitting.TwoSided = False,
     init: fitting.Init = None,
     repeats: fitting.Repeats = 1,
     cluster: fitting.Workers = None,
     partition: fitting.Partition = None,
-    random_state: FreshSeed = None,
-    n_jobs: Threads = None,
     output_format: Annotated[
         str | None, Flag("--format", help="Output format (default: from the extension).")
     ] = None,
@@ -108,12 +95,10 @@ def embed(
         delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
     )  # fmt: skip
     options |= {"symmetric": False} if two_sided else {}
-    options |= {name: value for name, value in (("view", view), ("effort", effort)) if value is not None}
     if init is not None:
         options["init"] = load_vectors(init, session)
     request = Request.of(
-        source, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
-        n_jobs=n_jobs, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
+        source, kind=kind, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
         **options,
     )  # fmt: skip
     watch = Shown(source, session, force)

@@ -10,17 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from softvec.fit.settings import SETTINGS
+from softvec.fit.settings import OPTIONS, Flag
 
 fit_flag = partial(typer.Option, rich_help_panel="Fit")
-_TYPES: dict[str, type] = {"int": int, "float": float}  # others are text
 
-View = Annotated[
-    str | None, fit_flag("--view", help="Views of a graph: auto, walk, fused or links (default: auto).")
-]
-Effort = Annotated[
-    str | None, fit_flag("--effort", help="Effort for a graph: default or fast (default: default).")
-]
 TwoSided = Annotated[
     bool,
     fit_flag(
@@ -61,28 +54,36 @@ Partition = Annotated[
 
 
 def with_fit_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the ``**fit`` of a command by a flag for each setting that has one.
+    """Replace the ``**fit`` of a command by a flag for each setting that has one, before its own of the fit.
 
     The command receives only flags that the user set, under the names of the settings.
     """
-    flags = [_flag(setting) for setting in SETTINGS if setting.metadata["flag"]]
+    flags = [_flag(setting) for setting in OPTIONS if setting.metadata["flag"] is not None]
     names = {parameter.name for parameter in flags}
     signature = inspect.signature(command, eval_str=True)
-    own = list(signature.parameters.values())
-    assert own[-1].kind is inspect.Parameter.VAR_KEYWORD
+    *own, last = signature.parameters.values()
+    assert last.kind is inspect.Parameter.VAR_KEYWORD
+    at = next((i for i, parameter in enumerate(own) if parameter.name == "two_sided"), len(own))
+    order = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own[:at], *flags, *own[at:])
+    ]
 
     def run(**values: Any) -> None:
         command(**{name: value for name, value in values.items() if name not in names or value is not None})
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__signature__ = signature.replace(parameters=[*own[:-1], *flags])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=order)  # type: ignore[attr-defined]
     return run
 
 
 def _flag(setting: Field[Any]) -> inspect.Parameter:
-    metadata = setting.metadata
-    option = fit_flag(metadata["flag"], help=metadata["help"], metavar=metadata.get("metavar"))
-    kind = _TYPES.get(str(setting.type), str)
+    flag: Flag = setting.metadata["flag"]
+    option = typer.Option(
+        *flag.names.split(), help=flag.help, metavar=flag.metavar, min=flag.least, max=flag.most,
+        rich_help_panel=flag.panel,
+    )  # fmt: skip
+    number = "int" if flag.least is not None else str(setting.type)
+    kind = {"int": int, "float": float}.get(number, str)
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]
     )

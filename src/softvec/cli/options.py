@@ -36,10 +36,6 @@ Quiet = Annotated[
 Json = Annotated[bool, Flag("--json", help="Print results as JSON.")]
 _MOST = 2**32 - 1  # the largest seed of both NumPy and scikit-learn
 Seed = Annotated[int | None, Flag("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)]
-FreshSeed = Annotated[
-    int | None,
-    Flag("--seed", help="Random seed: same seed, same result (default: random).", min=0, max=_MOST),
-]
 Threads = Annotated[
     int | None, Flag("--threads", "-t", help="Number of threads (default: all cores).", min=1)
 ]

@@ -70,15 +70,6 @@ Window = Annotated[
 MinCount = Annotated[
     int | None, _flag("--min-count", help="Text: minimum number of occurrences of a word (default: 5).")
 ]
-WalkLength = Annotated[
-    int | None,
-    _flag(
-        "--walk-length",
-        "-w",
-        help="Steps of the random walk (default: 3 for graphs and features, else 1).",
-        min=1,
-    ),
-]
 More = Annotated[
     list[str] | None,
     _flag(

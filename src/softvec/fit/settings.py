@@ -29,25 +29,33 @@ VIEWS = ("auto", "walk", "fused", "links")
 EFFORTS = ("default", "fast")
 
 
+@dataclass(frozen=True)
+class Flag:
+    """A flag of ``softvec embed``: names with spaces between them, help, and the range of an integer."""
+
+    names: str
+    help: str
+    metavar: str | None = None
+    least: int | None = None
+    most: int | None = None
+    panel: str | None = "Fit"
+
+
 def _setting(
     default: Any,
     kind: str,
     doc: str,
-    flag: str = "",
-    help: str = "",
-    metavar: str | None = None,
+    flag: Flag | None = None,
+    *,
     decides_vectors: bool = True,
     of: str = "both",
 ) -> Any:
-    """Declare a setting: numpydoc type and text, and optionally its command-line flag and help.
+    """Declare a setting: numpydoc type and text, and optionally its command-line flag.
 
     ``of`` says who takes it: "EDRep", "embed" or "both".
     """
-    shown = {"flag": flag, "help": help, "metavar": metavar}
-    return field(
-        default=default,
-        metadata={"kind": kind, "doc": doc, "decides_vectors": decides_vectors, "of": of, **shown},
-    )
+    metadata = {"kind": kind, "doc": doc, "flag": flag, "decides_vectors": decides_vectors, "of": of}
+    return field(default=default, metadata=metadata)
 
 
 _RECORD = {"decides_vectors": False, "of": "nobody"}
@@ -71,42 +79,81 @@ class Settings:
         Options that keep a dense graph from fused views.
     """
 
-    n_components: int = _setting(128, "int, default=128", "Dimension d of the vectors.")
+    n_components: int = _setting(
+        128,
+        "int, default=128",
+        "Dimension d of the vectors.",
+        Flag(
+            "--dim --dimensions -d",
+            "Number of dimensions (default: 128, or as in --init).",
+            least=1,
+            panel=None,
+        ),
+    )
+    walk_length: int = _setting(
+        1,
+        "int, optional",
+        "Steps of the random walk: more steps relate items further apart.",
+        Flag(
+            "--walk-length -w",
+            "Steps of the random walk (default: 3 for graphs and features, else 1).",
+            least=1,
+        ),
+        decides_vectors=False,  # the operator has the walk
+        of="embed",
+    )
+    view: str = _setting(
+        "auto",
+        '{"auto", "walk", "fused", "links"}, default="auto"',
+        '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
+        "them onto their principal components, with two coordinates for the degree. "
+        '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
+        'single fit. "links" predicts missing links best: two vectors for each node of a graph, as source '
+        "and as target, and a softmax in which targets are weighted by degree.",
+        Flag("--view", "Views of a graph: auto, walk, fused or links (default: auto)."),
+        decides_vectors=False,
+        of="embed",
+    )
+    effort: str = _setting(
+        "default",
+        '{"default", "fast"}, default="default"',
+        '"fast" is for large graphs and first looks: a single fit with walks of one step, ten epochs (one '
+        "from 100,000 nodes on), and no softmax of the finished vectors; scores are lower than with "
+        '"default".',
+        Flag("--effort", "Effort for a graph: default or fast (default: default)."),
+        decides_vectors=False,
+        of="embed",
+    )
     n_clusters: int = _setting(
         1,
         "int, default=1",
         "Classes of the mixture. With more than one, k-means finds them during the fit.",
-        "--clusters",
-        "Classes of the mixture normaliser (default: 1).",
+        Flag("--clusters", "Classes of the mixture normaliser (default: 1)."),
     )
     n_epochs: int = _setting(
         30,
         "int, default=30",
         "Passes over P.",
-        "--epochs",
-        "Passes over the data (default: 20 for graphs, else 30).",
+        Flag("--epochs", "Passes over the data (default: 20 for graphs, else 30)."),
     )
     learning_rate: float = _setting(
         0.7,
         "float, default=0.7",
         "Initial learning rate, in (0, 1]; decreases linearly to 0.",
-        "--learning-rate",
-        "Initial learning rate, in (0, 1] (default: 0.7).",
+        Flag("--learning-rate", "Initial learning rate, in (0, 1] (default: 0.7)."),
     )
     beta: float = _setting(
         6.0,
         "float, default=6.0",
         "Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.",
-        "--beta",
-        "Inverse temperature (default: 3 to 6 for graphs, by density; 12 for text; else 6).",
+        Flag("--beta", "Inverse temperature (default: 3 to 6 for graphs, by density; 12 for text; else 6)."),
     )
     gradient: str = _setting(
         "row",
         '{"row", "paper", "full"}, default="row"',
         "Gradient of a symmetric fit: of each row's own cross-entropy with the other vectors fixed, the "
         "paper's, or the full gradient of the approximated loss.",
-        "--gradient",
-        "Gradient: row, paper or full (default: row).",
+        Flag("--gradient", "Gradient: row, paper or full (default: row)."),
     )
     regularization: float = _setting(
         0.0,
@@ -153,9 +200,21 @@ class Settings:
         None,
         "int or None, default=None",
         "Threads, for BLAS and the compiled loops; None means all cores. The result does not depend on it.",
+        Flag("--threads -t", "Number of threads (default: all cores).", least=1, panel=None),
         decides_vectors=False,
     )
-    random_state: Any = _setting(None, "int, RandomState or None, default=None", "Same seed, same bits.")
+    random_state: Any = _setting(
+        None,
+        "int, RandomState or None, default=None",
+        "Same seed, same bits.",
+        Flag(
+            "--seed",
+            "Random seed: same seed, same result (default: random).",
+            least=0,
+            most=2**32 - 1,
+            panel=None,
+        ),
+    )
     tol: float | None = _setting(
         None,
         "float or None, default=None",
@@ -174,9 +233,11 @@ class Settings:
         "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Fused "
         "views of ``softvec.embed`` write two more, with ``.2`` and ``.3`` after the name. Delete them once "
         "the vectors are saved. A checkpoint of other data or settings is refused.",
-        "--checkpoint",
-        "File to save progress to and resume from; removed at the end (default: none).",
-        "FILE",
+        Flag(
+            "--checkpoint",
+            "File to save progress to and resume from; removed at the end (default: none).",
+            "FILE",
+        ),
         decides_vectors=False,
     )
     checkpoint_every: int = _setting(5, "int, default=5", "Epochs between two writes.", decides_vectors=False)
@@ -185,45 +246,14 @@ class Settings:
         "path-like or None, default=None",
         "A folder on a large disk, where temporary files hold vectors, their copies and matrices, so that "
         "data larger than memory can be fitted, with the same bits. Nothing is left in it.",
-        "--scratch",
-        "Folder on disk for data larger than memory; left empty at the end (default: all in memory).",
-        "FOLDER",
+        Flag(
+            "--scratch",
+            "Folder on disk for data larger than memory; left empty at the end (default: all in memory).",
+            "FOLDER",
+        ),
         decides_vectors=False,
     )
     verbose: int = _setting(0, "int, default=0", "1 shows a progress bar.", decides_vectors=False)
-    walk_length: int = _setting(
-        1,
-        "int, optional",
-        "Steps of the random walk: more steps relate items further apart.",
-        "--walk-length",
-        "Steps of the random walk (default: 3 for graphs and features, else 1).",
-        decides_vectors=False,  # the operator has the walk
-        of="embed",
-    )
-    view: str = _setting(
-        "auto",
-        '{"auto", "walk", "fused", "links"}, default="auto"',
-        '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
-        "them onto their principal components, with two coordinates for the degree. "
-        '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
-        'single fit. "links" predicts missing links best: two vectors for each node of a graph, as source '
-        "and as target, and a softmax in which targets are weighted by degree.",
-        "--view",
-        "Views of a graph: auto, walk, fused or links (default: auto).",
-        decides_vectors=False,
-        of="embed",
-    )
-    effort: str = _setting(
-        "default",
-        '{"default", "fast"}, default="default"',
-        '"fast" is for large graphs and first looks: a single fit with walks of one step, ten epochs (one '
-        "from 100,000 nodes on), and no softmax of the finished vectors; scores are lower than with "
-        '"default".',
-        "--effort",
-        "Effort for a graph: default or fast (default: default).",
-        decides_vectors=False,
-        of="embed",
-    )
     base_measure: float = _setting(
         0.0,
         "float, optional",
