@@ -18,9 +18,10 @@ from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.align import starting_vectors
 from softvec.embedding.stability import measure
+from softvec.fit.calibrate import best_for_links
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.options import FitOptions
-from softvec.fit.resolve import resolve
+from softvec.fit.resolve import links_candidates, resolve
 from softvec.fit.settings import OPTIONS, SETTINGS, Settings, numpydoc
 from softvec.fit.vectors import fit_vectors
 from softvec.request import Request
@@ -205,6 +206,8 @@ def embed_affinity(
     if request.check_memory and runner is None:  # a cluster checks the memory of its workers
         refuse_if_too_big(affinity.facts, settings)
     with large_arrays_in(settings.scratch):
+        if settings.view == "links" and request.init is None:
+            settings = best_for_links(affinity, links_candidates(request, affinity.facts), runner)
         with watch.fitting(settings.total_epochs * request.repeats):
             if watch.epoch is not None and runner is None:
                 settings = replace(settings, callbacks=[*(settings.callbacks or ()), watch.epoch])

@@ -40,7 +40,7 @@ def test_links(call, karate):
     assert [row["a"] for row in of] == [33, 33, 33]
     lines = call("links", karate, "--graph", "karate.txt", "-n", 2).splitlines()
     assert len(lines) == 2
-    assert len(lines[0].split("\t")) == 5
+    assert len(lines[0].split("\t")) == 4
     assert "no item is named" in call("links", karate, "--graph", "karate.txt", "--of", 99, code=2)
 
 

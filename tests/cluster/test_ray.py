@@ -56,7 +56,6 @@ def test_embed_gives_the_same_embedding():
     options = {"n_components": 8, "random_state": 1, "n_jobs": 1}
     one, other = softvec.embed(A, **options), softvec.embed(A, cluster="local:2", **options)
     np.testing.assert_array_equal(one.vectors, other.vectors)
-    assert one.provenance["softmax"] == other.provenance["softmax"]
 
 
 @pytest.mark.parametrize("saved", [False, True])

@@ -14,7 +14,8 @@ from softvec.core.errors import InputError
 @pytest.fixture(scope="module")
 def graph_vectors():
     pairs = np.random.default_rng(0).integers(0, 30, (200, 2))
-    return softvec.embed([(f"n{a}", f"n{b}") for a, b in pairs if a != b], 8, random_state=0, view="walk")
+    edges = [(f"n{a}", f"n{b}") for a, b in pairs if a != b]
+    return softvec.embed(edges, 8, random_state=0, view="walk").calibrate(edges)
 
 
 def altered(emb, path, value):
@@ -41,9 +42,10 @@ def altered(emb, path, value):
     ("data.mean_neighbours", "many"),
     ("data.options", []),
     ("data.options.length", -1),
-    ("softmax.weights", [1.0]),
-    ("softmax.weights", "heavy"),
+    ("softmax.cosine", [1.0]),
+    ("softmax.standard_error", -1),
     ("softmax.popularity", None),
+    ("softmax.deciles", "ten"),
     ("diagnosis.n_rows", "all"),
     ("additions", 7),
 ])  # fmt: skip

@@ -51,7 +51,6 @@ def same(a, b):
     assert a.vectors.tobytes() == b.vectors.tobytes()
     assert a.names == b.names
     assert a.provenance["data"] == b.provenance["data"]
-    assert a.provenance["softmax"] == b.provenance["softmax"]
     if a.context_vectors is not None:
         assert a.context_vectors.tobytes() == b.context_vectors.tobytes()
 

@@ -1,4 +1,4 @@
-"""Several views of a dense graph, fused; and the softmax that is calibrated on finished vectors."""
+"""Several views of a dense graph, fused."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from softvec.affinity import random_walk
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.evaluate.communities import communities
-from softvec.fit.calibrate import _items, calibrate
 from softvec.fit.recipes import FUSED, epochs_of_views, of_effort, views_of
 from softvec.fit.start import push
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
@@ -174,72 +173,6 @@ def test_the_map_from_neighbours_is_least_squares():
     assert np.linalg.norm(M - best) < 0.1 * np.linalg.norm(best)
 
 
-def test_calibration_finds_the_numbers_that_made_the_rows():
-    """Rows made by a softmax with known numbers: b = 3, c = 1/2."""
-    rng = np.random.default_rng(1)
-    n = 400
-    X = rng.standard_normal((n, 4)).astype(np.float32) / 2
-    sizes = rng.integers(1, 50, n).astype(float)
-    logits = 3.0 * X @ X.T + 0.5 * np.log(sizes)
-    P = np.exp(logits - logits.max(axis=1, keepdims=True))
-    P /= P.sum(axis=1, keepdims=True)
-    result = calibrate(X, sparse.csr_array(P), sizes, 0)
-    np.testing.assert_allclose(result.weights, 3.0, rtol=0.02)
-    assert abs(result.popularity - 0.5) < 0.02
-    entropy = -np.mean(np.sum(P * np.log(P), axis=1))
-    assert abs(result.cross_entropy - entropy) < 0.1
-
-
-def test_neighbours_are_part_of_a_sampled_sum():
-    """Left to chance, an unsampled neighbour has no share in the sum, and no finite numbers fit."""
-    rng = np.random.default_rng(0)
-    n = 40_000
-    A = sparse.random_array((n, n), density=3 / n, random_state=rng, format="csr")
-    A.sort_indices()
-    rows = np.sort(rng.choice(n, 30, replace=False))
-    items, log_weight = _items(A, rows, A[rows].indices, rng.random(n), rng)
-    assert (np.diff(items) > 0).all()
-    assert len(items) < n / 4
-    sure = np.concatenate([rows, A[rows].indices])
-    assert not log_weight[np.searchsorted(items, sure)].any()
-    assert np.isin(sure, items).all()
-    assert np.exp(log_weight).sum() == pytest.approx(n)  # the drawn ones count for all others
-
-
-def test_a_sampled_sum_gives_the_cross_entropy_of_the_whole():
-    rng = np.random.default_rng(0)
-    n = 24_000  # circles of twelve, each item beside both neighbours
-    circle, place = np.divmod(np.arange(n), 12)
-    A = sparse.csr_array((n, n))
-    for step in (1, 11):
-        A = A + sparse.csr_array((np.ones(n), (np.arange(n), circle * 12 + (place + step) % 12)), (n, n))
-    X = rng.standard_normal((n // 12, 16))[circle] + 0.7 * rng.standard_normal((n, 16))
-    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-    sizes = rng.integers(1, 4, n).astype(float)
-    results = [calibrate(X, A, sizes, seed) for seed in range(4)]
-    rows = rng.choice(n, 200, replace=False)
-    for result in results:
-        logits = (X[rows] * result.weights) @ X.T + result.popularity * np.log(sizes)
-        terms = np.log(np.exp(logits).sum(axis=1)) - np.sum(A[rows] * logits, axis=1) / 2
-        assert abs(result.cross_entropy - terms.mean()) < 1.0
-    gap = np.mean([result.cross_entropy for result in results]) - terms.mean()
-    assert abs(gap) < 0.4
-
-
-@pytest.mark.parametrize("A", [two_kinds(), two_kinds(degree=3)])
-def test_vectors_tell_more_than_popularity(A):
-    softmax = softvec.embed(A, 16, random_state=0).provenance["softmax"]
-    assert softmax["nats_gained"] > 0
-    assert softmax["cross_entropy"] < softmax["popularity_cross_entropy"]
-
-
-def test_vectors_without_meaning_gain_nothing():
-    X = np.random.default_rng(0).standard_normal((240, 8)).astype(np.float32)
-    A = two_kinds()
-    result = calibrate(X, A, A.sum(axis=1), 0)
-    assert 0 <= result.nats_gained < 0.1
-
-
 def test_new_items_of_fused_vectors_lie_with_their_kind():
     emb = softvec.embed(two_kinds(), 16, random_state=0)
     more = emb.add({"even": list(range(1, 60, 2)), "odd": list(range(0, 60, 2))})
@@ -248,19 +181,6 @@ def test_new_items_of_fused_vectors_lie_with_their_kind():
     middle = (kinds[0] + kinds[1]) @ axis / 2
     assert more["even"] @ axis > middle > more["odd"] @ axis
     np.testing.assert_array_equal(more.vectors[:240], emb.vectors)
-
-
-def test_links_are_probabilities_of_the_calibrated_softmax():
-    A = two_kinds()
-    emb = softvec.embed(A, 16, random_state=0)
-    best = emb.links(5, exclude=A)
-    assert all((link.a + link.b) % 2 == 1 for link in best)
-    softmax, sizes = emb.provenance["softmax"], emb.sizes
-    weighted = emb.vectors * softmax["weights"]
-    logits = weighted @ emb.vectors.T + softmax["popularity"] * np.log(sizes)
-    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    for link in best:
-        assert abs(link.probability - P[emb.names.index(link.a), emb.names.index(link.b)]) < 1e-4
 
 
 def test_fused_vectors_survive_a_file(tmp_path):
@@ -279,7 +199,6 @@ def test_less_effort_is_one_walk_of_one_step_and_few_epochs():
     np.testing.assert_array_equal(emb.vectors, same.vectors)
     assert emb.provenance["parameters"]["effort"] == "fast"
     assert emb.provenance["view"] == {"chosen": "walk", "why": "a fast fit has one view"}
-    assert emb.provenance["softmax"] is None
     assert of_effort("fast", 100_000)["n_epochs"] == 1
     assert len(softvec.embed(two_kinds(), 16, effort="fast", n_epochs=5).provenance["history"]["loss"]) == 5
 

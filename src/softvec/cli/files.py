@@ -140,8 +140,7 @@ def _vectors(emb: Embedding) -> dict[str, Any]:
         "parameters": record.get("parameters"),
         "epochs": len(history.get("loss") or []) or None,
         **measured_loss(record),
-        "softmax": {key: value for key, value in mapping(record.get("softmax")).items() if key != "weights"}
-        or None,  # weights: one for each coordinate
+        "softmax": mapping(record.get("softmax")) or None,
         "diagnosis": record.get("diagnosis"),
         "stability": record.get("stability"),
         "made_by": f"softvec {record['softvec']}" if "softvec" in record else None,

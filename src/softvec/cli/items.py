@@ -24,7 +24,7 @@ from softvec.cli.options import (
     resolve,
 )
 from softvec.cli.terminal import Session, arrow, print_json, print_table, say, working, write_csv
-from softvec.core.checks import counted
+from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,19 +93,26 @@ def add(
 def links(
     vectors: Vectors,
     exclude: Annotated[
-        str | None,
-        Flag("--graph", metavar="FILE", help="Known links to leave out, usually the data (default: none)."),
-    ] = None,
+        str,
+        Flag(
+            "--graph",
+            metavar="FILE",
+            help="Known links, usually the embedded data: left out, and some hidden to calibrate.",
+        ),
+    ],
     n: Annotated[int, Flag("-n", "--number", help="Number of links.", min=1)] = 100,
     of: Annotated[
         str | None, Flag("--of", metavar="NAME", help="Only links of this item (default: all links).")
     ] = None,
+    missing: Annotated[
+        float, Flag("--missing", help="Share of all links that the data is assumed to lack.")
+    ] = 0.1,
     columns: Columns = None,
     n_jobs: Threads = None,
     *,
     session: Session,
 ) -> None:
-    """List the missing links that the vectors rank first.
+    """List the most likely missing links, with probabilities calibrated on hidden links.
 
     [dim]Examples:[/dim]
 
@@ -116,10 +123,19 @@ def links(
     emb = load_vectors(vectors, session)
     options = {} if columns is None else {"columns": columns_of(columns)}
     item = None if of is None else resolve(emb.names, of)
+    if not recorded(emb, "softmax"):
+        with working(session, "calibrating on hidden links"):
+            emb = emb.calibrate(exclude, n_jobs=n_jobs, **options)
     with working(session, "comparing pairs"):
-        likeliest = emb.links(n, item=item, exclude=exclude, n_jobs=n_jobs, **options)
+        likeliest = emb.links(n, item=item, exclude=exclude, missing=missing, n_jobs=n_jobs, **options)
+    softmax = emb.provenance["softmax"]
+    say(
+        session,
+        f"{softmax['nats_gained']:+.2f} ± {softmax['standard_error']:.2f} nats over popularity on "
+        f"{counted(softmax['n_hidden'], 'hidden link')}",
+    )
     rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
-    keys = ("a", "b", "probability", "error", "expected")
+    keys = ("a", "b", "probability", "expected")
     if session.json:
         print_json([dict(zip(keys, row)) for row in rows])
     else:

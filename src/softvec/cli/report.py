@@ -53,26 +53,17 @@ def _tell_other_view(options: Sequence[str]) -> None:
 def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the loss of finished vectors by the exact softmax, from their provenance.
 
-    That is the cross-entropy of the softmax of the finished vectors on the edges that were fitted, where it
-    is known, or else the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which
-    the mixture normaliser gives.
+    That is the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which the
+    mixture normaliser gives.
 
     Examples
     --------
     >>> measured_loss({"history": {"loss": [3.5, 2.5]}, "diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     {'loss': 2.75, 'loss_rows': 40, 'approximated_loss': 2.5}
     """
-    softmax, diagnosis, history = (mapping(record.get(key)) for key in ("softmax", "diagnosis", "history"))
+    diagnosis, history = (mapping(record.get(key)) for key in ("diagnosis", "history"))
     losses = history.get("loss") or [None]
-    values: dict[str, Any] = {"loss": None, "loss_rows": None}
-    if {"cross_entropy", "n_rows", "nats_gained"} <= set(softmax):
-        values = {
-            "loss": softmax["cross_entropy"],
-            "loss_rows": softmax["n_rows"],
-            "nats_gained": softmax["nats_gained"],
-        }
-    elif {"exact_loss", "n_rows"} <= set(diagnosis):
-        values = {"loss": diagnosis["exact_loss"], "loss_rows": diagnosis["n_rows"]}
+    values = {"loss": diagnosis.get("exact_loss"), "loss_rows": diagnosis.get("n_rows")}
     return {**values, "approximated_loss": losses[-1]}
 
 
@@ -81,8 +72,6 @@ def loss_line(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> loss_line({"softmax": {"cross_entropy": 4.125, "nats_gained": 1.5, "n_rows": 200}})
-    'cross-entropy 4.1250 nats on the fitted edges (200 rows), 1.5000 below popularity'
     >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     'exact loss 2.7500 (40 rows)'
     """
@@ -90,13 +79,7 @@ def loss_line(record: Mapping[str, Any]) -> str:
     if values["loss"] is None:
         last = values["approximated_loss"]
         return "no loss measured" if last is None else f"approximated loss {last:.4f}"
-    rows = f"{values['loss_rows']:,} rows"
-    if "nats_gained" not in values:
-        return f"exact loss {values['loss']:.4f} ({rows})"
-    return (
-        f"cross-entropy {values['loss']:.4f} nats on the fitted edges ({rows}), "
-        f"{values['nats_gained']:.4f} below popularity"
-    )
+    return f"exact loss {values['loss']:.4f} ({values['loss_rows']:,} rows)"
 
 
 def mapping(value: Any) -> dict[str, Any]:

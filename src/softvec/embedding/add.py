@@ -95,16 +95,6 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     return Model(columns, number("beta", beta, above=0), constraint, classes, item_weights(emb))
 
 
-def softmax_model(emb: Embedding) -> Model:
-    """Return the softmax of the finished vectors, fitted to the known edges, else the one of the fit."""
-    softmax = recorded(emb, "softmax")
-    if not softmax or emb.sizes is None:
-        return fitted_model(emb)
-    weights = base_measure(emb.sizes, softmax["popularity"])
-    columns = emb.vectors * np.asarray(softmax["weights"], np.float32)
-    return Model(columns, 1.0, "none", None, weights / weights.mean())
-
-
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
     """Return the base measure of the softmax: a weight for each column, None if all are equal."""
     power = recorded(emb, "parameters").get("base_measure", 0.0)

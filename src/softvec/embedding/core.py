@@ -194,32 +194,36 @@ class Embedding:
         self,
         n: int = 100,
         *,
-        item: Any = None,
         exclude: Any = None,
+        item: Any = None,
+        missing: float = 0.1,
         n_jobs: int | None = None,
         **options: Any,
     ) -> list[Link]:
-        """Return the missing links that the vectors rank first: overall, or of one item.
+        """Return the most likely missing links: overall, or of one item.
 
-        Probabilities are fitted to the known edges, so they overstate what is known about others.
+        Unless :meth:`calibrate` was called, the probabilities are calibrated first: links are hidden and the
+        others fitted anew, which takes as long as the fit.
 
         Parameters
         ----------
         n : int
             Number of links.
-        item : hashable, optional
-            Only links of this item, ranked by their probability given it.
         exclude : graph, edges, frame, sparse matrix or path
-            The known pairs, usually the embedded data. Without them known pairs are listed too, with a
-            warning.
+            The known links, usually the embedded data.
+        item : hashable, optional
+            Only links of this item.
+        missing : float
+            Share of all links that the data is assumed to lack. It scales the probabilities and does not
+            change the order.
         options
             Passed to the reader of ``exclude``, such as ``columns``.
 
         Returns
         -------
         list of Link
-            ``a, b, probability, error, expected``: see :class:`softvec.embedding.links.Link`. Overall, links
-            are ranked by their expected weight: all pairs are compared, in O(n ** 2) time.
+            ``a, b, probability, expected``: see :class:`softvec.embedding.links.Link`. All pairs are
+            compared, in O(n ** 2) time.
 
         Examples
         --------
@@ -232,7 +236,35 @@ class Embedding:
         """
         from softvec.embedding.links import links
 
-        return links(self, n, item, exclude, n_jobs, options)
+        return links(self, n, item, exclude, missing, n_jobs, options)
+
+    def calibrate(self, data: Any, *, n_jobs: int | None = None, **options: Any) -> Embedding:
+        """Return the same vectors with calibrated probabilities of links, for :meth:`links`.
+
+        A twentieth of the links is hidden and the others are fitted with the same settings, up to five
+        times in small data; links whose loss would cut the data in two are never hidden.
+        ``provenance["softmax"]`` then holds the two parameters of the softmax and what they are worth on the
+        hidden links: see :class:`softvec.fit.calibrate.Calibration`.
+
+        Parameters
+        ----------
+        data : graph, edges, frame, sparse matrix or path
+            The embedded data.
+        options
+            Passed to its reader, such as ``columns``.
+
+        Examples
+        --------
+        >>> import softvec
+        >>> from softvec.generators import dcsbm
+        >>> graph = dcsbm(400, c=12, q=4, alpha=4.0, random_state=0).adjacency
+        >>> emb = softvec.embed(graph, n_components=16, random_state=0).calibrate(graph)
+        >>> emb.provenance["softmax"]["nats_gained"] > 0.3
+        True
+        """
+        from softvec.embedding.links import calibrated
+
+        return calibrated(self, data, n_jobs, **options)
 
     # new items
 

@@ -1,174 +1,217 @@
-"""The missing links that the vectors rank first."""
+"""The most likely missing links, with their probabilities."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from softvec.core.checks import integer
-from softvec.core.errors import AdviceWarning, Option
+from softvec.affinity import Affinity
+from softvec.affinity.compress import pattern
+from softvec.affinity.graphs import assemble, off_diagonal
+from softvec.core.checks import integer, number, recorded
+from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
-from softvec.embedding.add import Model, softmax_model
-from softvec.embedding.relations import known_pairs, mutual, positions, two_kinds
+from softvec.embedding.relations import known_weights, mutual, two_kinds
+from softvec.fit.calibrate import Calibration, calibrate, refit
+from softvec.fit.link_softmax import Softmax, pair_scores
+from softvec.fit.vectors import settings_of
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 Array = NDArray[Any]
-_ROWS = 256  # rows of one block of scores
-_EXACT = 4_000_000_000  # pairs up to which the normalisers are summed exactly: 63,000 items squared
+_KINDS = ("graph", "pairs", "bipartite")
+_BLOCK = 1 << 21  # expectations computed at a time
+_CANDIDATES = 1000  # of one item, by its own softmax, that are then ranked in both directions
 
 
 class Link(NamedTuple):
     """A possibly missing link.
-
-    The numbers rank links. They are fitted to the known edges, so they overstate what is known about others.
 
     Attributes
     ----------
     a, b : hashable
         The names.
     probability : float
-        Softmax probability of b given a: that one step of the embedded walk leads from a to b.
-    error : float
-        Standard error of the probability due to the estimated normaliser alone; 0 if that is an exact sum.
+        That a and b are linked, if the data lacks the share of all links that was asked for:
+        ``1 - exp(-expected)``.
     expected : float
-        Expected weight of the pair, by which links are ranked: the probability times the size of a (its
-        degree), plus the same from b if both are on the same side.
+        Expected number of links between a and b, by which links are ranked: the unknown links of a times
+        the probability that one of them leads to b; of links without direction, the mean of both ends.
     """
 
     a: Hashable
     b: Hashable
     probability: float
-    error: float
     expected: float
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """The softmax of all rows: ``probability[i, j] = exp(beta rows[i].columns[j]) weight[j] / Z_i``."""
-
-    rows: Array
-    columns: Array
-    beta: float
-    sizes: Array  # of the rows
-    log_z: Array
-    error: Array  # of log Z
-    log_weight: Array  # of the columns
-    both: bool  # whether a pair counts in both directions: its items are of one kind
-    symmetric: bool  # whether both directions have the same product of vectors
-
-    def expected(self, lo: int, hi: int) -> Array:
-        """Return the expected weights of rows lo..hi with all columns."""
-        S = np.float32(self.beta) * (self.rows[lo:hi] @ self.columns.T)  # (rows, m)
-        weight = self.log_weight.astype(np.float32)
-        with np.errstate(divide="ignore"):
-            own = (np.log(self.sizes) - self.log_z).astype(np.float32)
-        other = None
-        if self.both:  # here the row is the target
-            back = S if self.symmetric else np.float32(self.beta) * (self.columns[lo:hi] @ self.rows.T)
-            other = back + (weight[lo:hi, None] + own[None, :])
-        S += weight
-        S += own[lo:hi, None]
-        np.exp(S, out=S)
-        return S if other is None else S + np.exp(other, out=other)
-
-    def log_probability(self, i: int, j: int) -> float:
-        """Return the logarithm of the probability of column j given row i."""
-        dot = np.dot(self.rows[i].astype(np.float64), self.columns[j].astype(np.float64))
-        return float(self.beta * dot + self.log_weight[j] - self.log_z[i])
+def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any) -> Embedding:
+    """Return the embedding with ``provenance["softmax"]``; see :meth:`softvec.Embedding.calibrate`."""
+    known = _known(emb, data, options)
+    return emb._with(provenance={**emb.provenance, "softmax": asdict(_calibration(emb, known, n_jobs))})
 
 
 def links(
-    emb: Embedding, n: int, item: Any, exclude: Any, n_jobs: int | None, options: dict[str, Any]
+    emb: Embedding,
+    n: int,
+    item: Any,
+    exclude: Any,
+    missing: float,
+    n_jobs: int | None,
+    options: dict[str, Any],
 ) -> list[Link]:
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
-    n = integer("n", n)
-    among = "context" if emb.two_sided else "rows"
-    model = softmax_model(emb)
-    if exclude is None:
-        text = "known pairs are not left out; pass "
-        warnings.warn(AdviceWarning(text, Option("exclude", ...)), stacklevel=3)
-        known = sparse.csr_array((len(emb), len(model.columns)), dtype=bool)
-    else:
-        known = known_pairs(emb, exclude, among, **options)
-    rows = emb.vectors if model.constraint != "sphere" else emb.vectors * emb._scale[:, None]
-    chosen = np.arange(len(emb)) if item is None else np.array([emb._row(item)])
-    scores = _softmax(emb, model, rows, chosen, n_jobs)
-    selves = positions(emb._side(among).names, emb.names) if not two_kinds(emb) else np.full(len(emb), -1)
-    pairs = _best_pairs(scores, known, selves, chosen, n, item is None, n_jobs)
-    return [_link(emb, scores, among, *pair) for pair in pairs]
+    n, missing = integer("n", n), number("missing", missing, above=0, most=0.9)
+    row = None if item is None else emb._row(item)
+    known = _known(emb, exclude, options)
+    calibration = _recorded(emb) or _calibration(emb, known, n_jobs)
+    if not calibration.beats_popularity:
+        warn(
+            "these vectors predict hidden links no better than popularity does: "
+            f"{calibration.nats_gained:+.3f} ± {calibration.standard_error:.3f} nats"
+        )
+    model = _softmax(emb, known)
+    forecast = _Forecast(model, np.array([calibration.cosine, calibration.popularity]), missing)
+    pairs = forecast.best(n, n_jobs) if row is None else forecast.best_of(row, n, n_jobs)
+    columns = emb._side("context" if emb.two_sided else "rows").names
+    return [Link(emb.names[i], columns[j], float(-np.expm1(-value)), value) for i, j, value in pairs]
 
 
-def _softmax(emb: Embedding, model: Model, rows: Array, chosen: Array, n_jobs: int | None) -> _Scores:
-    from softvec.normalizers import ControlVariate, Exact
-
-    Y, weights = model.columns, model.weights
-    exact = len(chosen) * len(Y) <= _EXACT
-    log_z, error = np.zeros(len(rows)), np.zeros(len(rows))
-    if exact:
-        log_z[chosen] = Exact(beta=model.beta, n_jobs=n_jobs).fit(Y, weights).log_partition(rows[chosen])
-    else:
-        X = rows
-        if weights is not None:  # a weight is one more coordinate: exp(x.y) w = exp(x.y + 1 log w)
-            X = np.column_stack([rows, np.ones(len(rows), rows.dtype)])
-            Y = np.column_stack([Y, (np.log(weights) / model.beta).astype(Y.dtype)])
-        estimate = ControlVariate(beta=model.beta, random_state=0, n_jobs=n_jobs).fit(Y, X)
-        log_z[chosen], error[chosen] = estimate.log_partition(X), estimate.std_error(X)
-        Y = model.columns
-    sizes = np.ones(len(rows)) if emb.sizes is None else emb.sizes
-    log_weight = np.zeros(len(Y)) if weights is None else np.log(weights)
-    both = mutual(emb) and len(chosen) == len(rows)
-    return _Scores(rows, Y, model.beta, sizes, log_z, error, log_weight, both, not emb.two_sided)
+def pair_logits(emb: Embedding, data: Any, n_jobs: int | None = None) -> Callable[[Array, Array], Array]:
+    """Return a function that scores pairs of rows and columns, calibrated on the known links."""
+    known = _known(emb, data, {})
+    calibration = _recorded(emb) or _calibration(emb, known, n_jobs)
+    model, point = _softmax(emb, known), np.array([calibration.cosine, calibration.popularity])
+    return lambda i, j: pair_scores(model, point, i, j)
 
 
-def _best_pairs(
-    scores: _Scores,
-    known: sparse.csr_array,
-    selves: Array,
-    chosen: Array,
-    n: int,
-    every: bool,
-    n_jobs: int | None,
-) -> list[tuple[int, int, float]]:
-    """Return the n best (row, column, expected weight), ties by row and column."""
+def _softmax(emb: Embedding, known: Affinity) -> Softmax:
+    """Return the softmax of an embedding's vectors."""
+    assert known.counts is not None
+    return Softmax.of(
+        emb.vectors, emb.context_vectors, pattern(known.counts), same=known.symmetric, mutual=mutual(emb)
+    )
 
-    def best(lo: int, hi: int) -> tuple[Array, Array, Array]:
-        first, last = int(chosen[lo]), int(chosen[hi - 1]) + 1
-        S = scores.expected(first, last)
-        part = known[first:last]
-        S[np.repeat(np.arange(last - first), np.diff(part.indptr)), part.indices] = -1
-        own = np.flatnonzero(selves[first:last] >= 0)
-        S[own, selves[first:last][own]] = -1
-        if every and scores.both:  # each pair once
-            S[np.arange(S.shape[1]) < np.arange(first, last)[:, None]] = -1
-        flat = S.ravel()
-        if flat.size > n:
-            least = np.partition(flat, flat.size - n)[flat.size - n]
+
+def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
+    """Return the known links between the items of an embedding; refuse vectors that cannot tell links."""
+    record = recorded(emb, "data")
+    kind = record.get("kind")
+    if kind not in _KINDS:
+        what = f"{kind} data" if kind else "an unknown kind of data"
+        raise InputError(f"links are those of graphs and of tables of pairs; these vectors are of {what}")
+    if data is None:
+        raise InputError(
+            "links need the known ones, usually the embedded data: they are left out, and some are hidden to "
+            "calibrate the probabilities; pass ",
+            Option("exclude", ...),
+        )
+    if record.get("directed") and not emb.two_sided:
+        raise InputError(
+            "one vector for each node cannot tell the direction of a link; embed the graph with ",
+            Option("view", "links"),
+            ", or with ",
+            Option("directed", False),
+        )
+    matrix = known_weights(emb, data, "context" if emb.two_sided else "rows", **options)
+    same, both = not two_kinds(emb), mutual(emb)
+    if both:
+        matrix = matrix.maximum(matrix.T).tocsr()
+    if same:
+        matrix = off_diagonal(matrix)
+    if record.get("weighted") is not True:
+        matrix = pattern(matrix)
+    told = record.get("options")
+    told = told if isinstance(told, dict) else {}
+    kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
+    columns = emb.names if same else emb._side("context").names
+    return assemble(matrix, emb.names, columns, kind=kind, symmetric_matrix=both, notes=[], **kept)
+
+
+def _recorded(emb: Embedding) -> Calibration | None:
+    """Return the calibration that the provenance holds, if any."""
+    record = recorded(emb, "softmax")
+    names = [field.name for field in fields(Calibration)]
+    return Calibration(**{name: record[name] for name in names}) if set(names) <= set(record) else None
+
+
+def _calibration(emb: Embedding, known: Affinity, n_jobs: int | None) -> Calibration:
+    """Hide known links, fit the others with the settings of the embedding, and fit the softmax."""
+    settings = settings_of(emb.provenance, n_jobs)
+    return calibrate(known, refit(settings), settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Forecast:
+    """Expected links, if this share of all links is unknown."""
+
+    model: Softmax
+    point: Array
+    share: float
+
+    def _rows(self, rows: Array, log_z: Array) -> Array:
+        """Return the expectations of rows with all columns; negative where no link is possible."""
+        model = self.model
+        values = self.model.expected(rows, self.point, self.share)[0]
+        possible = values > 0
+        if model.mutual:
+            a, c = self.point
+            back = np.float32(a) * (model.Y[rows] @ model.X.T)
+            back += (c * model.log_size[rows, None]).astype(np.float32) + self._activity(log_z)
+            values = (values + np.exp(back, out=back)) / 2
+        return np.where(possible, values, -1)
+
+    def _activity(self, log_z: Array) -> Array:
+        """Return the logarithms of expected links of each row, less those of its sum."""
+        activity = self.share / (1 - self.share) * self.model.activity(self.point)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(np.isfinite(log_z), np.log(activity) - log_z, -np.inf)
+        return value.astype(np.float32)
+
+    def best(self, n: int, n_jobs: int | None) -> list[tuple[int, int, float]]:
+        """Return the n best (row, column, expectation) of all, ties by row and column."""
+        model = self.model
+        count, m = model.known.shape
+        blocks = row_blocks(count, max(1, _BLOCK // m))
+
+        def sums(lo: int, hi: int) -> Array:
+            return model.log_probabilities(np.arange(lo, hi), self.point)[1]
+
+        def largest(lo: int, hi: int) -> tuple[Array, Array, Array]:
+            S = self._rows(np.arange(lo, hi), log_z)
+            if model.mutual:  # each pair once
+                S[np.arange(m) < np.arange(lo, hi)[:, None]] = -1
+            flat = S.ravel()
+            least = np.partition(flat, flat.size - n)[flat.size - n] if flat.size > n else 0
             at = np.flatnonzero(flat >= max(least, 0))
-        else:
-            at = np.flatnonzero(flat >= 0)
-        at = at[np.argsort(-flat[at], kind="stable")[:n]]
-        return at // S.shape[1] + first, at % S.shape[1], flat[at]
+            at = at[np.argsort(-flat[at], kind="stable")[:n]]
+            return at // m + lo, at % m, flat[at]
 
-    with machine(n_jobs) as pool:
-        blocks = pool.map(best, row_blocks(len(chosen), _ROWS))
-    i, j, value = (np.concatenate(part) for part in zip(*blocks))
-    order = np.lexsort((j, i, -value))[:n]
-    return list(zip(i[order].tolist(), j[order].tolist(), value[order].tolist()))
+        with machine(n_jobs) as pool:
+            log_z = np.concatenate(pool.map(sums, blocks)) if model.mutual else np.zeros(count)
+            i, j, value = (np.concatenate(part) for part in zip(*pool.map(largest, blocks)))
+        order = np.lexsort((j, i, -value))[:n]
+        return list(zip(i[order].tolist(), j[order].tolist(), value[order].tolist()))
 
-
-def _link(emb: Embedding, scores: _Scores, among: str, i: int, j: int, expected: float) -> Link:
-    """Return a pair by name, in its more probable direction if both count."""
-    log_p = scores.log_probability(i, j)
-    if scores.both and scores.log_probability(j, i) > log_p:
-        i, j, log_p = j, i, scores.log_probability(j, i)
-    p = float(np.exp(log_p))
-    return Link(emb.names[i], emb._side(among).names[j], p, p * float(scores.error[i]), expected)
+    def best_of(self, row: int, n: int, n_jobs: int | None) -> list[tuple[int, int, float]]:
+        """Return the n best of one row; of links without direction, among its own first candidates."""
+        model = self.model
+        log_z = np.full(model.known.shape[0], np.nan)
+        if model.mutual:
+            forward = model.log_probabilities(np.array([row]), self.point)[0][0]
+            near = np.argsort(-forward, kind="stable")[: max(_CANDIDATES, 10 * n)]
+            blocks = row_blocks(len(near), max(1, _BLOCK // len(forward)))
+            with machine(n_jobs) as pool:
+                sums = pool.map(lambda lo, hi: model.log_probabilities(near[lo:hi], self.point)[1], blocks)
+            log_z[near] = np.concatenate(sums)
+        values = self._rows(np.array([row]), log_z)[0]
+        if model.mutual:
+            values[np.isnan(log_z)] = -1
+        order = np.argsort(-values, kind="stable")[:n]
+        return [(row, int(j), float(values[j])) for j in order if values[j] >= 0]

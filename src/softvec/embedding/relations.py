@@ -67,6 +67,11 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
 
 def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
     """Return the pairs of an embedding that are related in ``data``, as a boolean matrix of shape (n, m)."""
+    return sparse.csr_array(known_weights(emb, data, among, **options) != 0)
+
+
+def known_weights(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
+    """Return the weights of pairs of an embedding in ``data``, a matrix of shape (n, m)."""
     side = emb._side(among)
     shape = (len(emb), len(side))
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
@@ -74,7 +79,7 @@ def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.
             raise InputError(
                 f"the known pairs have shape {data.shape}; expected {shape}, that of the vectors"
             )
-        matrix = sparse.csr_array(data != 0)
+        matrix = sparse.csr_array(data, copy=True)
     else:
         affinity = relations(emb, data, **options)
         coo = affinity.matrix.tocoo()
@@ -85,8 +90,9 @@ def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.
                 f"no known pair has both of its names among the vectors (first: {affinity.rows[0]!r}; "
                 f"the vectors have {emb.names[0]!r})"
             )
-        matrix = sparse.csr_array((np.ones(both.sum(), bool), (i[both], j[both])), shape=shape)
+        matrix = sparse.csr_array((coo.data[both], (i[both], j[both])), shape=shape)
     matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     return matrix
 
 

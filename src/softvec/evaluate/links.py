@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding import Embedding
-from softvec.embedding.add import softmax_model
+from softvec.embedding.links import pair_logits
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
+from softvec.fit.calibrate import removable_links
 from softvec.operators import checked_csr
 
 SCORERS = ("dot", "cosine", "hadamard", "softmax")
@@ -88,12 +88,10 @@ def split_edges(
     m = len(rows)
     if n * (n - 1) // 2 - m < 1:
         raise InputError("A is a complete graph (or has one node): there are no pairs without an edge")
-    weights = sp.csr_array((rng.random(m) + 0.5, (upper.row, upper.col)), shape=(n, n))
-    forest = minimum_spanning_tree(weights).tocoo()
-    removable = np.flatnonzero(~np.isin(rows * n + columns, forest.row.astype(np.int64) * n + forest.col))
+    removable = removable_links(rows, columns, n, rng)
     if not len(removable):
         raise InputError(f"A is a forest: hiding any of its {m} edges would disconnect it")
-    hidden = rng.permutation(removable)[: max(1, round(fraction * m))]
+    hidden = removable[: max(1, round(fraction * m))]
     kept = np.ones(m, dtype=bool)
     kept[hidden] = False
     half = sp.csr_array((upper.data[kept], (rows[kept], columns[kept])), shape=(n, n))
@@ -140,7 +138,7 @@ def score_links(
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
     choice("scorer", scorer, SCORERS)
-    softmax = _softmax(X) if scorer == "softmax" else None
+    softmax = _softmax(X, split) if scorer == "softmax" else None
     X = as_vectors(X)
     Y = X if Y is None else as_vectors(Y, "Y")
     n = split.graph.shape[0]
@@ -217,27 +215,12 @@ def link_prediction(
     )
 
 
-def _softmax(emb: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Score a pair by its logit in the softmax of an embedding, the mean of both directions."""
+def _softmax(emb: Any, split: LinkSplit) -> Callable[[np.ndarray], np.ndarray]:
+    """Score a pair by its logit in the calibrated softmax of an embedding, the mean of both directions."""
     if not isinstance(emb, Embedding):
         raise InputError("scorer 'softmax' needs an Embedding; pass the result of softvec.embed")
-    model = softmax_model(emb)
-    if len(model.columns) != len(emb):
-        raise InputError(
-            "scorer 'softmax' needs vectors of a graph, whose rows and columns are the same items"
-        )
-    rows = unit_rows(emb.vectors) if model.constraint == "sphere" else emb.vectors
-    popular = np.zeros(len(emb)) if model.weights is None else 0.5 * np.log(model.weights)
-    if emb.sizes is not None:  # links of isolated nodes are the least likely: nothing is known about them
-        popular = np.where(emb.sizes > 0, popular, 0.5 * np.log(np.finfo(np.float64).tiny))
-    product = _inner(np.asarray(rows, np.float64), np.asarray(model.columns, np.float64))
-
-    def score(pairs: np.ndarray) -> np.ndarray:
-        i, j = pairs.T
-        scores: np.ndarray = model.beta * product(pairs) + popular[i] + popular[j]
-        return scores
-
-    return score
+    logits = pair_logits(emb, split.graph)
+    return lambda pairs: logits(*pairs.T)
 
 
 def _inner(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -62,9 +62,11 @@ _FAST: Values = {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps
 _MANY, _FAST_FOR_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
 
 
-# What `view="links"` is: two vectors for each node, as a source and as a target, and targets weighed by their
-# degree. One set of vectors cannot say that unlike nodes are linked (docs/decisions.md).
-_LINKS: Values = {
+# `view="links"` chooses between the default, one sharp step, and two vectors for each node, as a source and
+# as a target, with targets weighed by their degree: one set of vectors cannot say that unlike nodes are
+# linked. No one of them finds hidden links best on all graphs (docs/decisions.md).
+STEP: Values = {"walk_length": 1, "beta": 20.0}
+_TWO_SIDES: Values = {
     "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1
 }  # fmt: skip
 
@@ -88,7 +90,7 @@ def of_kind(facts: Facts) -> Values:
 
 def of_view(view: str) -> Values:
     """Return the settings of a view."""
-    return _LINKS if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
+    return _TWO_SIDES if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
 
 
 def of_effort(effort: str, n: int) -> Values:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from softvec.core.errors import InputError, Option, listed
-from softvec.fit.recipes import DENSE, Values, of_effort, of_kind, of_view, views_of
+from softvec.fit.recipes import DENSE, STEP, Values, of_effort, of_kind, of_view, views_of
 from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine
 from softvec.fit.settings import OPTIONS, Settings
 
@@ -112,6 +112,24 @@ def resolve(request: Request, facts: Facts) -> Settings:
     views = views_of(facts, request.settings.n_components) if view == "fused" else ()
     record = {"views": views, "origin": {**origin, "view": why}, "ruled_out_by": tuple(ruled_out_by)}
     return replace(request.settings, **values | record | {"view": view})
+
+
+def links_candidates(request: Request, facts: Facts) -> dict[str, Settings]:
+    """Return the settings among which ``view="links"`` chooses, by the links that they find again.
+
+    Options that were asked for hold for all of them. Only two sides can tell a direction.
+    """
+    sides = {"two sides": resolve(request, facts)}
+    if facts.directed or "symmetric" in request.given or request.own_walk:
+        return sides
+    asked = {name: getattr(request.settings, name) for name in STEP if name in request.given}
+    step = replace(request.settings, **{**STEP, **asked, "view": "walk"})
+    default = replace(request.settings, view="auto")
+    return {
+        "default": resolve(replace(request, settings=default, given=request.given - {"view"}), facts),
+        "one step": resolve(replace(request, settings=step, given=request.given | set(STEP)), facts),
+        **sides,
+    }
 
 
 def _view(request: Request, facts: Facts) -> tuple[str, str, list[str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
+from softvec.core.errors import InputError
 from softvec.core.machine import machine
-from softvec.fit.calibrate import calibrate
 from softvec.fit.problem import base_measure, length_of
+from softvec.fit.recipes import View
 from softvec.fit.refine import refine
 from softvec.fit.run import Fit, Runner, fit, prepared
 from softvec.fit.settings import Settings
@@ -21,6 +23,7 @@ from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
 from softvec.operators import Operator, Powers
 
 Array = NDArray[Any]
+_FUSED = ("n_components", "view", "shrinkage")  # settings that fused views record
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,28 @@ def fit_vectors(
         "view": _view(settings),
         "history": {key: values.tolist() for key, values in made.history.items()},
         "diagnosis": made.diagnosis,
-        "softmax": _softmax(affinity, settings, made),
+        "softmax": settings.softmax,
         "seconds": {"fitting": time.perf_counter() - started},
     }
     return Vectors(made.X, made.Y, record, made.extras)
+
+
+def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Settings:
+    """Return the settings of a fit from its provenance, to fit data like it anew."""
+    try:
+        parameters, data = record["parameters"], record["data"]
+        names = {setting.name for setting in fields(Settings)} & set(parameters)
+        values = {name: parameters[name] for name in names if parameters["view"] != "fused" or name in _FUSED}
+        values["views"] = tuple(View(**view) for view in parameters.get("views", ()))
+        values["walk_length"] = data["options"].get("length", 1)
+        values["random_state"] = parameters["seed"]
+        if values.get("init") == "given":  # an update: few epochs from vectors that are not kept
+            values |= {"init": "power", "n_epochs": max(values["n_epochs"], 20), "rounds": 0}
+        return Settings(**values, n_jobs=n_jobs)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            "these vectors do not record the settings of their fit; embed the data again"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -66,7 +87,6 @@ class _Made:
 
     X: Array
     Y: Array | None
-    seed: int
     parameters: dict[str, Any]
     history: dict[str, Array]
     diagnosis: dict[str, Any] | None
@@ -92,7 +112,7 @@ def _single(affinity: Affinity, settings: Settings, warm: bool, runner: Runner |
     parameters |= {"rounds": settings.rounds} if settings.rounds else {}
     parameters |= {} if settings.effort == "default" else {"effort": settings.effort}
     diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
-    return _Made(X, Y, result.seed, parameters, result.history, diagnosis, _extras(result))
+    return _Made(X, Y, parameters, result.history, diagnosis, _extras(result))
 
 
 def _walk(affinity: Affinity, settings: Settings) -> Operator:
@@ -131,7 +151,7 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
     history["epoch"] = np.arange(len(history["epoch"]))
     extras = {"neighbours_to_vector": neighbours_to_vector(A, X, settings.n_jobs)}
-    return _Made(X, None, seed, parameters, history, None, extras)
+    return _Made(X, None, parameters, history, None, extras)
 
 
 def _lengths(affinity: Affinity, settings: Settings) -> NDArray[np.float64]:
@@ -145,22 +165,10 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
     """Return size ** power for each column; None for a power of 0."""
     if power == 0:
         return None
-    if affinity.symmetric:
+    if affinity.symmetric and not affinity.directed:
         return base_measure(affinity.sizes, power)
     assert affinity.counts is not None
     return base_measure(np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1), power)
-
-
-def _softmax(affinity: Affinity, settings: Settings, made: _Made) -> dict[str, Any] | None:
-    """Calibrate a softmax that turns vectors of a graph into probabilities of a step of its walk."""
-    if settings.effort == "fast":  # it would take a large part of so short a fit
-        return None
-    one_sided = made.Y is None and affinity.symmetric
-    if affinity.kind != "graph" or affinity.counts is None or not one_sided:
-        return None
-    with machine(1):  # the same bits for any number of threads
-        result = calibrate(made.X, affinity.counts, affinity.sizes, made.seed)
-    return None if result is None else {**asdict(result), "nats_gained": result.nats_gained}
 
 
 def _view(settings: Settings) -> dict[str, Any]:

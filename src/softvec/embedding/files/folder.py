@@ -272,7 +272,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             f"{path} is a directory without a {MANIFEST}; expected a file or a folder of vectors"
         )
     head = _header(name)
-    check_record(head["provenance"], head["dimensions"], str(path))
+    check_record(head["provenance"], str(path))
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")

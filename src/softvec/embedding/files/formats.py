@@ -252,7 +252,7 @@ def read_vectors(
     else:
         emb = _read_file(path, format, mmap=mmap, index=index)
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
-    check_record(emb.provenance, emb.n_components, name)
+    check_record(emb.provenance, name)
     return emb
 
 

@@ -50,10 +50,6 @@ def _numbers(value: Any) -> bool:
     )
 
 
-def _finite_numbers(value: Any) -> bool:
-    return _numbers(value) and None not in value
-
-
 _POSITIVE = _number(0, above=True), "a number above 0"
 _NOT_NEGATIVE = _number(0), "a number of at least 0"
 _ANY = _number(-math.inf), "a number"
@@ -85,18 +81,19 @@ _FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
     },
     "history": {"loss": _HISTORY, "epoch": _HISTORY},
     "softmax": {
-        "weights": (_finite_numbers, "a list of numbers"),
+        "cosine": _ANY,
         "popularity": _ANY,
-        "cross_entropy": _ANY,
         "nats_gained": _ANY,
-        "n_rows": _COUNT,
+        "standard_error": _NOT_NEGATIVE,
+        "n_hidden": _COUNT,
+        "deciles": _HISTORY,
     },
     "diagnosis": {"exact_loss": _ANY, "n_rows": _COUNT},
 }
 _OPTIONS = {"length": _COUNT, "subsample": _NOT_NEGATIVE}
 
 
-def check_record(record: Mapping[str, Any], n_components: int, name: str) -> None:
+def check_record(record: Mapping[str, Any], name: str) -> None:
     """Raise an error if a field that softvec uses is invalid.
 
     A part that is not a mapping was written by another program, and is ignored.
@@ -104,16 +101,10 @@ def check_record(record: Mapping[str, Any], n_components: int, name: str) -> Non
     for part, fields in _FIELDS.items():
         if isinstance(record.get(part), Mapping):
             _check_fields(record[part], fields, part, name)
-    softmax, data = record.get("softmax"), record.get("data")
+    data = record.get("data")
     if isinstance(data, Mapping) and isinstance(data.get("options"), Mapping):
         options = {key: value for key, value in data["options"].items() if value is not None}
         _check_fields(options, _OPTIONS, "data.options", name)
-    if isinstance(softmax, Mapping) and softmax:
-        weights = softmax.get("weights")
-        if weights is None or "popularity" not in softmax or len(weights) != n_components:
-            raise RecordError(
-                f"{name} is damaged: its record lacks the softmax of vectors of {n_components} dimensions"
-            )
     if not isinstance(record.get("additions", []), list):
         raise RecordError(f"{name} is damaged: its record of additions is not a list")
 

@@ -1,0 +1,126 @@
+"""The softmax of links: the probability that an unknown link of an item leads to another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from softvec.core.checks import unit_rows
+
+Array = NDArray[Any]
+_CYCLES = 10  # a graph with two sides and fewer independent cycles may have them by accident
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """Unit vectors of both ends of links, and the links that are known.
+
+    Attributes
+    ----------
+    X, Y : ndarray of shape (n, d), (m, d)
+        Unit vectors; the same object for one set of vectors.
+    known : csr_array of shape (n, m), bool
+    same : bool
+        Whether rows and columns are the same items.
+    mutual : bool
+        Whether a link is the same in both directions.
+    """
+
+    X: Array
+    Y: Array
+    known: sparse.csr_array
+    same: bool
+    mutual: bool
+
+    @classmethod
+    def of(cls, X: Array, Y: Array | None, known: sparse.csr_array, *, same: bool, mutual: bool) -> Softmax:
+        """Normalise the vectors."""
+        unit = unit_rows(X.astype(np.float32))
+        return cls(unit, unit if Y is None else unit_rows(Y.astype(np.float32)), known, same, mutual)
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Known links of each row."""
+        return np.diff(self.known.indptr).astype(np.float64)
+
+    @cached_property
+    def log_size(self) -> Array:
+        """Logarithm of the known links of each column; none counts as a half."""
+        counts = np.bincount(self.known.indices, minlength=self.known.shape[1])
+        return np.log(np.maximum(counts, 0.5)).astype(np.float32)
+
+    def activity(self, point: Array) -> Array:
+        """Return how the links are expected to be shared among rows: as popularity is, if it is the same."""
+        if not self.mutual:
+            return self.degrees
+        weight = np.maximum(self.degrees, 0.5) ** point[1]
+        return weight * (self.known.nnz / weight.sum())
+
+    def expected(self, rows: Array, point: Array, share: float) -> tuple[Array, Array]:
+        """Return the expected links of rows to all columns, if this share of all links is unknown.
+
+        The second array are the logarithms of the sums.
+        """
+        log_p, log_z, _ = self.log_probabilities(rows, point)
+        scale = share / (1 - share) * self.activity(point)[rows, None]
+        return np.exp(log_p, out=log_p) * scale.astype(np.float32), log_z
+
+    @cached_property
+    def sides(self) -> tuple[Array, Array] | None:
+        """Side of each node, and the opposite, if all links join one side to the other; else None."""
+        return two_sides(self.known) if self.same and self.mutual else None
+
+    def _drop_impossible(self, S: Array, rows: Array) -> None:
+        """Set the scores of known links, of an item with itself, and within a side, to minus infinity."""
+        part = self.known[rows]
+        S[np.repeat(np.arange(len(rows)), np.diff(part.indptr)), part.indices] = -np.inf
+        if self.same:
+            S[np.arange(len(rows)), rows] = -np.inf
+        if self.sides is not None:
+            side, opposite = self.sides
+            S[opposite[rows][:, None] != side] = -np.inf
+
+    def log_probabilities(self, rows: Array, point: Array) -> tuple[Array, Array, Array]:
+        """Return the logarithms of p for rows and all columns, those of its sums, and the cosines."""
+        C = self.X[rows] @ self.Y.T
+        S = np.float32(point[0]) * C
+        S += np.float32(point[1]) * self.log_size
+        self._drop_impossible(S, rows)
+        top = S.max(axis=1)
+        top[~np.isfinite(top)] = 0  # a row without possible links: its sum is 0
+        with np.errstate(divide="ignore"):
+            log_z = top + np.log(np.exp(S - top[:, None]).sum(axis=1))
+        S -= np.where(np.isfinite(log_z), log_z, 0)[:, None]
+        return S, log_z, C
+
+
+def two_sides(known: sparse.csr_array) -> tuple[Array, Array] | None:
+    """Return the side of each node and the side opposite, if every link joins two sides; else None.
+
+    Each component has sides of its own. A graph with few cycles, such as a tree, may have two sides by
+    accident: it has none here.
+    """
+    n = known.shape[0]
+    if known.nnz // 2 - n + connected_components(known, directed=False)[0] < _CYCLES:
+        return None
+    # in the graph of (i, 0)-(j, 1) for each link, a node and its copy are apart if it has no odd cycle
+    side = connected_components(sparse.block_array([[None, known], [known.T, None]]), directed=False)[1]
+    return None if (side[:n] == side[n:]).any() else (side[:n], side[n:])
+
+
+def pair_scores(model: Softmax, point: Array, i: Array, j: Array) -> Array:
+    """Return the logarithm of the rate of links of pairs, but for the sums and a constant.
+
+    Of links without direction, the mean cosine of both counts, and the popularity of both ends.
+    """
+    cosine = np.einsum("ij,ij->i", model.X[i], model.Y[j])
+    if not model.mutual:
+        return point[0] * cosine + point[1] * model.log_size[j] + np.log(np.maximum(model.degrees[i], 0.5))
+    cosine = (cosine + np.einsum("ij,ij->i", model.X[j], model.Y[i])) / 2
+    return point[0] * cosine + point[1] * (model.log_size[i] + model.log_size[j])
