@@ -150,7 +150,7 @@ def build():
 
 saved = {}
 if job.get("checkpoint"):
-    saved = {"checkpoint": tempfile.mkdtemp() + "/run.npz", "checkpoint_every": 1}
+    saved = {"checkpoint": tempfile.mkdtemp() + "/run", "checkpoint_every": 1}
 affinity = build()
 
 def run(d, **more):

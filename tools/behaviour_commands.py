@@ -64,7 +64,7 @@ COMMANDS = (
     "embed contacts.dat -k temporal --window 40 -d 4 --seed 0 -o contacts.svec",
     "embed novel.txt -k corpus --window 3 --min-count 2 -d 4 --seed 0 -o words.bin",
     "embed features.npy -k features -d 4 --seed 0 --set n_neighbors=7 -o features.svec",
-    "embed matrix.npz -d 4 --seed 0 -w 2 --learning-rate 0.5 --checkpoint run.npz -o matrix.svec",
+    "embed matrix.npz -d 4 --seed 0 -w 2 --learning-rate 0.5 --checkpoint run -o matrix.svec",
     "neighbors edges.svec n3 n7 -n 3", "neighbors edges.svec n3 --json -n 3",
     "neighbors edges.svec n3 n4 --minus n7 -n 3", "neighbors shop.svec u1 --context -n 3",
     "neighbors vectors.txt a", "similarity edges.svec n3 n7 n1 n2",

@@ -118,7 +118,7 @@ def resumed(how: Callable[..., list[np.ndarray]], data: Any, **options: Any) -> 
             raise Interrupted
 
     with tempfile.TemporaryDirectory() as folder:
-        options |= {"checkpoint": str(Path(folder) / "run.npz"), "checkpoint_every": 2, "n_epochs": 12}
+        options |= {"checkpoint": str(Path(folder) / "run"), "checkpoint_every": 2, "n_epochs": 12}
         try:
             how(data, callbacks=[interrupt], **options)
         except Interrupted:

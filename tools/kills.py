@@ -16,6 +16,7 @@ import argparse
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -134,7 +135,7 @@ def words_of(command: str, target: str) -> list[str]:
         return ["add", "whole_embed.svec", "more.txt", "-o", target, "-q"]
     source = "dense.txt" if command == "embed dense" else "edges.txt"
     words = ["embed", source, "-o", target, "--seed", "0", "--dim", "32", "-q"]
-    return [*words, "--checkpoint", f"{target}.npz", "--set", "checkpoint_every=1"]
+    return [*words, "--checkpoint", f"{target}.run", "--set", "checkpoint_every=1"]
 
 
 def kill(folder: Path, command: str, target: str, delay: float) -> bool:
@@ -181,7 +182,7 @@ def same(path: Path, wanted: Embedding) -> bool:
 
 def left_behind(folder: Path, name: str) -> str | None:
     """Return what remains of killed runs beside a file that was saved since."""
-    parts = [path.name for pattern in (f".{name}*.part", f"{name}.npz*") for path in folder.glob(pattern)]
+    parts = [path.name for pattern in (f".{name}*.part", f"{name}.run*") for path in folder.glob(pattern)]
     return f"left behind: {', '.join(parts)}" if parts else None
 
 
@@ -197,7 +198,7 @@ def stop(
     code, text, seconds = child.end()
     saved = (folder / "z.svec").exists()
     for path in folder.glob("z.svec*"):
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     if code == 0 and not sent:
         return None, "not_sent", time.monotonic() - child.begun, 0.0
     # Python dies of the signal, which a shell shows as 128 + number; while it loads, it ends with code 1

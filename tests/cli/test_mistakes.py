@@ -106,7 +106,7 @@ def mistake(folder, run_command):
         (["embed", "e.txt", "--weighted"], "name it with --columns"),
         (["embed", "loops.txt"], "nothing to embed: the data has no edges (1 node, 0 edges"),
         (["embed", "e.txt", "--checkpoint", "no/x"], "does not exist"),
-        (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is not a softvec checkpoint"),
+        (["embed", "e.txt", "--checkpoint", "e.txt"], "e.txt is a file; name a folder"),
         (["neighbors", "e.txt", "a"], "e.txt, line 1: expected a name and numbers"),
         (["communities", "v.svec", "-o", "no/x.tsv"], "does not exist"),
         (["plot", "v.svec", "-o", "no/x.png"], "does not exist"),
@@ -321,12 +321,12 @@ def test_interrupted_fit_goes_on_from_its_checkpoint(folder, monkeypatch):
         return original(self, eta, **options)
 
     monkeypatch.setattr(Engine, "epoch", interrupted)
-    assert run([*words, "--checkpoint", "c.npz", "-o", "parts.npy"]) == 130
-    assert (folder / "c.npz").exists()
+    assert run([*words, "--checkpoint", "c", "-o", "parts.npy"]) == 130
+    assert (folder / "c").exists()
     assert not (folder / "parts.npy").exists()
-    assert run([*words, "--checkpoint", "c.npz", "-o", "parts.npy"]) == 0
+    assert run([*words, "--checkpoint", "c", "-o", "parts.npy"]) == 0
     assert len(calls) == 13 + 20, "ten epochs were saved"
-    assert not (folder / "c.npz").exists()
+    assert not (folder / "c").exists()
     assert (folder / "parts.npy").read_bytes() == (folder / "whole.npy").read_bytes()
 
 

@@ -39,7 +39,7 @@ def same_bits(P, settings, size, **given):
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
         assert cut.size == size
-        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group))), cut.seed
+        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group))), cut.start.seed
 
     there = fit(P, settings, diagnosed=False, runner=elsewhere, **given)
     for name in ("X", "Y", "classes"):

@@ -7,10 +7,11 @@ import zlib
 import numpy as np
 import pytest
 
-from softvec.cluster.checkpoint import Store
 from softvec.cluster.driver import plan, whole_of
 from softvec.core.errors import InputError
+from softvec.core.storage import Storage
 from softvec.fit import Settings, fit, prepared
+from softvec.fit.checkpoint import Checkpoint
 from softvec.operators import Powers
 from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
@@ -47,7 +48,9 @@ def on_workers(size, until=None, on_epoch=None):
 
     def elsewhere(problem, settings, warm):
         cut = plan(problem, settings, warm, size)
-        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group, after_epoch))), cut.seed
+        return whole_of(
+            on_ranks(size, lambda group: cut.task(group.rank).run(group, after_epoch))
+        ), cut.start.seed
 
     return elsewhere
 
@@ -78,18 +81,16 @@ def test_another_number_of_workers_goes_on_to_the_same_bits(options, tmp_path):
 
 
 def test_a_run_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path, monkeypatch):
-    from softvec.cluster import checkpoint
-
     with pytest.raises(Killed):
         fit(P, settings(tmp_path / "a"), runner=on_workers(2, 3), diagnosed=False)
-    write = checkpoint.Store._write
+    write = Storage.write
 
-    def dies_at_the_manifest(self, name, how):
+    def dies_at_the_manifest(self, name, how, **options):
         if name.endswith(".json"):
             raise Killed
-        write(self, name, how)
+        write(self, name, how, **options)
 
-    monkeypatch.setattr(checkpoint.Store, "_write", dies_at_the_manifest)
+    monkeypatch.setattr(Storage, "write", dies_at_the_manifest)
     with pytest.raises(Killed):
         fit(P, settings(tmp_path / "a"), runner=on_workers(2), diagnosed=False)
     monkeypatch.undo()
@@ -115,6 +116,15 @@ def test_other_settings_files_and_damage_are_refused(tmp_path):
         fit(P, settings(part), runner=on_workers(2), diagnosed=False)
 
 
+def test_a_folder_that_is_not_shared_is_refused_before_the_first_epoch(tmp_path, monkeypatch):
+    exists, epochs = Storage.exists, []
+    monkeypatch.setattr(Storage, "exists", lambda self, name: "probe" not in name and exists(self, name))
+    with pytest.raises(InputError, match="is not the same folder on all machines"):
+        fit(P, settings(tmp_path / "a"), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+    assert not epochs
+    assert not (tmp_path / "a").exists()
+
+
 @pytest.fixture(params=["memory", "file"])
 def url(request, tmp_path):
     """A place for a checkpoint that fsspec reaches."""
@@ -130,27 +140,27 @@ def test_a_url_of_fsspec(url):
     there = fit(P, settings(url), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
     assert min(epochs) == 5
     np.testing.assert_array_equal(there.state.X, fit(P, settings(None), diagnosed=False).state.X)
-    Store(url, 1, "").delete()
-    assert Store(url, 1, "").manifest() is None
+    Checkpoint(url, 1, "").delete()
+    assert Checkpoint(url, 1, "").manifest() is None
 
 
 @pytest.mark.parametrize("file", ["checkpoint.json", "X-"])
 def test_a_half_written_url_is_not_used(url, file, monkeypatch):
     with pytest.raises(Killed):
         fit(P, settings(url), runner=on_workers(2, 3), diagnosed=False)
-    write = Store._write
+    write = Storage.write
 
-    def dies_half_way(self, name, how):
+    def dies_half_way(self, name, how, **options):
         def half(stream):
             whole = io.BytesIO()
             how(whole)
             stream.write(whole.getvalue()[: len(whole.getvalue()) // 2])
             raise Killed
 
-        write(self, name, half if file in name else how)
+        write(self, name, half if file in name else how, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_write", dies_half_way)
+        patch.setattr(Storage, "write", dies_half_way)
         with pytest.raises(Killed):
             fit(P, settings(url), runner=on_workers(3), diagnosed=False)
     epochs = []
@@ -179,7 +189,6 @@ def edit_part(manifest, **changes):
     lambda m: m.update(done="yes"),
 ], ids=range(13))  # fmt: skip
 def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change):
-    from softvec.cluster.checkpoint import Store
 
     saved, kept = tmp_path / "saved", tmp_path / "kept"
     kept.mkdir()
@@ -192,7 +201,7 @@ def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change)
     with pytest.raises(InputError, match="is a damaged checkpoint"):
         fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
     with pytest.raises(InputError, match="is a damaged checkpoint"):
-        Store(str(saved), 2, "any").delete()
+        Checkpoint(str(saved), 2, "any").delete()
     assert (kept / "own.txt").read_text() == "mine"
     assert (saved / "checkpoint.json").exists()
 

@@ -189,7 +189,11 @@ class Losing(ThreadCluster):
             return on_epoch
 
         run(plan.size, lambda group: plan.task(group.rank).run(group, keep(group)))
-        again = lambda group: replace(plan.task(group.rank), state=kept[group.rank])  # noqa: E731
+
+        def again(group):
+            task = plan.task(group.rank)
+            return replace(task, start=replace(task.start, state=kept[group.rank]))
+
         epochs = self.epochs
 
         def tell(report, state):

@@ -18,7 +18,6 @@ import numpy as np
 from softvec import Embedding, embed, kernels
 from softvec.affinity.files import read_names
 from softvec.api import to_affinity
-from softvec.cluster.checkpoint import Store
 from softvec.core.errors import InputError
 from softvec.evaluate.observations import match_observations
 from softvec.fit.checkpoint import Checkpoint
@@ -83,15 +82,15 @@ def read_folder(path: Path) -> None:
     read_embedding(path.parent)
 
 
-def read_shards(path: Path) -> None:
-    """Read the checkpoint of a cluster, by its manifest; the arrays beside it go where it has them."""
+def read_checkpoint(path: Path) -> None:
+    """Read a checkpoint, by its manifest; the arrays beside it go where it has them."""
     shards = path.parent / "epoch-000003-of-2"
     shards.mkdir()
     try:
         for file in path.parent.glob("*.npy"):
             shutil.copy(file, shards)
         _forge(path, "crc", lambda data: zlib.crc32(np.load(BytesIO(data)).tobytes()))
-        store = Store(str(path.parent), 1, "key")
+        store = Checkpoint(str(path.parent), 1, "key")
         manifest = store.manifest()
         assert manifest is not None
         _finite(store.load(manifest, (1, 5), (1, 5)).X)
@@ -127,13 +126,6 @@ def read_groups(path: Path, *, numbered: bool = False) -> None:
     assert groups.members.sum() >= 0
 
 
-def read_checkpoint(path: Path) -> None:
-    """Read a checkpoint."""
-    loaded = Checkpoint(path, 1, "key").load()
-    if loaded is not None:
-        _finite(loaded[0].X)
-
-
 READERS: dict[str, Any] = {
     "data": read_data,
     "vectors": read_embedding,
@@ -142,7 +134,6 @@ READERS: dict[str, Any] = {
     "names": read_names,
     "checkpoint": read_checkpoint,
     "folder": read_folder,
-    "shards": read_shards,
     "additions": read_new_items,
     "states": read_states,
 }

@@ -87,8 +87,7 @@ def embed(
     from softvec.cli.watch import Shown
     from softvec.request import Request
 
-    checkpoint = None if cluster else fit.get("checkpoint")
-    target, written_as = _planned_output(source, output, output_format, map_file, checkpoint)
+    target, written_as = _planned_output(source, output, output_format, map_file, fit.get("checkpoint"))
     options = fit | _without_flags(parse_settings(more or []))
     options |= reading.reading_options(
         names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
@@ -106,7 +105,7 @@ def embed(
     if emb is None:  # a rank of MPI that only works
         return
     emb.save(target, written_as)
-    remove_checkpoint(request.settings.checkpoint, cluster, emb.provenance)
+    remove_checkpoint(request.settings.checkpoint, emb.provenance)
     stability = repr(emb.stability()).strip("<>") if "stability" in emb.provenance else ""
     report(emb, target, session, stability)
     if map_file is not None:
@@ -131,7 +130,9 @@ def _planned_output(
 
         check_map_target(map_file)
     if checkpoint is not None:
-        check_target(checkpoint)
+        from softvec.core.storage import Storage
+
+        Storage(checkpoint).check_writable()
     return target, written_as
 
 

@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from softvec.cluster.connect import end_with, load_ray
-from softvec.cluster.rank import Kept, Report
+from softvec.cluster.rank import Report, Task
 from softvec.core.machine import reduce_in_pairs
+from softvec.fit.loop import State
+from softvec.fit.run import Start
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -122,21 +124,22 @@ class Worker:
             threading.Thread(target=end_with, args=(driver,), daemon=True).start()
         self._mailbox = Mailbox()
         self._report: Report | None = None
-        self._kept: tuple[int, Kept] | None = None
+        self._kept: tuple[int, State] | None = None
         self._changed = threading.Condition()
 
     def deliver(self, number: Number, source: int, letter: Any) -> None:
         """Take a letter of another rank."""
         self._mailbox.put(number, source, letter)
 
-    def fit(self, number: int, rank: int, peers: list[Any], task: Any, state: Kept | None, every: int) -> Any:
+    def fit(self, number: int, rank: int, peers: list[Any], task: Task, start: Start, every: int) -> State:
         """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
         self._report = self._kept = None
-        if state is not None:  # arrays of the object store are read-only
-            task = replace(task, state=copy_of(state))
+        if start.state is not None:  # arrays of the object store are read-only
+            start = replace(start, state=copy_of(start.state))
+        task = replace(task, start=start)
         group = RayGroup(rank, peers, self._mailbox, number)
 
-        def on_epoch(report: Report, state: Kept) -> None:
+        def on_epoch(report: Report, state: State) -> None:
             # all ranks keep the same epoch, the next one when the driver has the last
             if every and report.epoch % every == 0 and all(group.gather(self._kept is None)):
                 with self._changed:
@@ -151,23 +154,21 @@ class Worker:
         with self._changed:
             return self._report, -1 if self._kept is None else self._kept[0]
 
-    def snapshot(self) -> tuple[Kept, bool]:
-        """Hand over the state that is kept; the second value tells, without the first, that it is there."""
+    def snapshot(self) -> State:
+        """Hand over the state that is kept."""
         with self._changed:
             self._changed.wait_for(lambda: self._kept is not None)
             assert self._kept is not None
             state, self._kept = self._kept[1], None
-        return state, True
+        return state
 
     def process(self) -> int:
         """Return the number of the process."""
         return os.getpid()
 
 
-def copy_of(state: Kept) -> Kept:
+def copy_of(state: State) -> State:
     """Return a copy with arrays of its own: those of the object store are read-only."""
-    if isinstance(state, list):
-        return [copy_of(each) for each in state]  # type: ignore[misc]
     return replace(
         state,
         X=state.X.copy(),

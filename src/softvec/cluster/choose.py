@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, Self
 
-from softvec.cluster.driver import whole_of
+from softvec.cluster.driver import Plan, whole_of
 from softvec.cluster.memory import refuse_if_too_big
 from softvec.cluster.pace import watched
 from softvec.cluster.partition import PARTITIONS, back, cut
-from softvec.cluster.rank import Report, Work
+from softvec.cluster.rank import Report
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
@@ -35,8 +35,8 @@ class Cluster(Protocol):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
-        """Run a fit; yield the results of all workers, one at a time."""
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[State]:
+        """Run a fit; yield the states of all workers, one at a time."""
         ...
 
 
@@ -101,6 +101,6 @@ def runner(
                     on_report(report)
 
             parts = list(cluster.run(planned, watched(show, said)))
-        return back(whole_of(parts), order), planned.seed
+        return back(whole_of(parts), order), planned.start.seed
 
     return run

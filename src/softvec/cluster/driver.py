@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.checkpoint import Store
 from softvec.cluster.operator import split
 from softvec.cluster.rank import Task
 from softvec.cluster.shard import balanced_bounds, unit_rows
@@ -18,7 +16,7 @@ from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
-from softvec.fit.run import run_key, seed_of, start
+from softvec.fit.run import Start
 from softvec.fit.settings import Settings
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
@@ -32,13 +30,9 @@ class Plan:
 
     problem: Problem
     settings: Settings
-    seed: int
+    start: Start
     rows: Array
     columns: Array
-    given: State | None = None
-    classes_first: bool = False
-    store: Store | None = None
-    manifest: dict[str, Any] | None = None
 
     @property
     def size(self) -> int:
@@ -56,20 +50,16 @@ class Plan:
         """Return the task of one worker."""
         (lo, hi), (begin, end) = self.rows[rank : rank + 2], self.columns[rank : rank + 2]
         problem, weight = self.problem, self.problem.item_weight
+        rows, columns, start = (int(lo), int(hi)), (int(begin), int(end)), self.start
+        state = None if start.state is None else part_of(start.state, rows, columns)
         return Task(
-            P=split(problem.P, rank, self.bounds),
-            row_sums=problem.P.row_sums()[lo:hi],
-            settings=self.settings,
-            seed=self.seed,
-            item_weight=None if weight is None else weight[begin:end],
-            state=None if self.given is None else part_of(self.given, (lo, hi), (begin, end)),
-            classes_first=self.classes_first,
-            rows=(int(lo), int(hi)),
-            columns=(int(begin), int(end)),
-            store=self.store,
-            manifest=self.manifest,
-            unit=Machine.unit,
-            block=Machine.block,
+            split(problem.P, rank, self.bounds),
+            problem.P.row_sums()[lo:hi],
+            self.settings,
+            replace(start, rows=rows, columns=columns, state=state),
+            None if weight is None else weight[begin:end],
+            Machine.unit,
+            Machine.block,
         )
 
     def with_threads(self, n_jobs: int) -> Plan:
@@ -79,7 +69,7 @@ class Plan:
     @property
     def kept_every(self) -> int:
         """Epochs between two states that the engine keeps; 0 if a checkpoint keeps them."""
-        return 0 if self.store is not None else self.settings.checkpoint_every
+        return 0 if self.start.saved is not None else self.settings.checkpoint_every
 
 
 def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> State:
@@ -116,13 +106,7 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
     if settings.callbacks:
         raise InputError("callbacks need all vectors, which no worker of a cluster holds; leave them out")
     n, m = problem.P.shape
-    d, seed = int(settings.n_components), seed_of(settings.random_state)
-    store = manifest = None
-    if settings.checkpoint is not None:
-        key = run_key(problem, settings, None, warm)
-        store = Store(os.fspath(settings.checkpoint), settings.checkpoint_every, key)
-        manifest = store.manifest()
-        seed = seed if manifest is None else int(manifest["seed"])
+    d = int(settings.n_components)
     unit = unit_rows(d)
     per_row = _entries(problem.P, n) + d / 4  # the other work on a row is that of about d / 4 entries
     work = np.add.reduceat(per_row, np.arange(0, n, unit))
@@ -136,15 +120,16 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
     columns = rows
     if m != n:
         columns = balanced_bounds(np.ones(-(-m // unit)), m, unit, size)
+    start = Start.of(problem, settings, None, warm)
     chosen = replace(
-        settings, symmetric=problem.symmetric, callbacks=None, checkpoint=None, verbose=0, random_state=seed
+        settings,
+        symmetric=problem.symmetric,
+        callbacks=None,
+        verbose=0,
+        random_state=start.seed,
+        init=settings.init if isinstance(settings.init, str) else "random",  # the state has the vectors
     )
-    given = None
-    if not isinstance(settings.init, str):
-        given = start(problem, settings, seed, Machine(1, None))
-        chosen = replace(chosen, init="random")
-    classes_first = warm and settings.n_clusters > 1
-    return Plan(problem, chosen, seed, rows, columns, given, classes_first, store, manifest)
+    return Plan(problem, chosen, start, rows, columns)
 
 
 def _entries(operator: Operator, n: int) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.rank import Report, Work
+from softvec.cluster.driver import Plan
+from softvec.cluster.rank import Report
 from softvec.core.errors import InputError
 from softvec.core.machine import reduce_in_pairs
 from softvec.core.memory import available_memory
@@ -130,7 +131,7 @@ class MpiCluster:
         if self.driver:
             self._comm.bcast(None, root=0)
 
-    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[Any]:
         """Run a fit on the first ranks; yield their results, one at a time."""
         plan = plan.with_threads(self._threads)
         self._comm.bcast(plan.size, root=0)

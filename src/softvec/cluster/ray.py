@@ -1,7 +1,7 @@
 """A cluster on Ray: the driver starts the workers, follows them, and replaces those that are lost.
 
 A worker that is lost takes the fit back to the last checkpoint: the one on the path that was given, else
-copies of the vectors that the object store keeps for the driver.
+copies of the vectors on the driver's machine.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 
 from softvec.cluster.actors import Worker, copy_of
 from softvec.cluster.connect import LOOPBACK, connect, load_ray
-from softvec.cluster.rank import Report, Work
+from softvec.cluster.driver import Plan
+from softvec.cluster.rank import Report
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
+from softvec.fit.run import Start
 
 logger = logging.getLogger("softvec")
 _POLL = 0.2  # seconds between two looks at the workers
@@ -141,7 +143,7 @@ class RayCluster:
                 self._ray.kill(actor)
         self.actors = []
 
-    def run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[State]:
         """Run a fit; where a worker is lost, go on from the last checkpoint. Yield the parts one by one."""
         try:
             yield from self._run(plan, on_report)
@@ -150,27 +152,29 @@ class RayCluster:
                 raise  # of our own output, or of a worker
             raise self._lost(" to go on from the checkpoint" if plan.kept_every == 0 else "") from error
 
-    def _run(self, plan: Work, on_report: Callable[[Report], None]) -> Iterator[Any]:
+    def _run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[State]:
         ray = self._ray
         plan = plan.with_threads(self._threads or 1)
-        tasks = [ray.put(replace(plan.task(rank), state=None)) for rank in range(plan.size)]
-        states = [None if plan.given is None else ray.put(plan.task(rank).state) for rank in range(plan.size)]
+        own = [plan.task(rank) for rank in range(plan.size)]
+        starts = [task.start for task in own]
+        tasks = [ray.put(replace(task, start=replace(task.start, state=None))) for task in own]
+        del own
         lost, since, epoch = 0, -1, 0
         while True:
-            attempt = _Attempt(ray, self, tasks, states, plan.kept_every, epoch)
+            attempt = _Attempt(ray, self, tasks, starts, plan.kept_every, epoch)
             try:
                 return attempt.finish(on_report)
-            except ray.exceptions.RayTaskError as error:
-                self._end()
-                raise _clear(error) from error
             except ray.exceptions.RayError as error:
                 self._end()
-                own = plan.store is None and plan.kept_every == 0  # the workers' checkpoint
-                states, epoch = attempt.states, attempt.reported if own else attempt.epoch
-                if plan.store is not None:
-                    manifest = plan.store.manifest()
-                    tasks = [ray.put(replace(ray.get(task), manifest=manifest)) for task in tasks]
-                    epoch = 0 if manifest is None else manifest["epoch"]
+                if isinstance(error, ray.exceptions.RayTaskError) and not isinstance(
+                    error.cause, ray.exceptions.RayError
+                ):
+                    raise _clear(error) from error
+                starts, epoch = attempt.starts, attempt.epoch
+                saved = plan.start.saved
+                if saved is not None and (manifest := saved.manifest()) is not None:
+                    starts = [replace(start, state=None, manifest=manifest) for start in starts]
+                    epoch = manifest["epoch"]
                 lost, since = (lost + 1, since) if epoch <= since else (1, epoch)
                 reason = "ran out of memory" if "OutOfMemory" in type(error).__name__ else "was lost"
                 line = f"a worker {reason} (of {plan.size})"
@@ -178,8 +182,7 @@ class RayCluster:
                     raise InputError(
                         f"{line}, {lost} times after epoch {epoch}; use more workers or larger machines"
                     ) from error
-                start = "its checkpoint" if own else f"epoch {epoch}"
-                warnings.warn(f"{line}; the fit resumes from {start}", stacklevel=2)
+                warnings.warn(f"{line}; the fit resumes from epoch {epoch}", stacklevel=2)
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
@@ -189,20 +192,20 @@ class _Attempt:
     """One try to finish a fit with a set of workers."""
 
     def __init__(
-        self, ray: Any, cluster: RayCluster, tasks: list[Any], states: list[Any], every: int, epoch: int
+        self, ray: Any, cluster: RayCluster, tasks: list[Any], starts: list[Start], every: int, epoch: int
     ):
-        self._ray, self.states, self.epoch, self.reported = ray, states, epoch, 0
+        self._ray, self.starts, self.epoch, self.reported = ray, starts, epoch, 0
         self._asked: Any = None  # a report that is still to come
         self._coming: tuple[int, list[Any]] | None = None  # states that are still to come, and their epoch
         self._since, self._longest, self._pinged = time.monotonic(), 0.0, 0.0
         self._actors = cluster.take(len(tasks))
         number = cluster.fits
         self._fits = [
-            actor.fit.remote(number, rank, self._actors, task, state, every)
-            for rank, (actor, task, state) in enumerate(zip(self._actors, tasks, states))
+            actor.fit.remote(number, rank, self._actors, task, start, every)
+            for rank, (actor, task, start) in enumerate(zip(self._actors, tasks, starts))
         ]
 
-    def finish(self, on_report: Callable[[Report], None]) -> Iterator[Any]:
+    def finish(self, on_report: Callable[[Report], None]) -> Iterator[State]:
         """Wait for all; meanwhile report every epoch, and keep copies of the vectors."""
         ray, waiting = self._ray, list(self._fits)
         while waiting:
@@ -214,8 +217,7 @@ class _Attempt:
         report, _ = ray.get(self._actors[0].report.remote())
         if report is not None and report.epoch > self.reported:
             on_report(report)
-        results = (ray.get(ref) for ref in self._fits)
-        return (copy_of(result) if isinstance(result, State) else result for result in results)
+        return (copy_of(ray.get(ref)) for ref in self._fits)
 
     def _look(self, on_report: Callable[[Report], None]) -> None:
         """See how far the workers are."""
@@ -248,15 +250,14 @@ class _Attempt:
             )  # fmt: skip
 
     def _keep(self, epoch: int) -> None:
-        """Take over the states of an epoch: they lie in the object store, and are the driver's."""
+        """Take over the states of an epoch: copies on the driver's machine, which outlive any other node."""
         if self._coming is None:
-            pairs = [actor.snapshot.options(num_returns=2).remote() for actor in self._actors]
-            self._coming = epoch, pairs
-        epoch, pairs = self._coming
-        there = [there for _, there in pairs]
-        if len(self._ray.wait(there, num_returns=len(there), timeout=_POLL)[0]) == len(there):
-            self._ray.get(there)  # raises where the worker failed
-            self.states, self.epoch, self._coming = [state for state, _ in pairs], epoch, None
+            self._coming = epoch, [actor.snapshot.remote() for actor in self._actors]
+        epoch, coming = self._coming
+        if len(self._ray.wait(coming, num_returns=len(coming), timeout=_POLL)[0]) == len(coming):
+            states = self._ray.get(coming)  # raises where the worker failed
+            self.starts = [replace(start, state=state) for start, state in zip(self.starts, states)]
+            self.epoch, self._coming = epoch, None
 
 
 def _clear(error: Any) -> Exception:

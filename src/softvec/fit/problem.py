@@ -71,6 +71,23 @@ class Problem:
         if self.item_weight is not None and self.item_weight.shape != (m,):
             raise InputError(f"item weights have shape {self.item_weight.shape}; expected ({m},)")
 
+    @classmethod
+    def of(
+        cls, P: Operator, settings: Settings, N: Operator | None = None, item_weight: Array | None = None
+    ) -> Problem:
+        """Return the problem that settings pose."""
+        return cls(
+            P,
+            settings.one_sided(P.shape),
+            float(settings.beta),
+            settings.gradient,
+            float(settings.regularization),
+            settings.constraint,
+            settings.normalizer,
+            N,
+            item_weight,
+        )
+
     @property
     def both_ways(self) -> bool:
         """Whether the gradient of X includes P' X."""

@@ -5,9 +5,9 @@ Does not import scikit-learn, which takes longer than a small fit; `softvec.esti
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import ALONE, Machine, machine
-from softvec.fit.checkpoint import Checkpoint, fingerprint
+from softvec.fit.checkpoint import Checkpoint, Range, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import State, optimize
 from softvec.fit.problem import Problem
@@ -107,7 +107,8 @@ def fit(
     runner : callable, optional
         Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     """
-    problem = _problem(P, settings, dissimilarity, item_weight)
+    N, weight = _checked_terms(P, settings, dissimilarity, item_weight)
+    problem = Problem.of(P, settings, N, weight)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
     if runner is None:
         state, seed = _run_here(problem, settings, classes, warm)
@@ -124,36 +125,107 @@ def fit(
     return result
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where the epochs of a process begin; its arrays hold the rows and columns of this process.
+
+    Attributes
+    ----------
+    seed : int
+    rows, columns : tuple of int
+        Global range of the own rows and columns.
+    state : State or None
+        None for the ``init`` of the settings, or the checkpoint.
+    classes_first : bool
+        Whether classes are found before the first epoch.
+    saved : Checkpoint or None
+        Where the run is saved.
+    manifest : dict or None
+        Of the checkpoint to resume from.
+    """
+
+    seed: int
+    rows: Range
+    columns: Range
+    state: State | None = None
+    classes_first: bool = False
+    saved: Checkpoint | None = None
+    manifest: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> Start:
+        """Return where a fit of all rows begins: its checkpoint, given vectors, or what ``init`` says."""
+        (n, m), seed, saved, manifest = problem.P.shape, seed_of(settings.random_state), None, None
+        if settings.checkpoint is not None:
+            key = run_key(problem, settings, classes, warm)
+            path = os.fspath(settings.checkpoint)
+            path = path if "://" in path else os.path.abspath(path)  # workers run in other folders
+            saved = Checkpoint(path, settings.checkpoint_every, key)
+            manifest = saved.manifest()
+            seed = seed if manifest is None else int(manifest["seed"])
+        state = None
+        if manifest is None and not isinstance(settings.init, str):
+            state = start(problem, settings, seed, ALONE)
+        first = warm and settings.n_clusters > 1 and classes is None
+        return cls(seed, (0, n), (0, m), state, first, saved, manifest)
+
+    def begin(self, problem: Problem, settings: Settings, pool: Machine) -> State:
+        """Return the first state."""
+        if self.state is None and self.saved is not None and self.manifest is not None:
+            return self.saved.load(self.manifest, self.rows, self.columns)
+        state = start(problem, settings, self.seed, pool) if self.state is None else self.state
+        if self.classes_first and state.classes is None:
+            context = state.X if state.Y is None else state.Y
+            state.classes = find_classes(context, settings.n_clusters, self.seed, pool)
+        return state
+
+    def save(self, state: State, pool: Machine) -> None:
+        """Save a state, if the run is saved."""
+        if self.saved is not None:
+            self.saved.save(state, self.seed, self.rows, self.columns, pool.group)
+
+
+def run_epochs(
+    problem: Problem,
+    settings: Settings,
+    pool: Machine,
+    begin: Start,
+    *,
+    classes: Array | None = None,
+    on_epoch: Callable[[State], None] | None = None,
+) -> State:
+    """Run all epochs on the rows of this process, together with the others of its group.
+
+    The run is saved every few epochs and at the end, if ``begin`` says where; ``on_epoch`` sees every epoch.
+    """
+    if begin.saved is not None:
+        begin.saved.check_shared(pool.group)
+    state = begin.begin(problem, settings, pool)
+    if classes is not None:
+        state.classes, settings = classes, replace(settings, n_clusters=1)
+    finished = state.done
+
+    def after_epoch(state: State) -> None:
+        due = begin.saved is not None and state.epoch % begin.saved.every == 0
+        if due and state.epoch < settings.n_epochs:
+            begin.save(state, pool)
+        if on_epoch is not None:
+            on_epoch(state)
+
+    optimize(problem, state, settings, pool, seed=begin.seed, on_epoch=after_epoch)
+    if not finished:
+        begin.save(state, pool)
+    return state
+
+
 def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> tuple[State, int]:
-    """Run the epochs in this process, from a checkpoint if there is one; return the final state and seed."""
-    saved = None
-    if settings.checkpoint is not None:
-        key = run_key(problem, settings, classes, warm)
-        saved = Checkpoint(Path(settings.checkpoint), settings.checkpoint_every, key)
+    """Run the epochs in this process; return the final state and the seed."""
     with machine(settings.n_jobs, scratch=settings.scratch) as pool:
-        seed, loaded = seed_of(settings.random_state), None if saved is None else saved.load()
-        if loaded is not None:
-            state, seed = loaded
-        else:
-            state = start(problem, settings, seed, pool)
-            if classes is not None:
-                state.classes = classes
-            elif warm and settings.n_clusters > 1:
-                context = state.X if state.Y is None else state.Y
-                state.classes = find_classes(context, settings.n_clusters, seed, pool)
-        finished = state.done
-        with Progress(settings.verbose, settings.n_epochs, state.epoch) as progress:
-
-            def after_epoch(state: State) -> None:
-                progress.update(state)
-                if saved is not None and state.epoch % saved.every == 0 and state.epoch < settings.n_epochs:
-                    saved.save(state, seed)
-
-            loop_settings = settings if classes is None else replace(settings, n_clusters=1)
-            optimize(problem, state, loop_settings, pool, seed=seed, on_epoch=after_epoch)
-        if saved is not None and not finished:
-            saved.save(state, seed)
-    return state, seed
+        begin = Start.of(problem, settings, classes, warm)
+        done = 0 if begin.manifest is None else begin.manifest["epoch"]
+        with Progress(settings.verbose, settings.n_epochs, done) as progress:
+            state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=progress.update)
+    return state, begin.seed
 
 
 def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> str:
@@ -192,7 +264,10 @@ def _rows_to_check(problem: Problem, state: State) -> int:
     return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
-def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any) -> Problem:
+def _checked_terms(
+    P: Operator, settings: Settings, dissimilarity: Any, item_weight: Any
+) -> tuple[Operator | None, Array | None]:
+    """Check P; return the dissimilarities and the weights of items, of mean 1."""
     if not np.any(P.row_sums() > 0):
         raise InputError("P has no non-zero entry; check how it was built")
     N = None
@@ -206,17 +281,7 @@ def _problem(P: Operator, settings: Settings, dissimilarity: Any, item_weight: A
         if weight.shape != (P.shape[1],) or not (np.isfinite(weight).all() and (weight > 0).all()):
             raise InputError(f"item_weight must be {P.shape[1]} finite numbers > 0")
         weight = _mean_one(weight, settings.n_components)
-    return Problem(
-        P,
-        settings.one_sided(P.shape),
-        float(settings.beta),
-        settings.gradient,
-        float(settings.regularization),
-        settings.constraint,
-        settings.normalizer,
-        N,
-        weight,
-    )
+    return N, weight
 
 
 def _mean_one(weight: Array, d: int) -> Array:

@@ -231,14 +231,15 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = _setting(
         None,
         "path-like or None, default=None",
-        "A file written every ``checkpoint_every`` epochs and at the end. If it exists, the fit resumes "
+        "A folder, or a URL such as ``s3://bucket/run`` that fsspec knows, written every "
+        "``checkpoint_every`` epochs and at the end. If it exists, the fit resumes "
         "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Fused "
         "views of ``softvec.embed`` write two more, with ``.2`` and ``.3`` after the name. Delete them once "
         "the vectors are saved. A checkpoint of other data or settings is refused.",
         Flag(
             "--checkpoint",
-            "File to save progress to and resume from; removed at the end (default: none).",
-            "FILE",
+            "Folder to save progress to and resume from; removed at the end (default: none).",
+            "FOLDER",
         ),
         decides_vectors=False,
     )

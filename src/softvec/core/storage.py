@@ -1,0 +1,101 @@
+"""A folder on a disk, or at a URL that fsspec knows, such as ``s3://bucket/run``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from softvec.core.errors import InputError
+from softvec.core.files import atomic_write
+
+__all__ = ["Storage"]
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Files by their names in a folder; a name may have folders in front."""
+
+    path: str
+
+    @property
+    def is_url(self) -> bool:
+        """Whether fsspec reads and writes it."""
+        return "://" in self.path
+
+    def _remote(self, name: str) -> tuple[Any, str]:
+        """Return the file system of fsspec and the path of a file in it."""
+        try:
+            import fsspec
+        except ImportError as error:
+            raise InputError(
+                f"{self.path} is a URL, which needs fsspec: pip install fsspec; or name a folder"
+            ) from error
+        files, root = fsspec.core.url_to_fs(self.path)
+        return files, f"{root}/{name}"
+
+    def check_writable(self) -> None:
+        """Raise an error, before any work, if files cannot be written here."""
+        if self.is_url:
+            self._remote("")
+            return
+        folder, parent = os.path.abspath(self.path), os.path.dirname(os.path.abspath(self.path))
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise InputError(f"{self.path} is a file; name a folder")
+        if not os.path.isdir(parent):
+            raise InputError(f"cannot write {self.path}: the directory {parent} does not exist")
+        if not os.access(folder if os.path.isdir(folder) else parent, os.W_OK | os.X_OK):
+            raise InputError(f"cannot write {self.path}: no permission to write there")
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        if not self.is_url:
+            return os.path.exists(os.path.join(self.path, name))
+        files, path = self._remote(name)
+        return bool(files.exists(path))
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file for reading."""
+        if not self.is_url:
+            return open(os.path.join(self.path, name), "rb")
+        files, path = self._remote(name)
+        return files.open(path, "rb")
+
+    def write(self, name: str, write: Callable[[IO[bytes]], Any], *, whole: bool = False) -> None:
+        """Write a file by a function; ``whole`` replaces it at once, also at a URL."""
+        if self.is_url:
+            files, path = self._remote(name)
+            files.makedirs(os.path.dirname(path), exist_ok=True)
+            draft = f"{path}.part" if whole else path
+            with files.open(draft, "wb") as stream:
+                write(stream)
+            if whole:
+                files.mv(draft, path)
+            return
+        target = Path(self.path, name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror or error}") from error
+        with atomic_write(target) as stream:
+            write(stream)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with its files."""
+        if self.is_url:
+            files, path = self._remote(name)
+            files.rm(path, recursive=True)
+            return
+        target = Path(self.path, name)
+        if target.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+        else:
+            target.unlink(missing_ok=True)
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder itself, if nothing is left in it."""
+        if not self.is_url and os.path.isdir(self.path) and not os.listdir(self.path):
+            os.rmdir(self.path)
