@@ -15,6 +15,7 @@ import numpy as np
 from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, prefetch, store
 from softvec.kernels._jit import njit
 from softvec.kernels.expsum import add_exponentials, nearest
+from softvec.kernels.power import unit_rows
 
 __all__ = [
     "add_exponentials",
@@ -27,6 +28,7 @@ __all__ = [
     "nearest",
     "sphere_step",
     "to_half",
+    "unit_rows",
 ]
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}

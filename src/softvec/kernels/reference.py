@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 _TINY = 1e-15  # a gradient shorter than this has no direction
+_SHORT = 1e-12  # squared length below which a row has no direction
 
 
 def as_float(X: NDArray) -> Array:
@@ -74,6 +75,25 @@ def gather_columns(
     """
     part = out[:, begin : begin + X.shape[1]]
     gather(indptr, indices, values, col_scale, out[:0, 0], X, X[:0], part, lo, hi)
+
+
+def unit_rows(
+    G: Array, centre: Array, weight: Array, previous: NDArray, out: NDArray, total: Array
+) -> None:
+    """Centre the rows of G and divide them by their lengths; add them to ``total``, each times its weight.
+
+    With ``previous`` rows the result is the direction of the sum of both: one more step without the sign of
+    negative eigenvalues. A row equal to the centre becomes zero. G is overwritten.
+    """
+    G -= centre
+    square = np.einsum("ij,ij->i", G, G)
+    moves = square > _SHORT
+    G *= np.divide(1, np.sqrt(square), out=np.zeros_like(square), where=moves)[:, None]
+    if len(previous):
+        G[moves] += as_float(previous)[moves]
+        G /= np.sqrt(np.maximum(np.einsum("ij,ij->i", G, G), _SHORT))[:, None]
+    to_half(G, out)
+    total += weight @ G
 
 
 def mixture_term(
