@@ -24,9 +24,12 @@ Array = NDArray[Any]
 STEPS = 24  # on a sparse graph (benchmarks/effort.py)
 # On a dense graph: steps; the exponent of the covariance that evens out the axes; the scale of the two
 # coordinates for the degree; and some columns of three steps that prefer neighbours of high degree, because
-# one walk cannot say that unlike nodes are linked. Where steps hardly agree with those before, half of them.
+# one walk cannot say that unlike nodes are linked. The third step tells more: where it hardly agrees with the
+# second, unlike nodes are linked and half of the columns prefer hubs; where it does, groups are so clear that
+# more steps find more of them.
 DENSE_STEPS, HUB_STEPS, EXPONENT, DEGREE_SCALE = 8, 3, 0.4, 0.2
 HUB_SHARE, UNLIKE_SHARE, UNLIKE = 1 / 8, 1 / 2, 0.12
+CLEAR, CLEAR_STEPS = 0.5, 20
 
 
 class Steps:
@@ -110,7 +113,7 @@ def power_vectors(P: Sparse, d: int, seed: int, pool: Workers, *, dense: bool) -
         tell hubs apart.
     """
     n = P.shape[0]
-    if not dense or d < 16:
+    if not dense or d < 8:
         steps = Steps(P, random_start(n, d, seed, 0, np.float32, pool), pool, STEPS)
         for _ in range(STEPS - 1):
             steps.step()
@@ -119,11 +122,14 @@ def power_vectors(P: Sparse, d: int, seed: int, pool: Workers, *, dense: bool) -
         return X
     hubs = round((d - 2) * HUB_SHARE)
     steps = Steps(P, random_start(n, d - 2 - hubs, seed, 0, np.float32, pool), pool, DENSE_STEPS)
-    for done in range(1, DENSE_STEPS):
+    for _ in range(HUB_STEPS):
         steps.step()
-        if done == HUB_STEPS and steps.agreement() < UNLIKE:
-            hubs = round((d - 2) * UNLIKE_SHARE)
-            steps.keep_columns(d - 2 - hubs)
+    agreement = steps.agreement()
+    if agreement < UNLIKE:
+        hubs = round((d - 2) * UNLIKE_SHARE)
+        steps.keep_columns(d - 2 - hubs)
+    for _ in range((DENSE_STEPS if agreement < CLEAR else CLEAR_STEPS) - HUB_STEPS - 1):
+        steps.step()
     X = empty((n, d), np.float32)
     steps.step(X[:, : d - 2 - hubs])
     degree = P.unscaled().sum(axis=1, dtype=np.float64)
