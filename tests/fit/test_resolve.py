@@ -42,7 +42,8 @@ UNDIRECTED = "fused views are for undirected graphs with one set of vectors"
         ({"beta": 4.0, "n_epochs": 3}, CROWDED, "walk", OWN + "n_epochs, beta"),
         ({"beta": 4.0}, SPARSE, "walk", ENDS_6),
         ({"shrinkage": 0.1, "scratch": "x", "checkpoint": "y"}, CROWDED, "fused", ENDS_40),
-        ({"effort": "fast"}, CROWDED, "walk", "a fast fit has one view"),
+        ({"effort": "fast"}, CROWDED, "power", "a fast fit takes power steps, no epochs"),
+        ({"view": "power"}, SPARSE, "power", "a fast fit takes power steps, no epochs"),
         ({"n_components": 7}, CROWDED, "walk", "fused views need at least 8 dimensions"),
         ({"symmetric": False}, CROWDED, "walk", UNDIRECTED),
         ({}, DIRECTED, "walk", UNDIRECTED),
@@ -72,9 +73,8 @@ def test_views(options, facts, view, why):
         ({"beta": 1.5, "shrinkage": 0.1}, SPARSE, {"beta": 1.5, "n_epochs": 20, "shrinkage": 0.1}),
         ({"walk_length": 1}, SPARSE, {"walk_length": 1}),
         ({"length": 3}, WALKED, {"walk_length": 3}),
-        ({"effort": "fast"}, SPARSE, {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6}),
-        ({"effort": "fast"}, LARGE, {"walk_length": 1, "n_epochs": 1, "power_steps": 7}),
-        ({"effort": "fast", "n_epochs": 5, "walk_length": 2}, LARGE, {"walk_length": 2, "n_epochs": 5}),
+        ({"effort": "fast"}, SPARSE, {"walk_length": 1, "n_epochs": 0, "shrinkage": 0.0}),
+        ({"view": "power", "shrinkage": 0.5}, SPARSE, {"n_epochs": 0, "shrinkage": 0.5}),
         ({"view": "links"}, SPARSE,
          {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1}),
         ({"view": "links"}, SPARSE, {"shrinkage": 0}),
@@ -92,11 +92,11 @@ def test_values(options, facts, values):
 
 
 def test_each_value_knows_its_origin():
-    settings = resolve(Request.of(effort="fast", beta=2.0), SPARSE)
+    settings = resolve(Request.of(effort="fast", n_components=64), SPARSE)
     assert dict(settings.origin) == {
-        "symmetric": "kind of data", "walk_length": "effort", "n_epochs": "effort", "init": "effort",
-        "power_steps": "effort", "base_measure": "kind of data", "shrinkage": "kind of data",
-        "beta": "user", "effort": "user", "view": "a fast fit has one view",
+        "symmetric": "kind of data", "walk_length": "effort", "n_epochs": "effort", "beta": "kind of data",
+        "base_measure": "kind of data", "shrinkage": "effort", "n_components": "user", "effort": "user",
+        "view": "a fast fit takes power steps, no epochs",
     }  # fmt: skip
 
 
@@ -133,7 +133,9 @@ def test_an_update_without_a_closed_form_takes_epochs(options, facts, before):
     [
         ({"view": "fused"}, TEXT, "fused views are for graphs, and this is corpus data"),
         ({"view": "fused"}, DIRECTED, "undirected"),
-        ({"view": "fused", "effort": "fast"}, CROWDED, "a fast fit has one view"),
+        ({"view": "fused", "effort": "fast"}, CROWDED, "a fast fit takes power steps, no epochs"),
+        ({"effort": "fast", "n_epochs": 5}, SPARSE, "takes power steps, no epochs; leave out n_epochs"),
+        ({"view": "power", "checkpoint": "a"}, SPARSE, "takes power steps, no epochs; leave out checkpoint"),
         ({"view": "fused", "beta": 4.0, "tol": 0.1}, CROWDED, "leave out beta, tol"),
         ({"view": "links"}, TEXT, "view='links' is for graphs, and this is corpus data"),
         ({"effort": "fast"}, TEXT, "effort='fast' is for graphs, and this is corpus data"),

@@ -45,6 +45,24 @@ def test_gather(dtype, index, d):
                     np.testing.assert_allclose(*results, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 7, 32, 65])
+def test_unit_rows(dtype, d):
+    rng = np.random.default_rng(d)
+    G, centre = rng.standard_normal((20, d)).astype(dtype), rng.standard_normal(d).astype(dtype)
+    G[3] = centre  # a row without a direction
+    for previous in (G[:0], unit(20, d, dtype, 1)):
+        results = []
+        for module in (reference, compiled):
+            out, total = np.full((20, d), np.nan, dtype), np.zeros(d, dtype)
+            module.unit_rows(G.copy(), centre, np.linspace(0, 1, 20, dtype=dtype), previous, out, total)
+            results.append(np.vstack([out, total]))
+        np.testing.assert_allclose(*results, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+        lengths = np.linalg.norm(results[0][:-1], axis=1)
+        np.testing.assert_allclose(np.delete(lengths, 3), 1, rtol=1e-5)
+        assert lengths[3] == 0
+
+
 @pytest.mark.parametrize("d", [3, 32])
 def test_gather_from_and_to_half_precision(d):
     A = sparse.random_array((40, 30), density=0.2, random_state=np.random.default_rng(0), format="csr")

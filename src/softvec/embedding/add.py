@@ -60,14 +60,16 @@ def add(
     new = _connected(new, len(model.columns), isolated)
     X = _fold(_subsampled(emb, new.edges), model, n_jobs)
     neighbours = np.diff(new.edges.indptr)
-    if model.linear is None:
+    fit = recorded(emb, "parameters")
+    if fit.get("view") == "power":  # one more step
+        directions = X[:, :-2] if "degree_scale" in fit else X
+        directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+    if fit.get("view") != "fused":
         X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
-    else:
+    if "degree_scale" in fit:
         unit = recorded(emb, "data").get("mean_weight", 1.0)
         degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
-        scale = recorded(emb, "parameters")["degree_scale"]
-        tail = degree_coordinates(degree, scale, np.asarray(emb.sizes) / unit)
-        X[:, -tail.shape[1] :] = tail
+        X[:, -2:] = degree_coordinates(degree, fit["degree_scale"], np.asarray(emb.sizes) / unit)
     return _extended(emb, new, X)
 
 
@@ -75,6 +77,8 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
     fit = recorded(emb, "parameters")
     constraint = str(fit.get("constraint", "sphere"))
+    if fit.get("view") == "power":
+        return Model(emb.vectors, 1.0, constraint, None, None, np.eye(emb.n_components, dtype=np.float32))
     if fit.get("view") == "fused":
         linear = emb.extras.get("neighbours_to_vector")
         if linear is None:

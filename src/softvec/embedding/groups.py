@@ -77,14 +77,14 @@ def cluster(
 
 
 def grouping_vectors(emb: Embedding) -> NDArray[np.floating]:
-    """Return the vectors to group: fused ones without their degree coordinates.
+    """Return the vectors to group, without coordinates for the degree.
 
     Items with few neighbours have short vectors, so that the degree would dominate their direction: near the
     detection threshold of a block model, k-means would group items of similar degree.
     """
     fit = recorded(emb, "parameters")
-    fused = fit.get("view") == "fused" and fit.get("n_components") == emb.n_components
-    if fused and "aligned_with" not in emb.provenance:  # a rotation mixes the coordinates
+    has_degree = "degree_scale" in fit and fit.get("n_components") == emb.n_components
+    if has_degree and "aligned_with" not in emb.provenance:  # a rotation mixes the coordinates
         return emb.vectors[:, :-_DEGREE_COORDINATES]
     return emb.vectors
 

@@ -34,7 +34,7 @@ class FitOptions(TypedDict, total=False):
     tol: float | None
     base_measure: float
     shrinkage: float
-    view: Literal["auto", "walk", "fused", "links"]
+    view: Literal["auto", "walk", "fused", "links", "power"]
     effort: Literal["default", "fast"]
     checkpoint: str | os.PathLike[str]
     checkpoint_every: int

@@ -7,14 +7,16 @@ a d x d matrix is needed on a sparse graph.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from softvec import kernels
+from softvec.core.machine import Machine
 from softvec.core.scratch import empty
-from softvec.core.threads import Buffers, Workers, row_blocks
+from softvec.core.threads import Buffers, row_blocks
 from softvec.fit.start import random_start
 from softvec.fit.views import degree_coordinates
 from softvec.operators import Operator, Runtime, Sparse, row_normalize
@@ -30,6 +32,7 @@ STEPS = 24  # on a sparse graph (benchmarks/effort.py)
 DENSE_STEPS, HUB_STEPS, EXPONENT, DEGREE_SCALE = 8, 3, 0.4, 0.2
 HUB_SHARE, UNLIKE_SHARE, UNLIKE = 1 / 8, 1 / 2, 0.12
 CLEAR, CLEAR_STEPS = 0.5, 20
+FEW = 1000  # nodes of a graph that is dense in any case
 
 
 class Steps:
@@ -41,12 +44,12 @@ class Steps:
         Rows of sum 1, or 0.
     X : ndarray of shape (n, d)
         Unit vectors.
-    pool : Workers
+    pool : Machine
     steps : int
         Number of steps to come; decides whether compiling pays off.
     """
 
-    def __init__(self, P: Operator, X: Array, pool: Workers, steps: int):
+    def __init__(self, P: Operator, X: Array, pool: Machine, steps: int):
         n, d = X.shape
         self.P, self.pool, self.block = P, pool, pool.block_rows(d)
         self.runtime = Runtime(kernels.select(steps * P.nnz * d), pool, self.block)
@@ -69,21 +72,24 @@ class Steps:
             G, total = self.buffers.get("G", (hi - lo, width), dtype), np.zeros(width, dtype)
             rows(lo, hi, G, G[:0])
             previous = self.source[: 0 if out is None else hi][lo:]
-            self.runtime.kernels.unit_rows(
-                G, self.centre, self.weight[lo:hi], previous, target[lo:hi], total
-            )
+            self.runtime.kernels.unit_rows(G, self.centre, self.weight[lo:hi], previous, target[lo:hi], total)
             return total
 
-        self.centre = self._folded(step_of_rows)
+        centre = self._folded(step_of_rows)
         if out is None:
-            self.source, self.spare = self.spare, self.source
+            self.source, self.spare, self.centre = self.spare, self.source, centre
+
+    def go(self, steps: int) -> None:
+        """Do some steps."""
+        for _ in range(steps):
+            self.step()
 
     def agreement(self) -> float:
         """Return the mean cosine between the vectors and those before the last step."""
 
         def cosines(lo: int, hi: int) -> float:
-            now, before = (half[lo:hi].view(np.float16).astype(np.float32) for half in (self.source, self.spare))
-            return float(np.einsum("ij,ij->", now, before, dtype=np.float64))
+            now, before = (half[lo:hi].view(np.float16) for half in (self.source, self.spare))
+            return float(np.einsum("ij,ij->", now, before, dtype=np.float32))
 
         return float(self._folded(cosines)) / len(self.source)
 
@@ -98,53 +104,61 @@ class Steps:
         return self.source.view(np.float16).astype(np.float32)
 
 
-def power_vectors(P: Sparse, d: int, seed: int, pool: Workers, *, dense: bool) -> Array:
+class PowerVectors(NamedTuple):
+    """Vectors, the steps they took, and the scale of the two coordinates for the degree (0: none)."""
+
+    X: Array
+    steps: int
+    degree_scale: float
+
+
+def power_vectors(
+    P: Operator, graph: sparse.csr_array | None, d: int, seed: int, pool: Machine
+) -> PowerVectors:
     """Return the vectors of a walk by power steps; rows without entries are zero.
 
     Parameters
     ----------
-    P : Sparse of shape (n, n)
+    P : Operator of shape (n, n)
         One step of the walk: rows of sum 1, or 0.
+    graph : csr_array of shape (n, n), optional
+        The undirected graph behind P, if its nodes have so many neighbours that few steps reach most of it
+        and that vectors can tell hubs apart.
     d : int
         Dimension of the vectors.
     seed : int
-    dense : bool
-        Whether nodes have so many neighbours that few steps reach most of the graph, and that a vector can
-        tell hubs apart.
+    pool : Machine
     """
     n = P.shape[0]
-    if not dense or d < 8:
-        steps = Steps(P, random_start(n, d, seed, 0, np.float32, pool), pool, STEPS)
-        for _ in range(STEPS - 1):
-            steps.step()
-        X = empty((n, d), np.float32)
-        steps.step(X)
-        return X
+    X = empty((n, d), np.float32)
+    if graph is None or d < 8:
+        walk = Steps(P, random_start(n, d, seed, 0, np.float32, pool), pool, STEPS)
+        walk.go(STEPS - 1)
+        walk.step(X)
+        X[P.row_sums() == 0] = 0
+        return PowerVectors(X, STEPS, 0.0)
     hubs = round((d - 2) * HUB_SHARE)
-    steps = Steps(P, random_start(n, d - 2 - hubs, seed, 0, np.float32, pool), pool, DENSE_STEPS)
-    for _ in range(HUB_STEPS):
-        steps.step()
-    agreement = steps.agreement()
+    walk = Steps(P, random_start(n, d - 2 - hubs, seed, 0, np.float32, pool), pool, DENSE_STEPS)
+    walk.go(HUB_STEPS)
+    agreement = walk.agreement()
     if agreement < UNLIKE:
         hubs = round((d - 2) * UNLIKE_SHARE)
-        steps.keep_columns(d - 2 - hubs)
-    for _ in range((DENSE_STEPS if agreement < CLEAR else CLEAR_STEPS) - HUB_STEPS - 1):
-        steps.step()
-    X = empty((n, d), np.float32)
-    steps.step(X[:, : d - 2 - hubs])
-    degree = P.unscaled().sum(axis=1, dtype=np.float64)
-    preferring = row_normalize(Sparse(P.unscaled(), symmetric=P._symmetric).scale_columns(np.sqrt(degree)))
-    steps = Steps(preferring, random_start(n, hubs, seed, 1, np.float32, pool), pool, HUB_STEPS)
-    for _ in range(HUB_STEPS):
-        steps.step()
-    X[:, d - 2 - hubs : -2] = steps.vectors()
+        walk.keep_columns(d - 2 - hubs)
+    steps = DENSE_STEPS if agreement < CLEAR else CLEAR_STEPS
+    walk.go(steps - HUB_STEPS - 1)
+    walk.step(X[:, : d - 2 - hubs])
+    degree = np.asarray(graph.sum(axis=1, dtype=np.float64)).reshape(-1)
+    preferring = row_normalize(Sparse(graph, symmetric=True).scale_columns(np.sqrt(degree)))
+    walk = Steps(preferring, random_start(n, hubs, seed, 1, np.float32, pool), pool, HUB_STEPS)
+    walk.go(HUB_STEPS)
+    X[:, d - 2 - hubs : -2] = walk.vectors()
     even_out(X[:, :-2], EXPONENT, pool, pool.block_rows(d))
     X[:, -2:] = degree_coordinates(degree, DEGREE_SCALE, d=d, pool=pool)
     X[degree == 0] = 0
-    return X
+    return PowerVectors(X, steps, DEGREE_SCALE)
 
 
-def even_out(X: Array, exponent: float, pool: Workers, block: int) -> None:
+def even_out(X: Array, exponent: float, pool: Machine, block: int) -> None:
     """Multiply X by a negative power of its covariance and make its rows unit vectors, in place.
 
     Axes on which all nodes differ count less, those of small groups more.

@@ -57,9 +57,8 @@ RECIPES = {
 BUILDER_DEFAULTS = {"corpus": {"context_subsample": 1e-5}}
 
 
-# What less effort saves on a graph: one walk of one step, a power start, few epochs (docs/decisions.md).
-_FAST: Values = {"walk_length": 1, "n_epochs": 10, "init": "power", "power_steps": 6}
-_MANY, _FAST_FOR_MANY = 100_000, {"n_epochs": 1, "power_steps": 7}  # nodes from which it is still less
+# What less effort is on a graph: power steps with a walk of one step, no epochs (docs/decisions.md).
+_FAST: Values = {"walk_length": 1, "n_epochs": 0, "shrinkage": 0.0}
 
 
 # `view="links"` chooses between the default, one sharp step, and two vectors for each node, as a source and
@@ -93,11 +92,9 @@ def of_view(view: str) -> Values:
     return _TWO_SIDES if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
 
 
-def of_effort(effort: str, n: int) -> Values:
-    """Return the settings of an effort for n items."""
-    if effort == "default":
-        return {}
-    return _FAST | (_FAST_FOR_MANY if n >= _MANY else {})
+def of_effort(effort: str) -> Values:
+    """Return the settings of an effort."""
+    return _FAST if effort == "fast" else {}
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,17 @@ def _single(request: Request) -> list[str]:
     return [name for name in _OF_ONE_FIT if name in request.given]
 
 
+def _by_power(request: Request) -> bool:
+    """Return whether power steps are asked for."""
+    return request.settings.effort == "fast" or request.settings.view == "power"
+
+
+def _of_epochs(request: Request) -> list[str]:
+    """Return the options of a fit by epochs that were asked for."""
+    names = (*_OF_ONE_FIT, "walk_length", "symmetric", "checkpoint", "checkpoint_every")
+    return [name for name in names if name in request.given]
+
+
 # Why a fit has one walk, not fused views; the first that applies is told.
 NOT_FUSED = (
     Rule(
@@ -60,7 +71,7 @@ NOT_FUSED = (
         "walk",
         "fused views are for undirected graphs with one set of vectors",
     ),
-    Rule(lambda r, f: r.settings.effort == "fast", "walk", "a fast fit has one view"),
+    Rule(lambda r, f: _by_power(r), "power", "a fast fit takes power steps, no epochs"),
     Rule(lambda r, f: r.settings.n_components < 8, "walk", "fused views need at least 8 dimensions"),
     Rule(
         lambda r, f: not f.even_weights,
@@ -75,6 +86,11 @@ NOT_FUSED = (
 )
 # The view of a fit: the first rule that applies.
 RULES = (
+    Rule(
+        lambda r, f: _by_power(r) and r.settings.view in ("auto", "walk", "power"),
+        "power",
+        "a fast fit takes power steps, no epochs",
+    ),
     Rule(lambda r, f: r.settings.view == "walk", "walk", "asked for"),
     Rule(lambda r, f: r.settings.view == "fused", "fused", "asked for"),
     Rule(lambda r, f: r.settings.view == "links", "links", "asked for"),
@@ -146,10 +162,11 @@ def _view(request: Request, facts: Facts) -> tuple[str, str, list[str]]:
 def _refuse_view(request: Request, facts: Facts) -> None:
     """Refuse a view or an effort that this data cannot have."""
     view = request.settings.view
-    if request.settings.effort == "fast" and facts.kind != "graph":
-        raise InputError(
-            Option("effort", "fast"), f" is for graphs, and this is {facts.kind} data; leave it out"
-        )
+    fast = Option("view", "power") if view == "power" else Option("effort", "fast")
+    if _by_power(request) and facts.kind != "graph":
+        raise InputError(fast, f" is for graphs, and this is {facts.kind} data; leave it out")
+    if _by_power(request) and (epochs := _of_epochs(request)):
+        raise InputError(fast, " takes power steps, no epochs; leave out ", *listed(epochs))
     if view == "links" and (facts.kind != "graph" or not facts.symmetric):
         raise InputError(Option("view", "links"), f" is for graphs, and this is {facts.kind} data")
     if view != "fused":
@@ -168,7 +185,7 @@ def _layered(request: Request, facts: Facts, view: str) -> tuple[Values, dict[st
     layers = [
         ("kind of data", of_kind(facts)),
         ("view", of_view(view)),
-        ("effort", of_effort(asked.effort, facts.n)),
+        ("effort", of_effort("fast" if view == "power" else asked.effort)),
     ]
     if earlier is not None:
         layers += [("update", _UPDATE), ("earlier fit", _kept(request, earlier))]

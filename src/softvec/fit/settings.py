@@ -25,7 +25,7 @@ GRADIENTS = ("row", "paper", "full")
 CONSTRAINTS = ("sphere", "ball")
 NORMALIZERS = ("mixture", "exact")
 INITS = ("random", "power")
-VIEWS = ("auto", "walk", "fused", "links")
+VIEWS = ("auto", "walk", "fused", "links", "power")
 EFFORTS = ("default", "fast")
 
 
@@ -106,22 +106,22 @@ class Settings:
     )
     view: str = _setting(
         "auto",
-        '{"auto", "walk", "fused", "links"}, default="auto"',
+        '{"auto", "walk", "fused", "links", "power"}, default="auto"',
         '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
         "them onto their principal components, with two coordinates for the degree. "
         '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
         'single fit. "links" is the view that predicts missing links best: the default, walks of one step, '
         "or two vectors for each node, as source and as target; chosen and calibrated on hidden links, in "
-        "four to ten times the time.",
-        Flag("--view", "Views of a graph: auto, walk, fused or links (default: auto)."),
+        'four to ten times the time. "power" takes power steps instead of epochs, as ``effort="fast"`` does.',
+        Flag("--view", "Views of a graph: auto, walk, fused, links or power (default: auto)."),
         decides_vectors=False,
         of="embed",
     )
     effort: str = _setting(
         "default",
         '{"default", "fast"}, default="default"',
-        '"fast" is for large graphs and first looks: a single fit with walks of one step, ten epochs (one '
-        'from 100,000 nodes on); scores are lower than with "default".',
+        '"fast" is for large graphs and first looks: power steps instead of epochs; scores are somewhat '
+        'lower than with "default".',
         Flag("--effort", "Effort for a graph: default or fast (default: default)."),
         decides_vectors=False,
         of="embed",

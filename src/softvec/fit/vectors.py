@@ -1,4 +1,4 @@
-"""From an affinity and the settings of its fit to vectors: a walk, a refined walk, or fused views."""
+"""From an affinity and the settings of its fit to vectors: walks, fused views or power steps."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
+from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
-from softvec.fit.recipes import View
+from softvec.fit.recipes import DENSE, View
 from softvec.fit.refine import refine
-from softvec.fit.run import Fit, Runner, fit, prepared
+from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
 from softvec.operators import Operator, Powers
@@ -49,7 +50,12 @@ def fit_vectors(
         Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
     """
     started = time.perf_counter()
-    made = _fused(affinity, settings, runner) if settings.views else _single(affinity, settings, warm, runner)
+    if settings.view == "power":
+        made = _power(affinity, settings)
+    elif settings.views:
+        made = _fused(affinity, settings, runner)
+    else:
+        made = _single(affinity, settings, warm, runner)
     record = {
         "softvec": __version__,
         "data": _data(affinity, settings),
@@ -68,7 +74,8 @@ def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Setting
     try:
         parameters, data = record["parameters"], record["data"]
         names = {setting.name for setting in fields(Settings)} & set(parameters)
-        values = {name: parameters[name] for name in names if parameters["view"] != "fused" or name in _FUSED}
+        by_epochs = parameters["view"] not in ("fused", "power")
+        values = {name: parameters[name] for name in names if by_epochs or name in _FUSED}
         values["views"] = tuple(View(**view) for view in parameters.get("views", ()))
         values["walk_length"] = data["options"].get("length", 1)
         values["random_state"] = parameters["seed"]
@@ -130,6 +137,25 @@ def _refined(first: Fit, settings: Settings, weight: Array | None, runner: Runne
     result = fit(P, no_epoch, item_weight=weight, warm=True, runner=runner)
     result.state.history.extend(first.state.history)
     return result
+
+
+def _power(affinity: Affinity, settings: Settings) -> _Made:
+    """Take power steps, without epochs; in this process, also where there are others."""
+    facts, seed = affinity.facts, seed_of(settings.random_state)
+    crowded = facts.ends >= DENSE or facts.n < FEW
+    dense = crowded and affinity.counts is not None and not facts.directed and facts.length == 1
+    with machine(settings.n_jobs) as pool:
+        P = prepared(affinity.operator, settings.normalize)
+        made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
+    if settings.shrinkage:
+        np.multiply(made.X, _lengths(affinity, settings)[:, None], out=made.X, casting="same_kind")
+    parameters = {
+        "n_components": settings.n_components, "view": "power", "effort": settings.effort,
+        "steps": made.steps, "shrinkage": settings.shrinkage, "base_measure": 0.0, "constraint": "none",
+        "random_state": settings.random_state, "seed": seed,
+    }  # fmt: skip
+    parameters |= {"degree_scale": made.degree_scale} if made.degree_scale else {}
+    return _Made(made.X, None, parameters, {}, None, {})
 
 
 def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Made:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from softvec.kernels._intrinsics import load, store
 from softvec.kernels._jit import njit
 

@@ -77,9 +77,7 @@ def gather_columns(
     gather(indptr, indices, values, col_scale, out[:0, 0], X, X[:0], part, lo, hi)
 
 
-def unit_rows(
-    G: Array, centre: Array, weight: Array, previous: NDArray, out: NDArray, total: Array
-) -> None:
+def unit_rows(G: Array, centre: Array, weight: Array, previous: NDArray, out: NDArray, total: Array) -> None:
     """Centre the rows of G and divide them by their lengths; add them to ``total``, each times its weight.
 
     With ``previous`` rows the result is the direction of the sum of both: one more step without the sign of
