@@ -140,3 +140,12 @@ def test_names_of_files_beside_the_spinner_are_plain_text(monkeypatch, name):
     assert "\x9b" not in shown
     assert "\u202e" not in shown
     assert printable(name) in shown
+
+
+def test_a_fast_fit_tells_its_power_steps(call, folder):
+    (folder / "edges.txt").write_text(
+        "".join(f"{i} {(i + step) % 30}\n" for i in range(30) for step in (1, 2))
+    )
+    err = call("embed", "edges.txt", "-d", 4, "--seed", 0, "--effort", "fast").err
+    assert "power steps in" in err
+    assert "loss" not in err

@@ -23,7 +23,9 @@ def report(emb: Embedding, target: str, session: Session, stability: str = "") -
             print_json(_summary(emb, target))
         return
     second = "" if context is None else f" + {len(context):,} context"
+    steps = record["parameters"].get("steps")  # power steps, which measure no loss
     epochs = counted(len(record["history"].get("loss", [])), "epoch")
+    epochs = epochs if steps is None else counted(steps, "power step")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
         session,
@@ -31,7 +33,8 @@ def report(emb: Embedding, target: str, session: Session, stability: str = "") -
         f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
-    say(session, loss_line(record))
+    if steps is None:
+        say(session, loss_line(record))
     if stability:
         say(session, stability)
 
