@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import machine
-from softvec.fit import Callback, Diagnosis, Fit, Settings, fit, prepared
+from softvec.fit.diagnose import Diagnosis
 from softvec.fit.fold_in import fold_in
-from softvec.fit.settings import SETTINGS, documented
+from softvec.fit.run import Fit, fit, prepared
+from softvec.fit.settings import SETTINGS, Callback, Settings, documented
 from softvec.operators import Operator
 
 Array = NDArray[Any]

@@ -97,31 +97,24 @@ class Request:
     ) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
         _refuse_unknown(options)
-        own_options = {name: value for name, value in options.items() if name in DataOptions.__annotations__}
-        fit = {name: value for name, value in options.items() if name not in own_options}
-        fit = {
-            name: value for name, value in fit.items() if value is not None or name not in _NONE_IS_DEFAULT
-        }
-        init = fit.pop("init") if isinstance(fit.get("init"), Embedding) else None
-        given = frozenset(fit)
-        if init is not None:
-            fit["n_components"] = _same_components(fit.get("n_components"), init)
-        fused_before = init is not None and recorded(init, "parameters").get("view") == "fused"
+        fit = {name: value for name, value in options.items() if name in FIT_OPTIONS}
+        builder = {name: value for name, value in options.items() if name not in fit}
+        settings, given, init = _settings(fit)
         request = cls(
-            settings=Settings(**fit),
-            given=given,
-            kind=None if kind is None else check_kind(kind),
-            data=own_options,
-            own_walk=isinstance(data, Affinity) or "length" in own_options,
-            init=init,
-            earlier=None if init is None or fused_before else Earlier.of(init),
-            repeats=integer("repeats", repeats),
-            check_memory=check_memory,
-            cluster=cluster,
-            partition=partition,
+            settings,
+            given,
+            None if kind is None else check_kind(kind),
+            builder,
+            isinstance(data, Affinity) or "length" in builder,
+            init,
+            None if init is None or _has_views(init) else Earlier.of(init),
+            integer("repeats", repeats),
+            check_memory,
+            cluster,
+            partition,
         )
         request._refuse_contradictions()
-        if fused_before:
+        if init is not None and request.earlier is None:
             warn("init has several views, which are refitted and then aligned with it")
         return request
 
@@ -158,9 +151,20 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
             raise InputError(f"unknown option {name!r}{meant or elsewhere}")
 
 
-def _same_components(n_components: int | None, init: Embedding) -> int:
-    if n_components is not None and n_components != init.n_components:
+def _settings(fit: dict[str, Any]) -> tuple[Settings, frozenset[str], Embedding | None]:
+    """Return the settings asked for, their names, and the Embedding to start from, if there is one."""
+    asked = {name: value for name, value in fit.items() if value is not None or name not in _NONE_IS_DEFAULT}
+    init = asked.get("init")
+    if not isinstance(init, Embedding):
+        return Settings(**asked), frozenset(asked), None
+    del asked["init"]
+    n_components = asked.get("n_components", init.n_components)
+    if n_components != init.n_components:
         raise InputError.of(
             "n_components", n_components, f"{init.n_components}, the dimensions of init", "leave it out"
         )
-    return init.n_components
+    return Settings(**{**asked, "n_components": n_components}), frozenset(asked), init
+
+
+def _has_views(emb: Embedding) -> bool:
+    return recorded(emb, "parameters").get("view") == "fused"

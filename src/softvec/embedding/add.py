@@ -298,8 +298,8 @@ def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[
 def _solve(
     edges: sparse.csr_array, model: Model, columns: NDArray[np.float32], n_jobs: int | None
 ) -> NDArray[np.float32]:
-    from softvec.fit import prepared
     from softvec.fit.fold_in import fold_in
+    from softvec.fit.run import prepared
 
     if model.linear is not None:
         return ((prepared(edges, True) @ columns) @ model.linear).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,12 +89,12 @@ class Problem:
             item_weight,
         )
 
-    @property
+    @cached_property
     def both_ways(self) -> bool:
         """Whether the gradient of X includes P' X."""
         return self.symmetric and self.gradient != "row"
 
-    @property
+    @cached_property
     def through_context(self) -> bool:
         """Whether the gradient of X includes the derivative through the means and covariances."""
         return self.symmetric and self.gradient == "full"
