@@ -163,7 +163,7 @@ def wide_by(rival: str, path: str) -> dict[str, Any]:
     """Read a wide table of numbers: detection must take time in proportion to the bytes."""
     if rival == "softvec":
         importlib.import_module("pyarrow.csv")
-        from softvec.read.contents import read_source
+        from softvec.read.reader import read_source
 
         def run() -> int:
             return read_source(path, {}).data.matrix.shape[1]

@@ -21,11 +21,11 @@ def test_kinds_are_a_literal():
 
 
 def test_every_option_of_a_builder_or_reader_is_typed():
-    from softvec.read.opened import TEXT_OPTIONS
+    from softvec.read.options import TABLE_OPTIONS
 
     own = set(inspect.signature(embed).parameters)
     names = {name for kind in KINDS.values() for name in kind.options}
-    names |= set(TEXT_OPTIONS) | {"format", "variable", "pattern"}
+    names |= set(TABLE_OPTIONS) | {"format", "variable", "pattern"}
     assert set(DataOptions.__annotations__) == names - own
 
 

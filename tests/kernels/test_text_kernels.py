@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from softvec.affinity import read
 from softvec.core.errors import GuessWarning
 from softvec.kernels import text
-from softvec.read import lines
+from softvec.read import dialect as lines
 
 QUICK = settings(max_examples=80, deadline=None)
 

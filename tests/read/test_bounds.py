@@ -72,7 +72,7 @@ def test_a_wide_matrix_is_parsed_as_python_parses_it():
     rng = np.random.default_rng(0)
     numbers = rng.standard_normal((6, 300))
     lines = [",".join([f"r{i}", *map(repr, row.tolist())]) for i, row in enumerate(numbers)]
-    from softvec.read.contents import read_source
+    from softvec.read.reader import read_source
 
     contents = read_source(io.BytesIO("\n".join(lines).encode()), {}, kind="features")
     assert np.array_equal(contents.data.matrix, numbers)
@@ -81,7 +81,7 @@ def test_a_wide_matrix_is_parsed_as_python_parses_it():
 
 @pytest.mark.parametrize("text", ["1.5;2,5;3\n1;2;3\n1;2;3\n", "1 2\t3\n4  5 6 \n7 8 9\n"])
 def test_numbers_between_other_marks(text):
-    from softvec.read.contents import read_source
+    from softvec.read.reader import read_source
 
     contents = read_source(io.BytesIO(text.replace("1.5", "1,5").encode()), {}, kind="features")
     assert contents.data.matrix.shape == (3, 3)

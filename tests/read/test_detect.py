@@ -19,9 +19,9 @@ from softvec.core.errors import GuessWarning, InputError
 from softvec.read import edgelist
 from softvec.read.columns import add_table
 from softvec.read.detect import detect
+from softvec.read.dialect import sample_lines
 from softvec.read.edges import EdgeBuilder
-from softvec.read.lines import sample_lines
-from softvec.read.opened import TextOptions
+from softvec.read.options import TableOptions
 from softvec.read.streams import text_blocks
 
 rng = np.random.default_rng(3)
@@ -105,10 +105,10 @@ def test_format_and_kind(text, format, kind):
 
 
 def test_options_about_the_table_are_kept_and_checked():
-    opened = detect(io.BytesIO(b"5 a b\n6 b c\n"), TextOptions(columns=(0, 1, 2)), kind="temporal")
-    assert opened.text.table.roles == {"time": 0, "source": 1, "target": 2}
+    opened = detect(io.BytesIO(b"5 a b\n6 b c\n"), TableOptions(columns=(0, 1, 2)), kind="temporal")
+    assert opened.table.roles == {"time": 0, "source": 1, "target": 2}
     with pytest.raises(InputError, match="ids is 'int'; expected one of auto, integer, string"):
-        TextOptions(ids="int")
+        TableOptions(ids="int")
 
 
 def test_a_late_name_that_is_no_integer_does_not_read_the_file_again(tmp_path, counting, monkeypatch):
@@ -162,8 +162,8 @@ def test_integers_become_text_when_a_name_is_none(two_sided):
 def test_ids_that_are_also_numbers_with_an_exponent(text):
     with pytest.warns(GuessWarning, match=r"(0E0|1E5) in column \d are read as numbers; .* kind='graph'"):
         detect(io.BytesIO(text))
-    opened = detect(io.BytesIO(text), TextOptions(columns=(0, 1)), kind="graph")
-    assert opened.text.table.roles == {"source": 0, "target": 1}
+    opened = detect(io.BytesIO(text), TableOptions(columns=(0, 1)), kind="graph")
+    assert opened.table.roles == {"source": 0, "target": 1}
 
 
 @pytest.mark.parametrize("text", [b"0.5 1e5\n2 3.5\n1.5 2\n", b"a b 1e5\nb c 2e5\n", b"1e-5 2\n2 1e-3\n"])

@@ -6,21 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from softvec.affinity.base import Affinity
-from softvec.affinity.corpus import Corpus
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
-from softvec.affinity.relations import is_edge_array
-from softvec.affinity.temporal import Contacts
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.operators import Operator
 from softvec.read import frames, objects
-from softvec.read.edges import Edges
 from softvec.read.folders import is_path_list
-from softvec.read.kinds import guess_kind
+from softvec.read.kinds import kind_of_object
 
 
 def from_object(
@@ -78,57 +71,8 @@ def _from_operator(operator: Operator, names: Any = None, column_names: Any = No
 
 
 def _guess(data: Any, options: Mapping[str, Any]) -> str:
-    if isinstance(data, Contacts):
-        return "temporal"
-    if isinstance(data, Corpus):
-        return "corpus"
-    if isinstance(data, Edges):
-        return "temporal" if data.times is not None else "bipartite" if data.two_sided else "graph"
-    if sparse.issparse(data):
-        return "graph" if data.shape[0] == data.shape[1] else "bipartite"
-    if isinstance(data, np.ndarray) and data.ndim == 2 and not is_edge_array(data):
-        if data.shape[0] == data.shape[1]:
-            return "graph"
-        if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
-            guess(
-                "an array of 2 rows is read as a matrix of 2 items; if its columns are edges, as in an "
-                "edge_index, pass its transpose"
-            )
-        return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
     if frames.is_frame(data):
-        return _guess_frame(data, options.get("columns"), options.get("weight"))
+        return frames.kind_of_frame(data, options.get("columns"), options.get("weight"))
     if objects.is_anndata(data):
-        if options.get("key") is not None:
-            return "graph"
-        graph = "connectivities" in (getattr(data, "obsp", None) or {})
-        if graph:
-            guess(
-                "the AnnData is read as the graph obsp['connectivities']; ",
-                "pass ", Option("key", ...), " for another graph, or ", Option("kind", "features"), " for X"
-            )  # fmt: skip
-        else:
-            guess(
-                "the AnnData is read as the features X; ", Option("kind", "bipartite"), " takes X as counts"
-            )
-        return "graph" if graph else "features"
-    if isinstance(data, list | tuple) and data and isinstance(data[0], str):
-        return "corpus"
-    if isinstance(data, list | tuple) and data and isinstance(data[0], list) and len(data[0]) > 3:
-        return "corpus" if all(isinstance(word, str) for word in data[0]) else "features"
-    return "graph"
-
-
-def _guess_frame(frame: Any, columns: Any, weight: Any) -> str:
-    if columns is None and weight is None:
-        if frames.square_kind(frame):
-            return "graph"
-        wide = frames.wide_frame(frame)
-        if wide is not None:
-            return wide
-    if columns is not None and not isinstance(columns, Mapping) and len(columns) > 2:
-        return "graph"
-    layout = frames.frame_layout(frame, columns, weight)
-    kind, remarks = guess_kind(layout, "the frame")
-    for text in remarks:
-        guess(text)
-    return kind
+        return objects.kind_of_anndata(data, options.get("key"))
+    return kind_of_object(data)

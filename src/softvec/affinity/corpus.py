@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class Corpus:
     >>> corpus.n_documents, corpus.n_words
     (2, 6)
     """
+
+    data_kind: ClassVar[str] = "corpus"
 
     def __init__(self, *, tokenizer: str = "words", lowercase: bool = True):
         self.tokenizer = choice("tokenizer", tokenizer, TOKENIZERS)

@@ -9,13 +9,14 @@ from typing import Any
 from softvec.affinity.base import Affinity
 from softvec.affinity.convert import from_object
 from softvec.affinity.corpus import Corpus, cooccurrence
-from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options, kind_of_options
+from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
-from softvec.read.contents import Contents, read_names, read_source, read_text
 from softvec.read.edges import Edges
+from softvec.read.kinds import kind_of_options
 from softvec.read.objects import Graph
-from softvec.read.opened import TEXT_OPTIONS
+from softvec.read.options import TABLE_OPTIONS
+from softvec.read.reader import Contents, read_names, read_source, read_text
 from softvec.read.streams import Source
 
 _OF_READER = ("format", "variable", "pattern")
@@ -88,7 +89,7 @@ def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | N
                 f"{contents.name} is read as text: ", error.message, "; if it is something else, pass ",
                 Option("kind", ...)
             ) from None  # fmt: skip
-    unread = {name: value for name, value in options.items() if name not in (*TEXT_OPTIONS, *_OF_READER)}
+    unread = {name: value for name, value in options.items() if name not in (*TABLE_OPTIONS, *_OF_READER)}
     kind, build_options = contents.kind, {**unread, **contents.names}
     shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
     if isinstance(contents.data, Graph):
@@ -164,11 +165,11 @@ def read_temporal(where: Any, **options: Any) -> Affinity:
 
 def read_contacts(where: Any, **options: Any) -> Edges:
     """Read temporal edges without building anything; options as in :func:`read_temporal`."""
-    unknown = [name for name in options if name not in (*TEXT_OPTIONS, "format")]
+    unknown = [name for name in options if name not in (*TABLE_OPTIONS, "format")]
     if unknown:
         raise InputError(
             f"unknown option {', '.join(map(repr, unknown))} for reading contacts; expected one of "
-            f"{', '.join(TEXT_OPTIONS)}, format"
+            f"{', '.join(TABLE_OPTIONS)}, format"
         )
     edges = read_source(where, options, kind="temporal").data
     assert isinstance(edges, Edges)

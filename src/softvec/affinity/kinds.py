@@ -48,9 +48,6 @@ KINDS: Mapping[str, Kind] = {
     "features": Kind(neighbors, "feature vectors"),
     "dense": Kind(from_dense, "a dense matrix of affinities"),
 }
-# (kind, options of which one must be present, and of these too, if any)
-_TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
-            ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
 
 
 def check_kind(kind: str) -> str:
@@ -59,15 +56,6 @@ def check_kind(kind: str) -> str:
         listed = ", ".join(f"{name} ({row.accepts})" for name, row in KINDS.items())
         raise InputError.of("kind", kind, f"one of {listed}")
     return kind
-
-
-def kind_of_options(options: Iterable[str]) -> str | None:
-    """Return the kind implied by the option names, or None."""
-    names = set(options)
-    for kind, some, others in _TELLING:
-        if names & set(some) and (not others or names & set(others)):
-            return kind
-    return None
 
 
 def takes(name: str) -> list[str]:

@@ -15,6 +15,7 @@ from softvec.core.checks import check_weighted
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
+from softvec.read.kinds import is_edge_array
 
 
 def random_walk(
@@ -185,7 +186,7 @@ def bipartite(
     data = frames.in_memory(data)
     if objects.is_anndata(data):
         data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
-    elif frames.is_frame(data) and columns is None and weight is None and frames.wide_frame(data):
+    elif frames.is_frame(data) and columns is None and weight is None and frames.is_wide(data):
         data = frames.matrix_of_frame(data)
     if isinstance(data, Affinity | objects.Graph) or (_is_matrix(data) and not is_edge_array(data)):
         source = _graph_source(data, None, True, negative)
@@ -201,14 +202,6 @@ def bipartite(
 
 def _is_matrix(data: Any) -> bool:
     return sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
-
-
-def is_edge_array(data: Any) -> bool:
-    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
-    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
-        return False
-    kinds = {2: "iuUSO", 3: "USO"}
-    return data.dtype.kind in kinds.get(data.shape[1], "")
 
 
 def _graph_source(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ class Contacts:
         Start time of each window, or its first stamp if windows are groups of stamps; dates are ISO 8601
         strings.
     """
+
+    data_kind: ClassVar[str] = "temporal"
 
     time: NDArray[np.int64]
     source: NDArray[np.int64]

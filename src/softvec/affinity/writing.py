@@ -19,7 +19,7 @@ from softvec.affinity.graphs import canonical, is_symmetric, isolated_nodes
 from softvec.core.errors import InputError, optional_package
 from softvec.core.files import atomic_write
 from softvec.names import Names
-from softvec.read.lines import COMMENTS
+from softvec.read.dialect import COMMENTS
 from softvec.read.streams import SUFFIXES
 
 logger = logging.getLogger("softvec")

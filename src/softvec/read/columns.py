@@ -18,50 +18,51 @@ from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
-from softvec.read.opened import TextOptions
-from softvec.read.roles import Column, Layout
+from softvec.read.options import TableOptions
+from softvec.read.roles import ColumnSample, Table
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _SAMPLE = 2000  # rows used to detect the content of a column
 
 
-def describe(name: Any, column: Any) -> Column:
+def describe(name: Any, column: Any) -> ColumnSample:
     """Describe the content of a column of any table, from its first rows."""
     import pyarrow as pa
 
     array = to_arrow(column)
     if isinstance(array, list):
-        return Column(name, values=array[:_SAMPLE])
+        return ColumnSample(name, values=array[:_SAMPLE])
     array = array[:_SAMPLE]
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # neither names nor numbers
-        return Column(name)
+        return ColumnSample(name)
     if pa.types.is_temporal(kind):  # as Python objects, nanoseconds and years beyond 9999 raise errors
         whole = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
         stamps = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-        return Column(name, stamps=stamps, values=whole.to_pylist())
+        return ColumnSample(name, stamps=stamps, values=whole.to_pylist())
     values = array.to_pylist()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         present = [value for value in values if value is not None]
         whole = pa.types.is_integer(kind) or (bool(present) and all(v == v // 1 for v in present))
-        return Column(name, True, whole, values=present)
+        return ColumnSample(name, True, whole, values=present)
     texts = [value for value in values if isinstance(value, str)]
     if texts and len(texts) == len(values) and all(map(is_stamp, texts)):
-        return Column(name, stamps=True, values=texts)
-    return Column(name, values=values)
+        return ColumnSample(name, stamps=True, values=texts)
+    return ColumnSample(name, values=values)
 
 
-def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterable[Message]) -> Layout:
-    """Return a layout with the roles that edges use, and warn about guesses.
+def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
+    """Return a table with the roles that edges use, and warn about guesses.
 
     Unnamed columns of temporal edges are in the order t i j and weight.
     """
-    columns, roles, weighted = layout.columns, dict(layout.roles), options.weighted
+    columns, roles, weighted = table.columns, dict(table.roles), options.weighted
+    guesses: Iterable[Message] = table.guesses
     if options.timed and "time" not in roles:
         if options.columns is not None or len(columns) < 3:
-            named = layout.header or range(len(columns))
+            named = table.header or range(len(columns))
             raise InputError(
                 f"{where} has no time column among {', '.join(map(str, named))}; temporal edges need three, "
                 "t i j; name them with ", Option("columns", ...)
@@ -70,27 +71,27 @@ def edge_roles(layout: Layout, where: str, options: TextOptions, guesses: Iterab
         roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
         guesses = ()
     elif options.columns is None and options.weight is None and weighted is None:
-        guesses = [*guesses, *_weights_in_doubt(layout)]
+        guesses = [*guesses, *_weights_in_doubt(table)]
     for text in guesses:
         if weighted is None or Option("weighted", False) not in text.options:
             guess(f"{where}: ", text)
     unused = {"" if options.timed else "time", "weight" if weighted is False else ""}
-    return replace(layout, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
+    return replace(table, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
 
 
-def _weights_in_doubt(layout: Layout) -> list[Message]:
+def _weights_in_doubt(table: Table) -> list[Message]:
     """Return guesses about a table without a header: weights that look like years, or unused numbers."""
-    if layout.header is not None:
+    if table.header is not None:
         return []
-    at = layout.roles.get("weight")
+    at = table.roles.get("weight")
     if at is None:
-        taken = {*layout.roles.values(), layout.index}
-        unused = [k for k, c in enumerate(layout.columns) if c.numeric and not c.running and k not in taken]
+        taken = {*table.roles.values(), table.index}
+        unused = [k for k, c in enumerate(table.columns) if c.numeric and not c.running and k not in taken]
         if not unused:
             return []
         text = f"no weights are used, though there are numbers in column{'s' * (len(unused) > 1)} "
         return [Message(text, ", ".join(map(str, unused[:4])), "; name one with ", Option("weight", ...))]
-    column = layout.columns[at]
+    column = table.columns[at]
     if column.whole and all(1800 <= value <= 2100 for value in column.values) and len(column.values) > 2:
         text = f"column {at} is used as the weight, though it looks like years; "
         return [Message(text, Option("weighted", False), " if it is")]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -18,13 +17,15 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
-from softvec.read import lines
-from softvec.read.columns import add_table, edge_roles, to_arrow
-from softvec.read.edges import EdgeBuilder, Edges, edges_of
-from softvec.read.headers import NUMBER
-from softvec.read.lines import Table
-from softvec.read.opened import Opened, TextOptions
-from softvec.read.streams import BLOCK, Source, text_blocks
+from softvec.read import dialect as dialects
+from softvec.read.columns import add_table, to_arrow
+from softvec.read.detect import Detected
+from softvec.read.dialect import Dialect
+from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.numbers import NUMBER
+from softvec.read.options import TableOptions
+from softvec.read.roles import Table
+from softvec.read.streams import BLOCK, text_blocks
 
 MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "\\N")
 _TOTALS = ("Total", "TOTAL", "Totals", "Sum", "Grand Total")
@@ -34,35 +35,17 @@ _OPENING = (b"\n ", b"\n\t", b"\n\r")
 _EMPTY_LINES = re.compile(rb"(?m)^[\0-\x09\x0b-\x20]+$")
 
 
-def edge_table(opened: Opened) -> Table:
-    """Return the layout of an edge list, with the roles of its columns; warn about guesses."""
-    assert opened.text is not None
-    source, options, table = opened.source, opened.options, opened.text.table
-    layout = edge_roles(table.layout, source.name, options, table.guesses)
-    table = replace(table, roles=layout.roles, layout=layout, guesses=())
+def check_text(table: Table, name: str, options: TableOptions) -> None:
+    """Raise an error for columns of a text that cannot be edges; warn about time zones."""
     if options.weighted and "weight" not in table.roles:
         raise InputError(
-            f"weighted is True, but {source.name} has no column of weights; name it with ",
-            Option("columns", ...),
+            f"weighted is True, but {name} has no column of weights; name it with ", Option("columns", ...)
         )
     if options.ids != "string":
-        _refuse_mixed_ids(table, source.name)
-    times = layout.columns[layout.roles["time"]] if "time" in layout.roles else None
+        _refuse_mixed_ids(table, name)
+    times = table.columns[table.roles["time"]] if "time" in table.roles else None
     if times is not None and times.stamps and any(map(_ZONE.fullmatch, times.values)):
-        guess(f"{source.name}: the times have time zones; they are used in UTC")
-    return table
-
-
-def read_edges(opened: Opened) -> Edges:
-    """Read the edges in a text file."""
-    source, options = opened.source, opened.options
-    table = edge_table(opened)
-    builder = EdgeBuilder(options.two_sided, options.negative)
-    add_text(builder, source, table, options)
-    edges = edges_of(builder, source.name)
-    warn_names(edges, source.name)
-    columns = table.layout.summary
-    return replace(edges, notes=(columns, *edges.notes)) if columns else edges
+        guess(f"{name}: the times have time zones; they are used in UTC")
 
 
 def warn_names(edges: Edges, where: str) -> None:
@@ -82,7 +65,7 @@ def warn_total(where: str, names: Any) -> None:
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:
     """Raise an error if one column has ids such as 1 and the other 1.0, which would be different items."""
-    ends = [table.layout.columns[table.roles[role]] for role in ("source", "target")]
+    ends = [table.columns[table.roles[role]] for role in ("source", "target")]
     if all(end.numeric for end in ends) and ends[0].whole != ends[1].whole:
         float_side = ends[1] if ends[0].whole else ends[0]
         if all(value == value // 1 for value in float_side.values):
@@ -92,19 +75,21 @@ def _refuse_mixed_ids(table: Table, name: str) -> None:
             )
 
 
-def add_text(builder: EdgeBuilder, source: Source, table: Table, options: TextOptions) -> None:
-    """Add the edges of a text to a builder."""
+def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
+    """Add the edges of a text to a builder; ``table`` has the roles that edges use."""
+    source, options, dialect = detected.source, detected.options, detected.dialect
+    assert dialect is not None
     integers = options.ids != "string" and builder.maybe_integers
-    blocks = records(text_blocks(source, encoding=options.encoding), table)
-    if table.header is not None:
-        blocks = _after_header(blocks, table)
+    blocks = records(text_blocks(source, encoding=options.encoding), dialect)
+    if dialect.header is not None:
+        blocks = _after_header(blocks, dialect)
     first = next(blocks, (b"", 1))
     second = next(blocks, None)
     large = second is not None or worth_compiling(len(first[0]))
     blocks = chain([first], [] if second is None else [second], blocks)
 
     def parse(block: bytes, line: int) -> _Parsed:
-        parser = _BlockParser(block, line, table, source.name)
+        parser = _BlockParser(block, line, dialect, table, source.name)
         pairs = parser.pairs() if integers and large else None
         return (parser, parser.columns(integers, options.ids) if pairs is None else pairs)
 
@@ -120,12 +105,12 @@ def add_text(builder: EdgeBuilder, source: Source, table: Table, options: TextOp
         builder.use(None)
 
 
-def records(blocks: Iterator[tuple[bytes, int]], table: Table) -> Iterator[tuple[bytes, int]]:
+def records(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
     """Move the end of each block into the next one from the line on in which a quoted field begins."""
     held, line = b"", 1
     for block, start in blocks:
         line, block = (line, held + block) if held else (start, block)
-        quotes = block.count(b'"') if table.delimiter else 0
+        quotes = block.count(b'"') if dialect.delimiter else 0
         cut = len(block)
         if quotes % 2 and len(held) < BLOCK:  # a longer field is none: a quote within a name
             cut = block.rfind(b"\n", 0, block.rfind(b'"')) + 1
@@ -136,10 +121,10 @@ def records(blocks: Iterator[tuple[bytes, int]], table: Table) -> Iterator[tuple
         yield held, line
 
 
-def _after_header(blocks: Iterator[tuple[bytes, int]], table: Table) -> Iterator[tuple[bytes, int]]:
+def _after_header(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
     """Return blocks without the header, the first record of data."""
     for block, line in blocks:
-        first = next(lines.data_records(block, line, table), None)
+        first = next(dialects.data_records(block, line, dialect), None)
         if first is not None:
             start, number = first[0], first[1] + first[2].count(b"\n") + 1
             rest = block[start + len(first[2]) + 1 :]
@@ -150,18 +135,18 @@ def _after_header(blocks: Iterator[tuple[bytes, int]], table: Table) -> Iterator
 class _BlockParser:
     """Parses whole lines, the first of which has the number ``line``."""
 
-    def __init__(self, block: bytes, line: int, table: Table, name: str):
-        self._block, self._line, self._table, self._name = block, line, table, name
+    def __init__(self, block: bytes, line: int, dialect: Dialect, table: Table, name: str):
+        self._block, self._line, self._dialect, self._name = block, line, dialect, name
+        self._roles, self._columns = table.roles, table.columns
 
     def pairs(self) -> NDArray[np.integer] | None:
         """Return two columns of integers; None if there is anything else."""
         from softvec.kernels import text as kernels
 
-        table = self._table
-        if table.n_fields != 2 or table.roles != {"source": 0, "target": 1}:
+        if self._dialect.n_fields != 2 or self._roles != {"source": 0, "target": 1}:
             return None
         out = np.empty((self._block.count(b"\n") + 1, 2), dtype=np.int64)
-        n = kernels.parse_pairs(np.frombuffer(self._block, np.uint8), table.delimiter or 32, out)
+        n = kernels.parse_pairs(np.frombuffer(self._block, np.uint8), self._dialect.delimiter or 32, out)
         if n < 0:
             return None
         small = n > 0 and out[:n].min() >= -(2**31) and out[:n].max() < 2**31
@@ -171,19 +156,20 @@ class _BlockParser:
         """Return the columns by role: ids as integers or text, weights and times as numbers or dates."""
         import pyarrow as pa
 
-        table, text = self._table, cleaned(self._block, self._table)
-        plain = {role: pa.string() for role in table.roles}
+        text = cleaned(self._block, self._dialect)
+        plain = dict.fromkeys(self._roles, pa.string())
         typed = dict(plain)
-        if "weight" in typed and table.plain:
+        if "weight" in typed and self._dialect.plain:
             typed["weight"] = pa.float64()
-        if "time" in typed and table.numeric[table.roles["time"]]:
-            typed["time"] = pa.int64() if table.layout.columns[table.roles["time"]].whole else pa.float64()
+        times = self._columns[self._roles["time"]] if "time" in typed else None
+        if times is not None and times.numeric:
+            typed["time"] = pa.int64() if times.whole else pa.float64()
         attempts = [typed | dict.fromkeys(("source", "target"), pa.int64())] * (
             integers and not _has_odd_integers(text)
         )
         for kinds in [*attempts, typed]:
             try:
-                columns = split_columns(text, table, kinds)
+                columns = split_columns(text, self._dialect, self._roles, kinds)
             except pa.ArrowInvalid:
                 continue
             if kinds["source"] == pa.int64() or (not integers and not self._has_empty(columns)):
@@ -201,20 +187,21 @@ class _BlockParser:
         import pyarrow as pa
 
         try:
-            return split_columns(text, self._table, kinds)
+            return split_columns(text, self._dialect, self._roles, kinds)
         except pa.ArrowInvalid as error:
-            for _, number, raw in lines.data_records(self._block, self._line, self._table):
-                fields = lines.split(raw, self._table.delimiter)
-                if len(fields) != self._table.n_fields:
-                    raise InputError(lines.ragged(raw, fields, self._table, self._name, number)) from None
+            for _, number, raw in dialects.data_records(self._block, self._line, self._dialect):
+                fields = dialects.split(raw, self._dialect.delimiter)
+                if len(fields) != self._dialect.n_fields:
+                    raise InputError(
+                        dialects.ragged(raw, fields, self._dialect, self._name, number)
+                    ) from None
             message = " ".join(str(error).split())
             raise InputError(f"{self._name}, line {self._line} or later: {message}") from None
 
     def _checked(self, columns: dict[str, Any], integers: bool, ids: str) -> dict[str, Any]:
         """Return columns of text as what they are to be; raise an error for a field that is not."""
-        table = self._table
         for role in ("source", "target"):
-            self._refuse(columns[role], role, lambda field: field == "", lines.bad_field)
+            self._refuse(columns[role], role, lambda field: field == "", dialects.bad_field)
         if integers:
             whole = _integers(columns)
             if whole is None and ids == "integer":
@@ -223,7 +210,7 @@ class _BlockParser:
             columns |= whole or {}
         if "weight" in columns:
             columns["weight"] = self._numbers(columns["weight"], "weight")
-        if "time" in columns and table.numeric[table.roles["time"]]:
+        if "time" in columns and self._columns[self._roles["time"]].numeric:
             columns["time"] = self._numbers(columns["time"], "time")
         return columns
 
@@ -232,14 +219,14 @@ class _BlockParser:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not self._table.plain:
-            column = plain_numbers(column, self._table.decimal)
+        if not self._dialect.plain:
+            column = plain_numbers(column, self._dialect.decimal)
         for kind in (pa.int64(), pa.float64()) if role == "time" else (pa.float64(),):
             try:
                 return pc.ascii_trim_whitespace(column).cast(kind)
             except pa.ArrowInvalid:
                 continue
-        self._refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), lines.bad_field)
+        self._refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), dialects.bad_field)
         return pa.array([float(field) for field in column.to_pylist()])
 
     def _refuse(
@@ -251,7 +238,7 @@ class _BlockParser:
 
     def place(self, row: int) -> str:
         """Return the file and line of a row, for messages."""
-        for at, (_, number, _) in enumerate(lines.data_records(self._block, self._line, self._table)):
+        for at, (_, number, _) in enumerate(dialects.data_records(self._block, self._line, self._dialect)):
             if at == row:
                 return f"{self._name}, line {number}"
         return self._name
@@ -260,19 +247,19 @@ class _BlockParser:
 _Parsed = tuple[_BlockParser, Any]
 
 
-def cleaned(block: bytes, table: Table) -> bytes:
+def cleaned(block: bytes, dialect: Dialect) -> bytes:
     """Return lines without comments, and with single blanks between fields if blanks separate them."""
-    if any(byte in block for byte in table.comments):
-        block = re.sub(rb"(?m)^[ \t]*[" + re.escape(table.comments) + rb"].*$", b"", block)
-    if table.delimiter == 0:
+    if any(byte in block for byte in dialect.comments):
+        block = re.sub(rb"(?m)^[ \t]*[" + re.escape(dialect.comments) + rb"].*$", b"", block)
+    if dialect.delimiter == 0:
         block = block.translate(_BLANKS)
         while _has_pair(block, b"  "):
             block = block.replace(b"  ", b" ")
         return block.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
-    mark = bytes([table.delimiter])
+    mark = bytes([dialect.delimiter])
     if b'"' in block and _has_pair(block, mark + b" "):
         block = block.replace(mark + b' "', mark + b'"')
-    odd = not table.quoted and (block[:1] <= b" " or any(_has_pair(block, pair) for pair in _OPENING))
+    odd = not dialect.quoted and (block[:1] <= b" " or any(_has_pair(block, pair) for pair in _OPENING))
     return _EMPTY_LINES.sub(b"", block) if odd else block
 
 
@@ -284,33 +271,35 @@ def _has_pair(text: bytes, pair: bytes) -> bool:
     return bool(((codes[:-1] == pair[0]) & (codes[1:] == pair[1])).any())
 
 
-def split_columns(text: bytes, table: Table, kinds: Mapping[str, Any]) -> dict[str, Any]:
+def split_columns(
+    text: bytes, dialect: Dialect, roles: Mapping[str, int], kinds: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return columns of a table by role, as Arrow arrays of the given types; raises ArrowInvalid."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
 
-    names = [str(column) for column in range(table.n_fields)]
-    quoted = table.delimiter != 0 and b'"' in text
+    names = [str(column) for column in range(dialect.n_fields)]
+    quoted = dialect.delimiter != 0 and b'"' in text
     parsed = csv.read_csv(
         pa.BufferReader(text),
         csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(text), 1 << 16)),
         csv.ParseOptions(
-            delimiter=chr(table.delimiter or 32),
+            delimiter=chr(dialect.delimiter or 32),
             quote_char='"' if quoted else False,
             newlines_in_values=quoted,
         ),
         csv.ConvertOptions(
-            column_types={names[table.roles[role]]: kind for role, kind in kinds.items()},
-            include_columns=[names[table.roles[role]] for role in kinds],
+            column_types={names[roles[role]]: kind for role, kind in kinds.items()},
+            include_columns=[names[roles[role]] for role in kinds],
             null_values=[],
             strings_can_be_null=False,
         ),
     )
     columns = {role: to_arrow(parsed.column(at)) for at, role in enumerate(kinds)}
-    mark = bytes([table.delimiter])
+    mark = bytes([dialect.delimiter])
     edges = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
-    if table.delimiter and b" " in text and any(_has_pair(text, edge) for edge in edges):
+    if dialect.delimiter and b" " in text and any(_has_pair(text, edge) for edge in edges):
         text_roles = [role for role, column in columns.items() if pa.types.is_string(column.type)]
         columns |= {role: pc.ascii_trim_whitespace(columns[role]) for role in text_roles}
     return columns
@@ -356,7 +345,7 @@ def plain_numbers(column: Any, mark: bytes) -> Any:
 
 
 def _is_no_integer(field: str) -> bool:
-    return not lines.all_integers([field.encode()])
+    return not dialects.all_integers([field.encode()])
 
 
 def _not_integer(role: str, field: str) -> str:

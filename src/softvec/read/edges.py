@@ -38,6 +38,11 @@ class Edges:
         """Whether rows and columns are different items."""
         return self.rows is not self.columns
 
+    @property
+    def data_kind(self) -> str:
+        """The kind of data: temporal with times, bipartite if rows and columns differ, else graph."""
+        return "temporal" if self.times is not None else "bipartite" if self.two_sided else "graph"
+
     def pairs(self) -> Codes:
         """Return all pairs in one array of shape (edges, 2)."""
         return np.concatenate(self.codes) if self.codes else np.empty((0, 2), np.int32)

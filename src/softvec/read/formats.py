@@ -1,24 +1,62 @@
-"""Detect the format of a file and the kind of data in a text: by content first, then by extension."""
+"""The format of a file, by content first, then by extension; helpful errors for those not supported."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from softvec.core.checks import choice
-from softvec.core.errors import InputError, Option, guess
-from softvec.read import lines
-from softvec.read.foreign import refuse_foreign
-from softvec.read.headers import repeats_header
-from softvec.read.kinds import ends_are_named, guess_kind, wide_kind
-from softvec.read.lines import Table
-from softvec.read.roles import Layout, known_names, names_two_kinds
+from softvec.core.errors import InputError, Option
 from softvec.read.streams import Source, first_bytes
 
 FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
-_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
+ARROW = ("parquet", "arrow")
+_READ = {
+    b"PK\x03\x04": "npz",
+    b"\x93NUMPY": "npy",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"MATLAB 5.0": "mat",
+    b"%%MatrixMarket": "mtx",
+}
+_LOAD = "load it and pass the object"
+_EDGES = "write it as an edge list, GraphML or GML"
+_MAGIC = {
+    b"%PDF-": ("a PDF document", "extract its text"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", "save it as CSV or text"),
+    b"SQLite format 3": ("an SQLite database", "query it and pass the table"),
+    b"RDX": ("an R workspace", "write a CSV with write.csv"),
+    b"\x80\x02": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x03": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x04": ("a Python pickle, which may run code", _LOAD),
+    b"\x80\x05": ("a Python pickle, which may run code", _LOAD),
+    b">>graph6<<": ("a graph6 file", "convert it with networkx.read_graph6"),
+    b">>sparse6<<": ("a sparse6 file", "convert it with networkx.read_sparse6"),
+}
+_TEXTS = (
+    (rb"\*(vertices|network)\b", "a Pajek file", "convert it with networkx.read_pajek and write_graphml"),
+    (rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "a GEXF file",
+     "convert it with networkx.read_gexf and write_graphml"),
+    (rb"<(\?xml|!doctype|html|head|body|[a-z]+:?[a-z]* xmlns)\b", "an XML or HTML file",
+     "extract its table or text"),
+    (rb"(strict\s+)?(di)?graph\b[^\[\n]*\{", "a Graphviz file", _EDGES),
+    (rb"(c\b[^\n]*\n\s*)*p\s+(edge|col|sp|max|cut|aux\s+\w+)\s+[0-9]", "a DIMACS file", _EDGES),
+    (rb"#1\.[23]\s*\n[0-9]+\t[0-9]", "a GCT file", "remove its first two lines and the column Description"),
+    (rb"([+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+)+ *\r?\n){2}|[+-]?[0-9.]+( +[0-9]+:[0-9.eE+-]+){20}",
+     "a LibSVM file", "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
+    (rb"(#[^\n]*\n)*(@prefix\s|@base\s|(<[^>\s]+>|_:\w+)\s+<[^>\s]+>\s+[<_\"])", "an RDF file",
+     "load it with rdflib and write subjects and objects as a table"),
+    (rb"(WEBVTT\b|[0-9]+\s*\n[0-9:]+,[0-9]+ --> )", "a subtitle file", "remove its numbers and times"),
+    (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
+     rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
+)  # fmt: skip
+_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]')
+
+
+class ForeignLayout(InputError):
+    """Lines in a form that is known not to be read; they are not text either."""
 
 
 def find_format(source: Source, format: str | None = None) -> str:
@@ -30,17 +68,7 @@ def find_format(source: Source, format: str | None = None) -> str:
     if not head:
         raise InputError(f"{source.name} is empty: it has no edges")
     refuse_foreign(source)
-    magic = {
-        b"PK\x03\x04": "npz",
-        b"\x93NUMPY": "npy",
-        b"PAR1": "parquet",
-        b"ARROW1": "arrow",
-        b"FEA1": "arrow",
-        b"\xff\xff\xff\xff": "arrow",
-        b"MATLAB 5.0": "mat",
-        b"%%MatrixMarket": "mtx",
-    }
-    for start, marked in magic.items():
+    for start, marked in _READ.items():
         if head.startswith(start):
             return marked
     if head.startswith(b"\x89HDF") and source.suffix != ".mat":
@@ -65,176 +93,89 @@ def find_format(source: Source, format: str | None = None) -> str:
     return "text"
 
 
-def text_kind(
-    sample: Sequence[bytes], table: Table | None, suffix: str, name: str, square: bool | None = None
-) -> str:
-    """Return the kind of a text: ``graph``, ``bipartite``, ``temporal``, ``features`` or ``corpus``.
-
-    A table has the same number of fields on (nearly) all lines; a corpus has lines of words.
-
-    Parameters
-    ----------
-    sample : sequence of bytes
-        Data lines from the start of the file.
-    table : Table or None
-        Their layout as a table; None if they are not a table.
-    suffix : str
-        The extension: ``.csv``, ``.tsv``, ``.edges`` and the like are always tables.
-    name : str
-        For messages.
-    square : bool or None
-        Result of :func:`square_names` for the table.
-    """
-    if table is None:
-        return _prose(sample, name)
-    layout = table.layout
-    if names_two_kinds(table.header):
-        return _kind_with_warnings(layout, name)
-    timed = table.header is not None and "time" in table.roles
-    is_table = suffix in _TABLE_SUFFIXES or _is_table(sample, table) or timed
-    if not is_table and wide_kind(layout) is None:
-        return _prose(sample, name)
-    if square is not None:
-        return "graph"
-    if lines.looks_temporal(table, sample):
-        times = layout.columns[0].values
-        if len(set(times)) == len(times) or any(table.numeric[3:]):
-            guess(
-                f"{name} is read as temporal contacts, with the times in column 0; "
-                "if that column only numbers the lines, pass ",
-                Option("kind", "graph"),
-                " and ",
-                Option("columns", ...),
-            )
-        return "temporal"
-    wide = wide_kind(layout)
-    if wide is not None:
-        words = [title for title in layout.header or () if len(title) > 1]
-        if known_names(words) > 1 and ends_are_named(layout):
-            ends = " and ".join(layout.show(layout.roles[role]) for role in ("source", "target"))
-            guess(
-                f"{name} is read as a matrix of numbers; if {ends} are the ends of edges, pass ",
-                Option("kind", "graph"),
-            )
-        _warn_wide(table, wide, name)
-        return wide
-    return _kind_with_warnings(layout, name)
+def refuse_foreign(source: Source) -> None:
+    """Raise an error with a remedy if a file has a known unsupported format."""
+    head = first_bytes(source)
+    for magic, (what, remedy) in _MAGIC.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.name} is {what}; {remedy}")
+    if head.startswith(b"PK\x03\x04") and source.suffix != ".npz":
+        _refuse_archive(source.name, head)
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    named = source.suffix in (".json", ".jsonl", ".ndjson") and text[:1] in (b"{", b"[")
+    if named or _JSON.match(text):
+        _refuse_json(source.name, text)
+    for pattern, what, remedy in _TEXTS:
+        if b"<graphml" not in head and re.match(pattern, text, re.I | re.S):
+            raise _not_read(source.name, what, remedy)
+    first = re.match(rb"(%[^\n]*\n)*[0-9]+ +[0-9]+( +[0-9]+){0,2}\s*\n", text)
+    if (first and source.suffix in (".metis", ".graph")) or (source.whole and _is_metis(source.start)):
+        raise _not_read(source.name, "a METIS file", _EDGES)
 
 
-def _warn_wide(table: Table, wide: str, name: str) -> None:
-    """Warn of what is uncertain about a table of numbers without a header."""
-    columns = table.layout.columns
-    if table.header is not None:
-        return
-    if wide == "bipartite" and all(column.numeric for column in columns):
-        guess(
-            f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
-            Option("kind", "features"),
-            " if its rows are feature vectors, ",
-            Option("kind", "corpus"),
-            " if they are sequences",
-        )
-
-
-def _kind_with_warnings(layout: Layout, name: str) -> str:
-    kind, remarks = guess_kind(layout, name)
-    for text in remarks:
-        guess(text)
-    return kind
-
-
-def square_names(table: Table, sample: Sequence[bytes], name: str) -> bool | None:
-    """Whether a table is a square matrix of numbers: True with names, False without; else None.
-
-    Names of rows or columns alone are those of both if the matrix is symmetric. Without names, a table is
-    only recognised as square if it is completely in the sample.
-    """
-    numeric = table.numeric
-    rows = [lines.split(line, table.delimiter) for line in sample]
-    if any(len(row) != table.n_fields for row in rows[1:]):
-        return None
-    if table.header is not None and table.n_fields > 2:
-        body = [[row[0].decode("utf-8", "replace"), *row[1:]] for row in rows[1:]]
-        if not repeats_header(table.header, body):
-            return False if all(numeric) and _is_symmetric(rows[1:], table.n_fields) else None
-        if any(field == b"" for row in rows[1:] for field in row[1:]):
-            raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
-        return True if all(numeric[1:]) else None
-    n = table.n_fields
-    if table.header is None and n > 3 and all(numeric) and len(rows) == n:
-        matrix = np.array([[float(f) for f in row] for row in rows])
-        return False if np.array_equal(matrix, matrix.T) or set(np.unique(matrix)) <= {0.0, 1.0} else None
-    if table.header is None and not numeric[0] and all(numeric[1:]):
-        return False if _is_symmetric([row[1:] for row in rows], n - 1) else None
-    return None
-
-
-def _is_symmetric(rows: Sequence[Sequence[bytes]], n: int) -> bool:
-    """Whether rows of text are a square, symmetric matrix of more than three rows."""
-    return 3 < n == len(rows) and [list(row) for row in rows] == [list(row) for row in zip(*rows)]
-
-
-def _prose(sample: Sequence[bytes], name: str) -> str:
-    """Take a text for a corpus; say so where its lines have tabs or all the same number of words."""
-    _refuse_adjacency(sample, name)
-    body = list(dict.fromkeys(sample[:2000]))
-    n, share = lines.modal_fields(body, 0)
-    tabs = sum(b"\t" in line.strip() for line in body) > 0.8 * len(body)
-    if len(body) > 9 and (tabs or (n > 2 and share > 0.95)):
-        why = "have tabs" if tabs else f"all have {n} words"
-        guess(
-            f"{name} is read as text, though its lines {why}; ",
-            Option("kind", "graph"),
-            " and ",
-            Option("columns", ...),
-            " if it is a table, ",
-            Option("kind", "corpus"),
-            " if not",
-        )
-    return "corpus"
-
-
-def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
-    """Raise an error if a text may be an adjacency list, or edges written with arrows."""
-    marks = bytes.maketrans(b",;|", b"   ")
-    plain = [line if b" " in line.strip() else line.translate(marks) for line in sample[:2000]]
-    rows = [words for words in (lines.split(line, 0) for line in plain) if words]
-    middles = {row[1] if len(row) == 3 else b"" for row in rows}
-    if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
-        raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
-    if rows and all(row[0].endswith(b":") for row in rows):
-        rows = [lines.neighbours(row) for row in rows]
-    firsts = [row[0] for row in rows]
-    others = [word for row in rows for word in row[1:]]
-    heads = set(firsts)
-    share = sum(word in heads for word in others) / max(1, len(others))
-    alike = len(rows) > 2 and len(heads) == len(firsts) and share >= 0.8
-    numbers = len(rows) > 2 and all(lines.INTEGER.fullmatch(word) for row in rows for word in row)
-    if alike or numbers:
-        raise InputError(
-            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; pass ",
-            Option("format", "adjlist"),
-            " or ",
-            Option("kind", "corpus"),
-        )
-
-
-def _is_table(sample: Sequence[bytes], table: Table) -> bool:
-    body = sample[1:] if table.header is not None else sample
-    n, share = lines.modal_fields(body, table.delimiter)
-    if n < 2:
+def _is_metis(text: bytes) -> bool:
+    """Whether the text is a METIS graph: a line with n and m, then n lines with 2 m neighbours in total."""
+    rows = [line.split() for line in text.rstrip(b"\n").split(b"\n") if not line.startswith(b"%")]
+    if len(rows) < 4 or len(rows[0]) != 2 or not all(word.isdigit() for row in rows for word in row):
         return False
-    if table.delimiter != 0:
-        return share >= 0.8
-    if table.header is not None and ends_are_named(table.layout):
-        return share >= 0.8
-    ids_numeric = all(table.numeric[:2])
-    columns = table.layout.columns
-    if n > 2 and len(columns) > 2 and columns[2].stamps and not columns[0].stamps:
-        return share >= 0.8
-    if n == 2 or all(column.empty for column in columns[2:]):
-        return share >= 0.8 or (share >= 0.5 and ids_numeric)
-    if n == 3 and share == 1 and len(sample) > 2 and table.numeric == (False, True, False):
-        return True  # a weight between two names
-    third = len(table.numeric) > 2 and table.numeric[2]
-    return third and share >= (0.5 if ids_numeric else 0.8)
+    n, m = map(int, rows[0])
+    words = [int(word) for row in rows[1:] for word in row]
+    return len(rows) == n + 1 and len(words) == 2 * m and min(words) >= 1 and max(words) <= n
+
+
+def _not_read(name: str, what: str, remedy: str) -> InputError:
+    return InputError(
+        f"{name} is {what}, which softvec does not read; {remedy}, or pass ",
+        Option("format", "text"),
+        " if it is a table or text",
+    )
+
+
+def _refuse_archive(name: str, head: bytes) -> None:
+    """Raise an error for a zip file that is not a NumPy .npz archive, by its first member."""
+    length = int.from_bytes(head[26:28], "little")
+    member = head[30 : 30 + length].decode("utf-8", "replace")
+    if member.endswith(".npy"):
+        return
+    if member.startswith(("[Content_Types]", "xl/", "_rels/", "docProps/", "mimetype")):
+        raise InputError(f"{name} is an office document; save the sheet as CSV, or the text as plain text")
+    raise InputError(f"{name} is a zip archive that holds {member!r}; unpack it and pass the file inside")
+
+
+def _refuse_json(name: str, text: bytes) -> None:
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    each = len(lines) > 1 and all(line.lstrip().startswith(b"{") for line in lines[:2])
+    if not each and re.search(rb'"(links|edges)"\s*:', text) and b'"nodes"' in text:
+        raise _not_read(name, "JSON", "load it and pass networkx.node_link_graph of it")
+    if each:
+        raise _not_read(name, "JSON lines", "convert it to CSV, as with pandas.read_json(..., lines=True)")
+    raise _not_read(name, "JSON", "convert it to CSV, as with pandas.read_json")
+
+
+def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) -> None:
+    """Refuse lines in the form of another program, and a first comment of another style.
+
+    ``cut`` says whether the delimiter cuts the lines at all.
+    """
+
+    def share(pattern: bytes) -> float:
+        return sum(re.search(pattern, line) is not None for line in lines) / len(lines)
+
+    if share(rb"\{'") > 0.5:
+        raise ForeignLayout(
+            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
+            "networkx.write_weighted_edgelist, or pass the graph itself"
+        )
+    if delimiter != 58 and (share(rb"^\d+::[^:]+::") > 0.9 or (share(rb"::") > 0.9 and not cut)):
+        raise ForeignLayout(f"{name}: columns are separated by '::'; write a tab or a comma instead")
+    if share(rb"^\s*[(\[][^()\[\],]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
+        shown = lines[0].strip()[:40].decode("utf-8", "replace")
+        raise ForeignLayout(f"{name}: lines such as {shown!r} have brackets; remove them")
+    if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]') > 0.01:
+        raise InputError(f'{name}: quotes within fields are written \\"; double them instead')
+    first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
+    if first and not last and first[1] != bytes([delimiter]):
+        shown = lines[0].strip().decode("utf-8", "replace")
+        raise InputError(
+            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
+        )

@@ -14,10 +14,10 @@ from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.read.columns import add_table, describe, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.kinds import ends_are_named, row_names, wide_kind
+from softvec.read.kinds import ends_are_named, kind_of_table, row_names, wide_kind
 from softvec.read.objects import Graph
-from softvec.read.opened import TextOptions
-from softvec.read.roles import Layout, find_roles, timed_columns
+from softvec.read.options import TableOptions
+from softvec.read.roles import Table, find_roles
 
 _WIDE = 64  # columns of a wide frame that are inspected
 
@@ -77,13 +77,32 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
     return {name: frame[name] for name in frame.columns}
 
 
-def frame_layout(frame: Any, columns: Any = None, weight: Any = None) -> Layout:
-    """Return the layout of a frame."""
+def frame_table(frame: Any, columns: Any = None, weight: Any = None) -> Table:
+    """Return the columns of a frame and their roles."""
     described = [describe(name, column) for name, column in frame_columns(frame).items()]
     return find_roles(described, columns, weight, "the frame")
 
 
-def wide_frame(frame: Any) -> str | None:
+def kind_of_frame(frame: Any, columns: Any = None, weight: Any = None) -> str:
+    """Return the kind of data in a frame; warn of what is uncertain."""
+    if columns is None and weight is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuessWarning)
+            square = square_frame(frame) is not None
+        wide = "graph" if square else _wide_kind(frame)
+        if wide is not None:
+            return wide
+    if columns is not None and not isinstance(columns, Mapping) and len(columns) > 2:
+        return "graph"
+    return kind_of_table(frame_table(frame, columns, weight), "the frame")
+
+
+def is_wide(frame: Any) -> bool:
+    """Whether a frame is a matrix: its rows and columns are items, or its rows feature vectors."""
+    return _wide_kind(frame) is not None
+
+
+def _wide_kind(frame: Any) -> str | None:
     """Return the kind of a frame that is a matrix: "features", or "bipartite" for counts; else None."""
     frame = _bools_as_numbers(frame)
     if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
@@ -92,16 +111,16 @@ def wide_frame(frame: Any) -> str | None:
     if len(described) < 2:
         return None
     try:
-        layout = find_roles(described, None, None, "the frame")
+        table = find_roles(described, None, None, "the frame")
     except InputError:
-        layout = Layout(described, {})
-    kind = wide_kind(layout)
+        table = Table(described, {})
+    kind = wide_kind(table)
     own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
     # index and columns are named by pivot and crosstab
     titled = hasattr(frame, "iloc") and None not in (frame.index.name, frame.columns.name)
     if kind is None and (titled or _text_index(frame)) and len(own) > 1 and _all_numbers(frame):
         whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
-        kind = None if ends_are_named(layout) and not titled else "bipartite" if whole else "features"
+        kind = None if ends_are_named(table) and not titled else "bipartite" if whole else "features"
     return kind
 
 
@@ -142,7 +161,7 @@ def matrix_of_frame(frame: Any) -> Graph:
     described = [describe(name, column) for name, column in table.items()]
     names, named = _index_names(frame), None
     if names is None:
-        named = row_names(Layout(described, {}))
+        named = row_names(described)
         names = None if named is None else as_list(list(table.values())[named])
     body = [at for at, column in enumerate(described) if at != named and not column.empty]
     text = [at for at in body if not described[at].numeric]
@@ -195,13 +214,6 @@ def square_frame(frame: Any) -> Graph | None:
     return None
 
 
-def square_kind(frame: Any) -> bool:
-    """Whether a frame is a square table of numbers, without warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GuessWarning)
-        return square_frame(frame) is not None
-
-
 def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
     """Return a square matrix without row names as a graph if it is symmetric, else None."""
     if len(names) < 4 or not np.array_equal(matrix, matrix.T):
@@ -219,12 +231,11 @@ def edges_of_frame(
 ) -> Edges:  # fmt: skip
     """Return the edges in a frame; ``told``: whether the user set ``weighted``."""
     table = frame_columns(frame)
-    columns = timed_columns(columns) if timed else columns
-    layout = frame_layout(frame, columns, weight)
-    options = TextOptions(timed=timed, columns=columns, weighted=True if told else None)
-    layout = edge_roles(layout, "the frame", options, layout.guesses)
+    options = TableOptions(columns=columns, weighted=True if told else None)
+    options = options.for_kind("temporal" if timed else "graph")
+    roles = edge_roles(frame_table(frame, options.columns, weight), "the frame", options)
     builder = EdgeBuilder(two_sided, negative)
     values = list(table.values())
-    add_table(builder, {role: values[at] for role, at in layout.roles.items()}, where="the frame")
+    add_table(builder, {role: values[at] for role, at in roles.roles.items()}, where="the frame")
     edges = builder.finish()
-    return replace(edges, notes=(layout.summary, *edges.notes))
+    return replace(edges, notes=(roles.summary, *edges.notes))

@@ -1,53 +1,165 @@
-"""Detect the kind of data in a table: edges, contacts, two kinds of items, or a matrix with items as rows."""
+"""The kind of data: a graph, two kinds of items, contacts, a text, feature vectors.
+
+All that is told by the data itself is told here, once: of tables in text, in Arrow files and in frames by
+:func:`kind_of_table`, of other objects by :func:`kind_of_object`, of option names by :func:`kind_of_options`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from softvec.core.errors import Message, Option
-from softvec.read.roles import Column, Layout, by_name, names_two_kinds, paired, word_of
+import numpy as np
+from scipy import sparse
+
+from softvec.core.errors import InputError, Message, Option, guess
+from softvec.read.dialect import Dialect, Sample, all_integers, split
+from softvec.read.header import repeats_header
+from softvec.read.numbers import INTEGER
+from softvec.read.roles import ColumnSample, Table, by_name, known_names, names_two_kinds, paired, word_of
 
 _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
 _LABELS = frozenset(
     ("label", "labels", "class", "target", "y", "species", "category", "cluster", "group", "diagnosis",
      "outcome")
 )  # fmt: skip
+_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
+# (kind, options of which one must be present, and of these too, if any)
+_TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
+            ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
 
 
-def wide_kind(layout: Layout) -> str | None:
+def kind_of_options(options: Iterable[str]) -> str | None:
+    """Return the kind implied by the option names, or None."""
+    names = set(options)
+    for kind, some, others in _TELLING:
+        if names & set(some) and (not others or names & set(others)):
+            return kind
+    return None
+
+
+def kind_of_object(data: Any) -> str:
+    """Return the kind of an object that is no table: a matrix, a graph, texts, or pairs."""
+    told = getattr(data, "data_kind", None)  # of edges, contacts and corpora
+    if isinstance(told, str):
+        return told
+    if sparse.issparse(data):
+        return "graph" if data.shape[0] == data.shape[1] else "bipartite"
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return _kind_of_array(data)
+    first = data[0] if isinstance(data, list | tuple) and data else None
+    if isinstance(first, str):
+        return "corpus"
+    if isinstance(first, list) and len(first) > 3:
+        return "corpus" if all(isinstance(word, str) for word in first) else "features"
+    return "graph"
+
+
+def is_edge_array(data: Any) -> bool:
+    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
+    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
+        return False
+    kinds = {2: "iuUSO", 3: "USO"}
+    return data.dtype.kind in kinds.get(data.shape[1], "")
+
+
+def _kind_of_array(data: np.ndarray) -> str:
+    if is_edge_array(data) or data.shape[0] == data.shape[1]:
+        return "graph"
+    if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
+        guess(
+            "an array of 2 rows is read as a matrix of 2 items; if its columns are edges, as in an "
+            "edge_index, pass its transpose"
+        )
+    return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
+
+
+def kind_of_table(table: Table, where: str) -> str:
+    """Return the kind of a table of edges or numbers; warn of what is uncertain."""
+    wide = None if table.chosen else wide_kind(table)
+    if wide is not None:
+        return wide
+    kind, remarks = _kind_of_edges(table, where)
+    for text in [
+        *remarks,
+        *(Message(f"{where}: ", text) for text in (*_unused(table), *_ends_in_doubt(table))),
+    ]:
+        guess(text)
+    return kind
+
+
+def kind_of_text(
+    sample: Sample, dialect: Dialect, table: Table, square: bool | None, suffix: str, name: str
+) -> str:
+    """Return the kind of a table in text: that of the table, unless its lines are prose."""
+    timed = dialect.header is not None and "time" in table.roles
+    is_table = suffix in _TABLE_SUFFIXES or timed or table.chosen or names_two_kinds(dialect.header)
+    if not is_table and wide_kind(table) is None and not _is_table(sample, dialect, table):
+        return kind_of_prose(sample, name)
+    if names_two_kinds(dialect.header):
+        return kind_of_table(table, name)
+    if square is not None:
+        return "graph"
+    if _looks_temporal(sample, dialect):
+        times = table.columns[0].values
+        if len(set(times)) == len(times) or any(column.numeric for column in table.columns[3:]):
+            guess(
+                f"{name} is read as temporal contacts, with the times in column 0; "
+                "if that column only numbers the lines, pass ",
+                Option("kind", "graph"), " and ", Option("columns", ...),
+            )  # fmt: skip
+        return "temporal"
+    kind = kind_of_table(table, name)
+    if not table.chosen and wide_kind(table) is not None:
+        _warn_wide(table, kind, name)
+    return kind
+
+
+def _warn_wide(table: Table, kind: str, name: str) -> None:
+    """Warn of what is uncertain about a table of numbers."""
+    words = [title for title in table.header or () if len(title) > 1]
+    if known_names(words) > 1 and ends_are_named(table):
+        ends = " and ".join(table.show(table.roles[role]) for role in ("source", "target"))
+        guess(
+            f"{name} is read as a matrix of numbers; if {ends} are the ends of edges, pass ",
+            Option("kind", "graph"),
+        )
+    if table.header is None and kind == "bipartite" and all(column.numeric for column in table.columns):
+        guess(
+            f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
+            Option("kind", "features"), " if its rows are feature vectors, ",
+            Option("kind", "corpus"), " if they are sequences",
+        )  # fmt: skip
+
+
+def wide_kind(table: Table) -> str | None:
     """Return the kind of a table that is a matrix: ``features``, or ``bipartite`` for counts; else None.
 
     It is a matrix if fewer than two columns can name the ends of edges, or if it has four or more columns,
     all of numbers, whose names do not suggest the ends of edges. The first column may name the rows.
     """
-    columns = [column for column in layout.columns if not column.empty]
-    if len(columns) < 2:
-        return None
-    if ends_are_named(layout) and (
-        not layout.roles or _ends_hold_names(layout) or _ends_hold_whole_decimals(layout)
-    ):
+    columns = [column for column in table.columns if not column.empty]
+    if len(columns) < 2 or (ends_are_named(table) and _ends_hold_ids(table)):
         return None
     body = columns[1:] if _names_rows(columns[0]) else columns
     numbers = [column for column in body if column.numeric]
-    if len(numbers) < 2:
-        return None
-    if layout.header is None and _are_weighted_edges(columns):
+    if len(numbers) < 2 or (table.header is None and _are_weighted_edges(columns)):
         return None
     decimals = [column for column in numbers if not column.whole]
     named = [column for column in columns if column.holds_names and not column.running]
     if decimals and (len(named) < 2 or (len(body) < len(columns) and _are_labels(columns[0], body))):
         return "features"
-    counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
-    if len(numbers) == len(body) and len(body) >= _least_columns(columns[0], layout.header is not None):
+    if len(numbers) < len(body):
+        return None
+    if len(body) >= _least_columns(columns[0], table.header is not None):
+        counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
         return "bipartite" if counts else "features"
-    if len(numbers) == len(body) and len(body) >= 4 and 2 * len(decimals) > len(body):
-        return "features"
-    return None
+    return "features" if len(body) >= 4 and 2 * len(decimals) > len(body) else None
 
 
-def labels_among(columns: Sequence[Column]) -> list[str]:
+def labels_among(columns: Sequence[ColumnSample]) -> list[str]:
     """Return the names of integer columns that look like labels: by name, and with few distinct values."""
     return [
         str(column.name)
@@ -58,18 +170,18 @@ def labels_among(columns: Sequence[Column]) -> list[str]:
     ]
 
 
-def _ends_hold_names(layout: Layout) -> bool:
-    return all(layout.columns[layout.roles[role]].holds_names for role in ("source", "target"))
-
-
-def _ends_hold_whole_decimals(layout: Layout) -> bool:
-    """Whether the ends of edges are written as 1.0 or 1e5, as by programs that read ids as floats."""
-    ends = [layout.columns[layout.roles[role]] for role in ("source", "target")]
-    plain = all(len(word_of(end.name)) > 1 for end in ends) and paired(layout.header or ()) is None
+def _ends_hold_ids(table: Table) -> bool:
+    """Whether the ends of edges hold names, or whole numbers written as 1.0 or 1e5."""
+    if not table.roles:
+        return True
+    ends = [table.columns[table.roles[role]] for role in ("source", "target")]
+    if all(end.holds_names for end in ends):
+        return True
+    plain = all(len(word_of(end.name)) > 1 for end in ends) and paired(table.header or ()) is None
     return plain and all(end.numeric and all(value % 1 == 0 for value in end.values) for end in ends)
 
 
-def _are_weighted_edges(columns: Sequence[Column]) -> bool:
+def _are_weighted_edges(columns: Sequence[ColumnSample]) -> bool:
     """Whether three columns are ids, ids that happen to count 0, 1, 2, ..., and weights."""
     ids = [column for column in columns if column.whole]
     if len(columns) != 3 or len(ids) != 2 or not any(column.running for column in ids):
@@ -78,7 +190,7 @@ def _are_weighted_edges(columns: Sequence[Column]) -> bool:
     return len(first & second) >= 0.8 * min(len(first), len(second))
 
 
-def _are_labels(first: Column, body: Sequence[Column]) -> bool:
+def _are_labels(first: ColumnSample, body: Sequence[ColumnSample]) -> bool:
     """Whether the text columns are labels of the rows, which the first column names."""
     texts = [column for column in body if not column.numeric and column.holds_names]
     few = all(2 * len(set(column.values)) <= len(column.values) for column in texts)
@@ -87,138 +199,236 @@ def _are_labels(first: Column, body: Sequence[Column]) -> bool:
     )
 
 
-def _unique(column: Column) -> bool:
+def _unique(column: ColumnSample) -> bool:
     return len(column.values) > 2 and len(set(column.values)) == len(column.values)
 
 
-def _least_columns(first: Column, header: bool) -> int:
+def _least_columns(first: ColumnSample, header: bool) -> int:
     """Return the least number of numeric columns of a matrix; fewer may be data of edges."""
     if not header:
         return 6
     return 3 if not first.numeric and _unique(first) else 4
 
 
-def ends_are_named(layout: Layout) -> bool:
+def ends_are_named(table: Table) -> bool:
     """Whether two columns have names that suggest the ends of edges."""
-    named = Layout(layout.columns, {})
+    named = Table(table.columns, {})
     by_name(named)
     return {"source", "target"} <= set(named.roles)
 
 
-def _names_rows(column: Column) -> bool:
+def _names_rows(column: ColumnSample) -> bool:
     """Whether a first column names the rows: text, or row numbers."""
     return column.holds_names and (not column.numeric or column.running)
 
 
-def row_names(layout: Layout) -> int | None:
+def row_names(columns: Sequence[ColumnSample]) -> int | None:
     """Return the position of the first column of a wide table if it names the rows."""
-    first = next((at for at, column in enumerate(layout.columns) if not column.empty), None)
-    return first if first is not None and _names_rows(layout.columns[first]) else None
+    first = next((at for at, column in enumerate(columns) if not column.empty), None)
+    return first if first is not None and _names_rows(columns[first]) else None
 
 
-def two_kinds(layout: Layout) -> bool:
+def _share_no_name(table: Table) -> bool:
     """Whether the two ends of edges have no name in common in the sample, such as visitors and pages."""
-    left, right = (layout.columns[layout.roles[role]].values for role in ("source", "target"))
+    left, right = (table.columns[table.roles[role]].values for role in ("source", "target"))
     return len(left) >= 10 and not set(left) & set(right)
 
 
-def guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
-    """Return the kind of data in a table of edges, and remarks on what is uncertain."""
-    kind, remarks = _guess_kind(layout, where)
-    doubts = [*_unused(layout), *_ends_in_doubt(layout)]
-    return kind, [*remarks, *(Message(f"{where}: ", text) for text in doubts)]
-
-
-def _ends_in_doubt(layout: Layout) -> list[str | Message]:
+def _ends_in_doubt(table: Table) -> list[str | Message]:
     """Say which ends of edges may be times or sentences, or share numbers without being of one kind."""
-    ends = [layout.roles["source"], layout.roles["target"]]
-    left, right = (layout.columns[at] for at in ends)
+    ends = [table.roles["source"], table.roles["target"]]
+    left, right = (table.columns[at] for at in ends)
     remarks: list[str | Message] = []
     for at in ends:
-        texts = [str(value) for value in layout.columns[at].values if isinstance(value, str)]
+        texts = [str(value) for value in table.columns[at].values if isinstance(value, str)]
         if len(texts) > 2 and sum(text.count(" ") for text in texts) > 5 * len(texts):
             remarks.append(
-                f"column {layout.show(at)} holds sentences, each read as one name; to embed their words, "
+                f"column {table.show(at)} holds sentences, each read as one name; to embed their words, "
                 "write them to a file of their own, one per line"
             )
-    timed = "time" in layout.roles or len(layout.columns) < 3 or layout.header is not None
-    shared = set(left.values) & set(right.values) if left.unix else set()
-    if not timed and left.unix and not shared and list(left.values) == sorted(left.values):
-        text = f"column {ends[0]} is read as names, though its numbers are sorted and may be times; "
-        remarks.append(Message(text, Option("kind", "temporal"), " reads them as times"))
-    plain = [replace(column, name=re.sub("_?id$", "", word_of(column.name))) for column in layout.columns]
-    named = ends_are_named(layout) or ends_are_named(replace(layout, columns=plain))
-    if layout.header is None or names_two_kinds(layout.header) or named:
+    if table.header is None:
+        timed = "time" in table.roles or len(table.columns) < 3 or not left.unix
+        if (
+            not timed
+            and not set(left.values) & set(right.values)
+            and list(left.values) == sorted(left.values)
+        ):
+            text = f"column {ends[0]} is read as names, though its numbers are sorted and may be times; "
+            remarks.append(Message(text, Option("kind", "temporal"), " reads them as times"))
+        return remarks
+    plain = [replace(column, name=re.sub("_?id$", "", word_of(column.name))) for column in table.columns]
+    if (
+        names_two_kinds(table.header)
+        or ends_are_named(table)
+        or ends_are_named(replace(table, columns=plain))
+    ):
         return remarks
     words = {word_of(left.name), word_of(right.name)}
-    plain_words = len(words) == 2 and min(map(len, words)) > 1
-    if left.whole and right.whole and plain_words and not two_kinds(layout):
+    if (
+        left.whole
+        and right.whole
+        and len(words) == 2
+        and min(map(len, words)) > 1
+        and not _share_no_name(table)
+    ):
         text = f"{left.name} and {right.name} are read as ids of the same kind of items; pass "
         remarks.append(Message(text, Option("kind", "bipartite"), " if they are two kinds"))
     return remarks
 
 
-def _unused(layout: Layout) -> list[str]:
+def _unused(table: Table) -> list[str]:
     """Return remarks on unused columns that hold booleans, or dates in an unsupported format."""
     remarks = []
-    for at, column in enumerate(layout.columns):
+    for at, column in enumerate(table.columns):
         values = {str(value).strip().lower() for value in column.values if value not in (None, "")}
-        if at in layout.roles.values() or not values:
+        if at in table.roles.values() or not values:
             continue
-        shown = layout.show(at)
         if values <= {"true", "false"} and len(values) == 2:
-            remarks.append(f"column {shown} (true or false) is not used; drop the rows that are not edges")
+            remarks.append(
+                f"column {table.show(at)} (true or false) is not used; drop the rows that are not edges"
+            )
         elif all(_DATE.fullmatch(value) for value in values):
             remarks.append(
-                f"column {shown} looks like dates and is not used; write them as 2024-03-01 to use it"
+                f"column {table.show(at)} looks like dates and is not used; write them as 2024-03-01 to use "
+                "it"
             )
     return remarks
 
 
-def _guess_kind(layout: Layout, where: str) -> tuple[str, list[Message]]:
-    if names_two_kinds(layout.header):
+def _kind_of_edges(table: Table, where: str) -> tuple[str, list[Message]]:
+    if names_two_kinds(table.header):
         return "bipartite", []
-    ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-    if "time" not in layout.roles or len(layout.columns) < 3:
-        if layout.header is None or not two_kinds(layout):
+    kind = {name: Option("kind", name) for name in ("graph", "bipartite", "temporal")}
+    ends = f"{table.show(table.roles['source'])} and {table.show(table.roles['target'])}"
+    if "time" not in table.roles or len(table.columns) < 3:
+        if table.header is None or not _share_no_name(table):
             return "graph", []
+        text = f"{where} is read as one graph, though {ends} share no name; "
         return "graph", [
-            Message(
-                f"{where} is read as one graph, though {ends} share no name; ",
-                Option("kind", "bipartite"),
-                " if they are two kinds of items, ",
-                Option("kind", "graph"),
-                " if not",
-            )
+            Message(text, kind["bipartite"], " if they are two kinds of items, ", kind["graph"], " if not")
         ]
-    if two_kinds(layout):
-        return "bipartite", [
-            Message(
-                f"{where} is read as two kinds of items without times, as {ends} share no name; ",
-                Option("kind", "temporal"),
-                " if they are of one kind",
-            )
-        ]
-    shown = layout.show(layout.roles["time"])
-    if layout.header is None and not layout.columns[layout.roles["time"]].stamps:
-        return "graph", [
-            Message(
-                f"column {shown} of {where} reads as Unix times and is not used; ",
-                Option("kind", "temporal"),
-                " uses it",
-                *(
-                    (", ", Option("kind", "bipartite"), " if the ids are of two kinds")
-                    if "weight" in layout.roles
-                    else ()
-                ),
-            )
-        ]
-    if layout.roles["time"] == 0:
+    if _share_no_name(table):
+        text = f"{where} is read as two kinds of items without times, as {ends} share no name; "
+        return "bipartite", [Message(text, kind["temporal"], " if they are of one kind")]
+    at = table.roles["time"]
+    if table.header is None and not table.columns[at].stamps:
+        text = f"column {table.show(at)} of {where} reads as Unix times and is not used; "
+        or_two = (", ", kind["bipartite"], " if the ids are of two kinds") if "weight" in table.roles else ()
+        return "graph", [Message(text, kind["temporal"], " uses it", *or_two)]
+    if at == 0:
         return "temporal", []
-    return "temporal", [
-        Message(
-            f"{where} is read as temporal contacts, by column {shown}; ",
-            Option("kind", "graph"),
-            " leaves the times out",
-        )
-    ]
+    text = f"{where} is read as temporal contacts, by column {table.show(at)}; "
+    return "temporal", [Message(text, kind["graph"], " leaves the times out")]
+
+
+def is_square(sample: Sample, dialect: Dialect, table: Table, name: str) -> bool | None:
+    """Whether a text is a square matrix of numbers: True with names around it, False without; else None.
+
+    Names of rows or columns alone are those of both if the matrix is symmetric. Without names, a table is
+    only recognised as square if it is completely in the sample.
+    """
+    n, header = dialect.n_fields, dialect.header
+    numeric = [column.numeric for column in table.columns]
+    rows = sample.rows(dialect.delimiter)
+    if any(len(row) != n for row in rows[1:]):
+        return None
+    if header is not None and n > 2:
+        body = [[row[0].decode("utf-8", "replace"), *row[1:]] for row in rows[1:]]
+        if not repeats_header(header, body):
+            return False if all(numeric) and _is_symmetric(rows[1:], n) else None
+        if any(field == b"" for row in rows[1:] for field in row[1:]):
+            raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
+        return True if all(numeric[1:]) else None
+    if header is not None or not all(numeric[1:]):
+        return None
+    if not numeric[0]:
+        return False if _is_symmetric([row[1:] for row in rows], n - 1) else None
+    if n < 4 or len(rows) != n:
+        return None
+    matrix = np.array([[float(f) for f in row] for row in rows])
+    return False if np.array_equal(matrix, matrix.T) or set(np.unique(matrix)) <= {0.0, 1.0} else None
+
+
+def _is_symmetric(rows: Sequence[Sequence[bytes]], n: int) -> bool:
+    """Whether rows of text are a square, symmetric matrix of more than three rows."""
+    return 3 < n == len(rows) and [list(row) for row in rows] == [list(row) for row in zip(*rows)]
+
+
+def _looks_temporal(sample: Sample, dialect: Dialect) -> bool:
+    """Whether a table without a header looks like ``t i j``: sorted times, then two columns of like ids."""
+    if dialect.header is not None or dialect.n_fields < 3 or len(sample.lines) < 10:
+        return False
+    rows = [row[:3] for row in sample.rows(dialect.delimiter)]
+    if any(len(row) < 3 or not all_integers(row) for row in rows):
+        return False
+    t, i, j = np.array(rows).astype(np.int64).T
+    left, right, times = set(i.tolist()), set(j.tolist()), set(t.tolist())
+    alike = len(left & right) >= 0.3 * len(left | right)
+    return bool(np.all(np.diff(t) >= 0) and alike and len(left | right) > 4 and not times & (left | right))
+
+
+def kind_of_prose(sample: Sample, name: str) -> str:
+    """Take a text for a corpus; say so where its lines have tabs or all the same number of words."""
+    _refuse_adjacency(sample.lines, name)
+    body = list(dict.fromkeys(sample.lines[:2000]))
+    n, share = Sample(body).modal(0)
+    tabs = sum(b"\t" in line.strip() for line in body) > 0.8 * len(body)
+    if len(body) > 9 and (tabs or (n > 2 and share > 0.95)):
+        why = "have tabs" if tabs else f"all have {n} words"
+        guess(
+            f"{name} is read as text, though its lines {why}; ",
+            Option("kind", "graph"), " and ", Option("columns", ...), " if it is a table, ",
+            Option("kind", "corpus"), " if not",
+        )  # fmt: skip
+    return "corpus"
+
+
+def neighbours(row: list[bytes]) -> list[bytes]:
+    """Return a node and its neighbours without the punctuation of ``node: one, two``.
+
+    >>> neighbours([b"ann:", b"bob,", b"cyd"])
+    [b'ann', b'bob', b'cyd']
+    """
+    words = [row[0].removesuffix(b":"), *(word.removesuffix(b",") for word in row[1:])]
+    return [word for word in words if word]
+
+
+def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
+    """Raise an error if a text may be an adjacency list, or edges written with arrows."""
+    marks = bytes.maketrans(b",;|", b"   ")
+    plain = [line if b" " in line.strip() else line.translate(marks) for line in sample[:2000]]
+    rows = [words for words in (split(line, 0) for line in plain) if words]
+    middles = {row[1] if len(row) == 3 else b"" for row in rows}
+    if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
+        raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
+    if rows and all(row[0].endswith(b":") for row in rows):
+        rows = [neighbours(row) for row in rows]
+    firsts = [row[0] for row in rows]
+    others = [word for row in rows for word in row[1:]]
+    heads = set(firsts)
+    share = sum(word in heads for word in others) / max(1, len(others))
+    alike = len(rows) > 2 and len(heads) == len(firsts) and share >= 0.8
+    numbers = len(rows) > 2 and all(INTEGER.fullmatch(word) for row in rows for word in row)
+    if alike or numbers:
+        raise InputError(
+            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; pass ",
+            Option("format", "adjlist"), " or ", Option("kind", "corpus"),
+        )  # fmt: skip
+
+
+def _is_table(sample: Sample, dialect: Dialect, table: Table) -> bool:
+    """Whether lines have the same number of fields, and few enough of them, or numbers, to be a table."""
+    n, share = sample.modal(dialect.delimiter, skip=int(dialect.header is not None))
+    columns, numeric = table.columns, [column.numeric for column in table.columns]
+    if n < 2:
+        return False
+    if dialect.delimiter != 0 or (dialect.header is not None and ends_are_named(table)):
+        return share >= 0.8
+    if n > 2 and len(columns) > 2 and columns[2].stamps and not columns[0].stamps:
+        return share >= 0.8
+    least = 0.5 if all(numeric[:2]) else 0.8
+    if n == 2 or all(column.empty for column in columns[2:]):
+        return share >= least
+    if n == 3 and share == 1 and len(sample.lines) > 2 and numeric == [False, True, False]:
+        return True  # a weight between two names
+    return len(numeric) > 2 and numeric[2] and share >= least

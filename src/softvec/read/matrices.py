@@ -15,13 +15,15 @@ from scipy import sparse
 from softvec.core.errors import InputError, guess, optional_package, printable
 from softvec.core.untrusted import reading
 from softvec.names import Names
-from softvec.read import lines
+from softvec.read import dialect as dialects
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
+from softvec.read.detect import Detected
+from softvec.read.dialect import Dialect
 from softvec.read.edgelist import warn_total
-from softvec.read.kinds import labels_among, row_names
-from softvec.read.lines import Table
+from softvec.read.kinds import labels_among, neighbours, row_names
+from softvec.read.numbers import plain_number
 from softvec.read.objects import Graph, from_networkx
-from softvec.read.opened import Opened, TextOptions
+from softvec.read.options import TableOptions
 from softvec.read.streams import Source, text_blocks
 
 
@@ -167,80 +169,81 @@ def _read_gml(stream: Any) -> Any:
     return nx.read_gml(stream, label="id")
 
 
-def read_text(opened: Opened) -> Graph:
+def read_text(detected: Detected) -> Graph:
     """Read a text table of numbers; a first column may name the rows, a header the columns."""
-    assert opened.text is not None
-    source, table, square = opened.source, opened.text.table, opened.text.square
-    named = row_names(table.layout)
-    if square is None and named is not None and table.numeric[named] and table.header is None:
+    source, table, dialect, square = detected.source, detected.table, detected.dialect, detected.square
+    assert table is not None
+    assert dialect is not None
+    named = row_names(table.columns)
+    if square is None and named is not None and table.columns[named].numeric and dialect.header is None:
         named = None  # row numbers without a title may be data
-    body = _columns_of_numbers(opened, named)
+    body = _columns_of_numbers(detected, named)
     parts: list[NDArray[np.float64]] = []
     names: list[Any] = []
-    skip = table.header is not None
-    for block, line in text_blocks(source, encoding=opened.options.encoding):
-        rows = _by_arrow(block, table, body, named, skip)
+    skip = dialect.header is not None
+    for block, line in text_blocks(source, encoding=detected.options.encoding):
+        rows = _by_arrow(block, dialect, body, named, skip)
         if rows is None:
-            rows = _by_lines(block, line, table, source.name, body, named, skip)
+            rows = _by_lines(block, line, dialect, source.name, body, named, skip)
         parts.append(rows[0])
         names += rows[1]
         skip = False
-    if names and lines.all_integers([name.encode() for name in names]):
+    if names and dialects.all_integers([name.encode() for name in names]):
         names = [int(name) for name in names]
-    titles = None if table.header is None else [table.header[at] for at in body]
+    titles = None if dialect.header is None else [dialect.header[at] for at in body]
     matrix = np.concatenate(parts)
     if square and titles and len(titles) == len(names) and titles != list(map(str, names)):
         matrix = matrix[:, [titles.index(str(name)) for name in names]]
         titles = list(map(str, names))
-    if square is False and titles and opened.kind in ("graph", "dense"):
+    if square is False and titles and detected.kind in ("graph", "dense"):
         names = titles
     if names and matrix.shape[0] == matrix.shape[1]:
         warn_total(source.name, names[-1:])
     return Graph(matrix, names or None, None, titles)
 
 
-def _columns_of_numbers(opened: Opened, named: int | None) -> list[int]:
+def _columns_of_numbers(detected: Detected, named: int | None) -> list[int]:
     """Return the columns of a text table that make up its matrix; warn of what is left out or a label."""
-    assert opened.text is not None
-    table, columns, name = opened.text.table, opened.text.table.layout.columns, opened.name
-    body = [at for at in range(table.n_fields) if at != named and not columns[at].empty]
+    assert detected.table is not None
+    columns, name = detected.table.columns, detected.name
+    body = [at for at in range(len(columns)) if at != named and not columns[at].empty]
     text = [at for at in body if not columns[at].numeric]
-    if len(text) == len(body) or (text and table.header is None):
+    if len(text) == len(body) or (text and detected.table.header is None):
         raise InputError(f"{name}: column {text[0]} does not hold numbers, as a matrix must")
     if text:
         shown = ", ".join(str(columns[at].name) for at in text[:4])
         guess(f"{name}: columns without numbers are not used: {shown}")
         body = [at for at in body if columns[at].numeric]
-    if opened.kind == "features":
+    if detected.kind == "features":
         for label in labels_among([columns[at] for at in body]):
             guess(f"{name}: column {label} is used as a feature; remove it if it is a label")
     return body
 
 
 def _by_arrow(
-    block: bytes, table: Table, body: list[int], named: int | None, skip: bool
+    block: bytes, dialect: Dialect, body: list[int], named: int | None, skip: bool
 ) -> tuple[NDArray[np.float64], list[str]] | None:
     """Parse lines of plain numbers as one long column, whatever the width; None if they are different."""
     import pyarrow as pa
     from pyarrow import csv
 
-    raws = [raw for raw in block.split(b"\n") if lines.is_data(raw, table.comments)][int(skip) :]
-    mark = bytes([table.delimiter or 32])
-    if table.delimiter == 0:
-        raws = [b" ".join(lines.split(raw, 0)) for raw in raws]
-    if not raws or table.quoted or any(raw.count(mark) != table.n_fields - 1 for raw in raws):
+    raws = [raw for raw in block.split(b"\n") if dialects.is_data(raw, dialect.comments)][int(skip) :]
+    mark = bytes([dialect.delimiter or 32])
+    if dialect.delimiter == 0:
+        raws = [b" ".join(dialects.split(raw, 0)) for raw in raws]
+    if not raws or dialect.quoted or any(raw.count(mark) != dialect.n_fields - 1 for raw in raws):
         return None
     names = []
-    if named == 0 and body == list(range(1, table.n_fields)):
+    if named == 0 and body == list(range(1, dialect.n_fields)):
         cut = [raw.split(mark, 1) for raw in raws]
         names = [first.strip().decode("utf-8") for first, _ in cut]
         raws = [rest for _, rest in cut]
-    elif named is not None or len(body) < table.n_fields:
+    elif named is not None or len(body) < dialect.n_fields:
         return None
     numbers = b"\n".join(raws).replace(mark, b"\n")
     try:
         column = csv.read_csv(
-            pa.BufferReader(numbers if table.plain else lines.plain_number(numbers, table.decimal)),
+            pa.BufferReader(numbers if dialect.plain else plain_number(numbers, dialect.decimal)),
             csv.ReadOptions(column_names=["0"], use_threads=False),
             csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(column_types={"0": pa.float64()}, null_values=[], strings_can_be_null=False),
@@ -253,29 +256,27 @@ def _by_arrow(
 
 
 def _by_lines(
-    block: bytes, line: int, table: Table, name: str, body: list[int], named: int | None, skip: bool
+    block: bytes, line: int, dialect: Dialect, name: str, body: list[int], named: int | None, skip: bool
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Parse lines of numbers one by one; raise an error for one that is not."""
-    parsed, numbers = lines.parse(block, table, name, line, skip)
-    rows = [
-        [lines.number_of(row[at], "entry", name, number, table) for at in body]
-        for row, number in zip(parsed, numbers)
-    ]
-    names = [] if named is None else [row[named].decode("utf-8") for row in parsed]
+    names, rows = [], []
+    for number, fields in dialects.parse_lines(block, dialect, name, line, skip):
+        rows.append([dialects.number_of(fields[at], name, number, dialect) for at in body])
+        names += [] if named is None else [fields[named].decode("utf-8")]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(body)), names
 
 
-def read_adjacency_list(source: Source, options: TextOptions) -> list[tuple[Any, Any]]:
+def read_adjacency_list(source: Source, options: TableOptions) -> list[tuple[Any, Any]]:
     """Read the pairs of an adjacency list: lines of a node and its neighbours, as networkx writes them."""
-    byte = 0 if options.delimiter is None else lines.delimiter_byte(options.delimiter)
+    byte = 0 if options.delimiter is None else dialects.delimiter_byte(options.delimiter)
     rows = []
     for block, _ in text_blocks(source, encoding=options.encoding):
-        data = [raw for raw in block.split(b"\n") if lines.is_data(raw, options.comments)]
-        rows += [[field for field in lines.split(raw, byte) if field] for raw in data]
+        data = [raw for raw in block.split(b"\n") if dialects.is_data(raw, options.comments)]
+        rows += [[field for field in dialects.split(raw, byte) if field] for raw in data]
     if byte == 0 and rows and all(row[0].endswith(b":") for row in rows):
-        rows = [lines.neighbours(row) for row in rows]
+        rows = [neighbours(row) for row in rows]
     fields = [field for row in rows for field in row]
-    whole = options.ids != "string" and lines.all_integers(fields)
+    whole = options.ids != "string" and dialects.all_integers(fields)
     name = int if whole else lambda field: field.decode("utf-8")
     pairs = [(name(row[0]), name(other)) for row in rows for other in row[1:]]
     if not pairs:

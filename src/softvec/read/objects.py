@@ -70,6 +70,20 @@ def from_anndata(data: Any, key: str = "connectivities") -> Graph:
     )
 
 
+def kind_of_anndata(data: Any, key: str | None) -> str:
+    """Return the kind of an AnnData: the graph of its neighbours if it has one, else features."""
+    if key is not None:
+        return "graph"
+    if "connectivities" in (getattr(data, "obsp", None) or {}):
+        guess(
+            "the AnnData is read as the graph obsp['connectivities']; ",
+            "pass ", Option("key", ...), " for another graph, or ", Option("kind", "features"), " for X"
+        )  # fmt: skip
+        return "graph"
+    guess("the AnnData is read as the features X; ", Option("kind", "bipartite"), " takes X as counts")
+    return "features"
+
+
 def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
     """Return the matrix of a networkx graph; ``told``: whether the user set ``weighted``."""
     import networkx as nx

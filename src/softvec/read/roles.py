@@ -46,7 +46,7 @@ _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSample:
     """Content of a column, detected from its first rows."""
 
     name: Any = None
@@ -80,13 +80,14 @@ class Column:
 
 
 @dataclass
-class Layout:
-    """The columns of a table, their roles, and guesses about them."""
+class Table:
+    """The columns of any table, their roles, and guesses about them."""
 
-    columns: Sequence[Column]
+    columns: Sequence[ColumnSample]
     roles: dict[str, int]
     guesses: list[Message] = field(default_factory=list)
     index: int | None = None  # a column that only counts rows
+    chosen: bool = False  # the roles are the user's
 
     def guess(self, *parts: str | Option) -> None:
         """Add a guess."""
@@ -174,13 +175,13 @@ def timed_columns(columns: Any) -> Any:
 
 
 def find_roles(
-    columns: Sequence[Column], wanted: Any = None, weight: Any = None, where: str = "the table"
-) -> Layout:
+    columns: Sequence[ColumnSample], wanted: Any = None, weight: Any = None, where: str = "the table"
+) -> Table:
     """Assign roles to columns.
 
     Parameters
     ----------
-    columns : sequence of Column
+    columns : sequence of ColumnSample
     wanted : sequence or mapping, optional
         The user's choice: (source, target), (source, target, weight) or a mapping from role to column;
         names, or positions from 0.
@@ -192,185 +193,186 @@ def find_roles(
     Examples
     --------
     >>> names = ["id", "to", "from", "w"]
-    >>> find_roles([Column(name, True, True, values=[5, 7, 6]) for name in names]).roles
+    >>> find_roles([ColumnSample(name, True, True, values=[5, 7, 6]) for name in names]).roles
     {'source': 2, 'target': 1, 'weight': 3}
     """
-    layout = Layout(columns, {})
-    header = layout.header
+    table = Table(columns, {})
+    header = table.header
     chosen = {} if weight is None else {"weight": position(header, len(columns), weight, where)}
     if wanted is not None:
-        layout.roles = _chosen(header, len(columns), wanted, where)
-        if chosen and "weight" in layout.roles:
+        table.roles = _chosen(header, len(columns), wanted, where)
+        if chosen and "weight" in table.roles:
             raise InputError(f"columns includes a weight, and weight is {weight!r}; pass only one of them")
-        layout.roles |= chosen
-        return layout
-    layout.roles = dict(chosen)
-    by_name(layout)
-    _by_stamps(layout)
-    _set_index_apart(layout)
-    _ends(layout, where)
-    if "weight" not in layout.roles:
-        _weight(layout)
+        table.roles |= chosen
+        table.chosen = True
+        return table
+    table.roles = dict(chosen)
+    by_name(table)
+    _by_stamps(table)
+    _set_index_apart(table)
+    _ends(table, where)
+    if "weight" not in table.roles:
+        _weight(table)
     elif "weight" not in chosen:
-        _check_named_weight(layout, where)
-    ends = (layout.columns[layout.roles[role]] for role in ("source", "target"))
-    if layout.header and all(end.numeric and not end.whole for end in ends):
-        layout.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
-    layout.roles = {role: layout.roles[role] for role in ROLES if role in layout.roles}
-    return layout
+        _check_named_weight(table, where)
+    ends = (table.columns[table.roles[role]] for role in ("source", "target"))
+    if table.header and all(end.numeric and not end.whole for end in ends):
+        table.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
+    table.roles = {role: table.roles[role] for role in ROLES if role in table.roles}
+    return table
 
 
-def _free(layout: Layout) -> list[int]:
-    taken = {*layout.roles.values(), layout.index}
-    return [at for at, column in enumerate(layout.columns) if at not in taken and not column.empty]
+def _free(table: Table) -> list[int]:
+    taken = {*table.roles.values(), table.index}
+    return [at for at, column in enumerate(table.columns) if at not in taken and not column.empty]
 
 
-def by_name(layout: Layout) -> None:
+def by_name(table: Table) -> None:
     """Assign roles to columns whose names are known words or form a pair."""
-    header = layout.header
+    header = table.header
     if header is None:
         return
     words = [word_of(name) for name in header]
-    texts = [column.holds_names and not column.numeric for column in layout.columns]
+    texts = [column.holds_names and not column.numeric for column in table.columns]
     if sum(text and word not in _BOUNDS for text, word in zip(texts, words)) > 1:
         words = ["" if word in _BOUNDS else word for word in words]
     both = [any(word in _KNOWN[role] - _BOUNDS for word in words) for role in ("source", "target")]
     pair = None if all(both) else paired(header)
     if pair is not None:
-        layout.roles |= dict(zip(("source", "target"), pair))
+        table.roles |= dict(zip(("source", "target"), pair))
     for role in ROLES:
         for at in sorted(range(len(words)), key=lambda at: words[at] in _BOUNDS):
-            free = role not in layout.roles and at not in layout.roles.values()
-            if free and words[at] in _KNOWN[role] and not layout.columns[at].empty:
-                layout.roles[role] = at
+            free = role not in table.roles and at not in table.roles.values()
+            if free and words[at] in _KNOWN[role] and not table.columns[at].empty:
+                table.roles[role] = at
 
 
-def _by_stamps(layout: Layout) -> None:
+def _by_stamps(table: Table) -> None:
     """Assign the role of time to a column of dates or, from the third on, of Unix times."""
-    if "time" in layout.roles or len(layout.columns) < 3:
+    if "time" in table.roles or len(table.columns) < 3:
         return
-    for at in _free(layout):
-        column = layout.columns[at]
+    for at in _free(table):
+        column = table.columns[at]
         if column.stamps or (at > 1 and column.unix):
-            layout.roles["time"] = at
+            table.roles["time"] = at
             return
 
 
-def _set_index_apart(layout: Layout) -> None:
+def _set_index_apart(table: Table) -> None:
     """Ignore a column of row numbers if two other columns can name the ends of edges."""
-    named = {layout.roles.get("source"), layout.roles.get("target")}
-    free = _free(layout)
+    named = {table.roles.get("source"), table.roles.get("target")}
+    free = _free(table)
     candidates = {b for b in (*free, *named) if b is not None}
-    ends = sorted(b for b in candidates if layout.columns[b].holds_names)
-    texts = [b for b in ends if not layout.columns[b].numeric]
+    ends = sorted(b for b in candidates if table.columns[b].holds_names)
+    texts = [b for b in ends if not table.columns[b].numeric]
     for at in free:
-        column = layout.columns[at]
+        column = table.columns[at]
         known = column.name is not None and word_of(column.name) in _INDEX
         doubtful = not known and len(texts) < 2
         if (doubtful and None not in named) or not column.running or len(ends) < 2 + (at in ends):
             continue  # if the ends are known, it does not matter
         others = [b for b in ends if b != at]
-        ids = {value for b in others for value in layout.columns[b].values}
-        if doubtful and not _alike(layout, others):
+        ids = {value for b in others for value in table.columns[b].values}
+        if doubtful and not _alike(table, others):
             return  # edges from 0, 1, 2, ...: the other columns are not a pair of ends
         if doubtful and len(ids & set(column.values)) > 0.3 * len(column.values):
-            layout.guess(
-                f"column {layout.show(at)} counts 0, 1, 2, ... and is read as names, as its numbers occur in "
+            table.guess(
+                f"column {table.show(at)} counts 0, 1, 2, ... and is read as names, as its numbers occur in "
                 "other columns; if it only numbers the rows, name the ends of edges with ",
                 Option("columns", ...),
             )
             return
-        layout.index = at
+        table.index = at
         if doubtful:
-            text = f"column {layout.show(at)} counts 0, 1, 2, ... and is not used; "
-            layout.guess(text, "if it names items, pass ", Option("columns", ...))
+            text = f"column {table.show(at)} counts 0, 1, 2, ... and is not used; "
+            table.guess(text, "if it names items, pass ", Option("columns", ...))
         return
 
 
-def _alike(layout: Layout, ends: list[int]) -> bool:
+def _alike(table: Table, ends: list[int]) -> bool:
     """Whether two columns name the same items: their values overlap."""
-    left, right = (set(layout.columns[at].values) for at in ends[:2])
+    left, right = (set(table.columns[at].values) for at in ends[:2])
     return len(left & right) >= 0.3 * len(left | right)
 
 
-def _most_alike(layout: Layout, texts: list[int]) -> tuple[int, int]:
+def _most_alike(table: Table, texts: list[int]) -> tuple[int, int]:
     """Return the two columns of names with the most names in common, or the first two."""
     texts = texts[:_MOST_COMPARED]
-    values = {at: set(layout.columns[at].values) for at in texts}
+    values = {at: set(table.columns[at].values) for at in texts}
     return max(
         ((a, b) for k, a in enumerate(texts) for b in texts[k + 1 :]),
         key=lambda pair: len(values[pair[0]] & values[pair[1]]),
     )
 
 
-def _ends(layout: Layout, where: str) -> None:
-    missing = [role for role in ("source", "target") if role not in layout.roles]
+def _ends(table: Table, where: str) -> None:
+    missing = [role for role in ("source", "target") if role not in table.roles]
     if not missing:
         return
-    free = _free(layout)
-    free.sort(key=lambda at: not layout.columns[at].holds_names)  # stable: decimals come last
+    free = _free(table)
+    free.sort(key=lambda at: not table.columns[at].holds_names)  # stable: decimals come last
     if len(free) < len(missing):
-        n, filled = len(layout.columns), sum(not column.empty for column in layout.columns)
+        n, filled = len(table.columns), sum(not column.empty for column in table.columns)
         some = f", {filled} with names or numbers" if filled < n else ""
         raise InputError(
             f"{where} has {n} column{'s' * (n != 1)}{some}; edges need two, a source and a target; "
             "name them with ",
             Option("columns", ...),
         )
-    texts = [at for at in free if layout.columns[at].holds_names and not layout.columns[at].numeric]
-    numbers = [at for at in free if layout.columns[at].whole]
-    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(layout, texts))):
-        free = [*_most_alike(layout, texts), *free]
-    layout.roles |= dict(zip(missing, free))
-    unused = [at for at in texts if at not in layout.roles.values()]
+    texts = [at for at in free if table.columns[at].holds_names and not table.columns[at].numeric]
+    numbers = [at for at in free if table.columns[at].whole]
+    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(table, texts))):
+        free = [*_most_alike(table, texts), *free]
+    table.roles |= dict(zip(missing, free))
+    unused = [at for at in texts if at not in table.roles.values()]
     if unused:
-        ends = f"{layout.show(layout.roles['source'])} and {layout.show(layout.roles['target'])}"
-        text = f"columns {ends} are read as the ends of edges, {layout.show(unused[0])} is not; "
-        layout.guess(text, "name them with ", Option("columns", ...))
+        ends = f"{table.show(table.roles['source'])} and {table.show(table.roles['target'])}"
+        text = f"columns {ends} are read as the ends of edges, {table.show(unused[0])} is not; "
+        table.guess(text, "name them with ", Option("columns", ...))
 
 
-def _weight(layout: Layout) -> None:
+def _weight(table: Table) -> None:
     """Use the only remaining column of numbers as the weight; none if there are several."""
-    columns, header = layout.columns, layout.header
-    free = _free(layout)
+    columns, header = table.columns, table.header
+    free = _free(table)
     numbers = [at for at in free if columns[at].numeric and not columns[at].running]
     if header is None and len(columns) > 3 and numbers and numbers[0] == 2:
         numbers = [2]  # KONECT's order: source, target, weight, time
-        if "time" not in layout.roles:
+        if "time" not in table.roles:
             text = f"column 2 of {len(columns)} is read as the weight; "
-            layout.guess(text, Option("weighted", False), " if it is not")
-        layout.roles["weight"] = 2
+            table.guess(text, Option("weighted", False), " if it is not")
+        table.roles["weight"] = 2
     elif len(numbers) == 1 and len(free) == 1:
-        at = layout.roles["weight"] = numbers[0]
+        at = table.roles["weight"] = numbers[0]
         if header is not None:
-            _judge_weight(layout, at)
+            _judge_weight(table, at)
     elif numbers and header is not None:
-        shown = ", ".join(layout.show(at) for at in numbers[:4])
+        shown = ", ".join(table.show(at) for at in numbers[:4])
         text = f"no weights are used, though there are numbers in {shown}; name one with "
         wide = (", or if each row describes one item, pass ", Option("kind", "features"))
-        layout.guess(text, Option("weight", ...), *(wide if len(numbers) >= 8 else ()))
+        table.guess(text, Option("weight", ...), *(wide if len(numbers) >= 8 else ()))
 
 
-def _judge_weight(layout: Layout, at: int) -> None:
-    word, shown = word_of(layout.columns[at].name), layout.show(at)
+def _judge_weight(table: Table, at: int) -> None:
+    word, shown = word_of(table.columns[at].name), table.show(at)
     if word in _SMALL_IS_CLOSE:
-        layout.guess(
+        table.guess(
             f"column {shown} is used as the weight, so that large values mean close items; "
             "convert it if small ones do, or pass ",
             Option("weighted", False),
         )
     elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
-        layout.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
+        table.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
 
 
-def _check_named_weight(layout: Layout, where: str) -> None:
+def _check_named_weight(table: Table, where: str) -> None:
     """Check that a column called weight holds numbers: else raise an error, or ignore it if it is text."""
-    column = layout.columns[layout.roles["weight"]]
+    column = table.columns[table.roles["weight"]]
     if column.numeric:
-        numbers = (c.name for c in map(layout.columns.__getitem__, _free(layout)) if c.numeric)
+        numbers = (c.name for c in map(table.columns.__getitem__, _free(table)) if c.numeric)
         if others := [name for name in numbers if word_of(name) in _KNOWN["weight"]]:
             text = f"column {column.name} is used as the weight, {others[0]} is not; name another with "
-            layout.guess(text, Option("weight", ...))
+            table.guess(text, Option("weight", ...))
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
     if any(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):
@@ -380,8 +382,8 @@ def _check_named_weight(layout: Layout, where: str) -> None:
         text = f"{where}: column {column.name} does not hold plain numbers (first: {digits[0]!r})"
         raise InputError(text, "; convert it, or pass ", Option("weighted", False))
     text = f"column {column.name} holds no numbers and is not used"
-    layout.guess(text, "; to silence this note, pass ", Option("weighted", False))
-    del layout.roles["weight"]
+    table.guess(text, "; to silence this note, pass ", Option("weighted", False))
+    del table.roles["weight"]
 
 
 def _chosen(header: Sequence[Any] | None, n_columns: int, wanted: Any, where: str) -> dict[str, int]:

@@ -1,27 +1,26 @@
-"""Tables read by Arrow: parquet, Arrow and Feather files, and CSV with quoted fields."""
+"""Parquet, Arrow and Feather files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, reading
-from softvec.read.columns import add_table, describe, edge_roles
-from softvec.read.edges import EdgeBuilder, Edges, edges_of
+from softvec.read.columns import add_table, describe
+from softvec.read.detect import Detected
+from softvec.read.edges import EdgeBuilder
 from softvec.read.objects import Graph
-from softvec.read.opened import Opened
-from softvec.read.roles import Column, Layout
+from softvec.read.roles import ColumnSample, Table
 from softvec.read.streams import Source
 
 _BATCH = 262_144  # rows held at a time
 
 
-def arrow_batches(source: Source, format: str, parts: range | None = None) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a parquet, Arrow or Feather file and the record batches of all or some parts."""
+def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of a parquet, Arrow or Feather file and its record batches."""
     import pyarrow as pa
 
     def parquet() -> Iterator[Any]:
@@ -31,7 +30,7 @@ def arrow_batches(source: Source, format: str, parts: range | None = None) -> tu
             file = pq.ParquetFile(stream)
             check_rows(file.metadata, source.size, source.name)
             yield file.schema_arrow
-            yield from file.iter_batches(_BATCH, row_groups=None if parts is None else list(parts))
+            yield from file.iter_batches(_BATCH)
 
     def arrow() -> Iterator[Any]:
         with source.seekable() as stream:
@@ -46,7 +45,7 @@ def arrow_batches(source: Source, format: str, parts: range | None = None) -> tu
             elif magic.startswith(b"ARROW1"):
                 file = pa.ipc.open_file(stream)
                 yield file.schema
-                for i in parts or range(file.num_record_batches):
+                for i in range(file.num_record_batches):
                     yield file.get_batch(i)
             else:
                 reader = pa.ipc.open_stream(stream)
@@ -78,11 +77,11 @@ def _check_names(schema: Any) -> None:
         name.encode("utf-8")
 
 
-def table_head(source: Source, format: str) -> tuple[list[str], list[Column], list[int], bool]:
+def table_head(source: Source, format: str) -> tuple[list[ColumnSample], list[int], bool]:
     """Inspect the start of a parquet, Arrow or Feather file.
 
-    Returns its column names; a description of the columns, except for an index stored by pandas; their
-    positions; and whether they are a square matrix of numbers.
+    Returns a description of its columns, except for an index stored by pandas; their positions; and whether
+    they are a square matrix of numbers.
     """
     schema, batches = arrow_batches(source, format)
     shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
@@ -96,7 +95,7 @@ def table_head(source: Source, format: str) -> tuple[list[str], list[Column], li
             break
     if described is None:
         raise InputError(f"{source.name} is empty: it has no edges")
-    return schema.names, described, shown, may_be_square and n_rows == len(shown)
+    return described, shown, may_be_square and n_rows == len(shown)
 
 
 def _is_number(kind: Any) -> bool:
@@ -105,42 +104,23 @@ def _is_number(kind: Any) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
 
-def edges_of_arrow(opened: Opened) -> Edges | Graph:
-    """Read edges (or a square matrix of numbers) from a parquet, Arrow or Feather file."""
-    source, options, table = opened.source, opened.options, opened.arrow
-    assert table is not None
-    if table.square and options.columns is None and not options.timed:
-        names = [table.names[at] for at in table.shown]
-        return Graph(numeric_columns(source, opened.format, names)[0], names)
-    layout = edge_layout(opened)
-    builder = EdgeBuilder(options.two_sided, options.negative)
-    for _ in add_arrow(builder, opened, layout):
-        pass
-    edges = edges_of(builder, source.name)
-    return replace(edges, notes=(layout.summary, *edges.notes))
+def square_matrix(detected: Detected) -> Graph:
+    """Read a square table of numbers from a parquet, Arrow or Feather file."""
+    assert detected.table is not None
+    names = [column.name for column in detected.table.columns]
+    return Graph(numeric_columns(detected.source, detected.format, names)[0], names)
 
 
-def edge_layout(opened: Opened) -> Layout:
-    """Return the columns of a table of edges with their roles; warn about guesses."""
-    assert opened.arrow is not None
-    layout = opened.arrow.layout
-    return edge_roles(layout, opened.name, opened.options, layout.guesses)
-
-
-def add_arrow(
-    builder: EdgeBuilder, opened: Opened, layout: Layout, parts: range | None = None, first_row: int = 0
-) -> Iterator[None]:
-    """Add the edges of a file, or of some of its parts, to a builder, one batch per step.
-
-    ``first_row`` is the number of the first row of these parts, for messages.
-    """
-    assert opened.arrow is not None
-    shown, ids = opened.arrow.shown, opened.options.ids
-    for batch in arrow_batches(opened.source, opened.format, parts)[1]:
-        columns = {role: _names_as(batch.column(shown[at]), role, ids) for role, at in layout.roles.items()}
-        add_table(builder, columns, opened.name, first_row=first_row)
-        first_row += len(batch)
-        yield
+def add_arrow(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
+    """Add the edges of a file to a builder; ``table`` has the roles that edges use."""
+    row, ids = 0, detected.options.ids
+    for batch in arrow_batches(detected.source, detected.format)[1]:
+        columns = {
+            role: _names_as(batch.column(detected.positions[at]), role, ids)
+            for role, at in table.roles.items()
+        }
+        add_table(builder, columns, detected.name, first_row=row)
+        row += len(batch)
 
 
 def _names_as(column: Any, role: str, ids: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,15 +12,14 @@ from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
 from softvec.read import matrices, tables
 from softvec.read.anndata import read_h5ad
-from softvec.read.detect import ARROW, detect
-from softvec.read.edgelist import read_edges
+from softvec.read.detect import Detected, detect
 from softvec.read.edges import Edges
 from softvec.read.folders import are_tables, several_files
-from softvec.read.kinds import wide_kind
+from softvec.read.formats import ARROW
 from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph, edges_of_rows
-from softvec.read.opened import Opened, TextOptions
-from softvec.read.several import EDGE_KINDS, read_edge_files
+from softvec.read.options import MATRIX_KINDS, TableOptions
+from softvec.read.several import EDGE_KINDS, detect_all, read_edges
 from softvec.read.streams import Source, open_source, text_blocks
 
 
@@ -80,16 +78,18 @@ def read_source(
     kind = kind or likely
     if kind == "corpus":
         return read_text(where, options)
-    opened = detect(where, TextOptions.of(options), kind=kind, format=options.get("format"))
-    if opened.kind == "corpus":
-        return replace(read_text(opened.source, options), guessed=True)
-    if opened.format == "h5ad":
-        return Contents(opened.name, kind, opened.format, read_anndata(opened, kind, options.get("key")))
-    if opened.kind == "graph" and options.get("directed") is None and says_directed(opened):
-        guess(f"{opened.name} is marked as directed, but is read as undirected; pass ",
+    detected = detect(where, TableOptions.of(options), kind=kind, format=options.get("format"))
+    if detected.kind == "corpus":
+        return replace(read_text(detected.source, options), guessed=True)
+    if detected.format == "h5ad":
+        return Contents(
+            detected.name, kind, detected.format, read_anndata(detected, kind, options.get("key"))
+        )
+    if detected.kind == "graph" and options.get("directed") is None and detected.is_directed:
+        guess(f"{detected.name} is marked as directed, but is read as undirected; pass ",
               Option("directed", True), " if the directions matter")  # fmt: skip
-    data = read_contents(opened, options.get("variable"))
-    return Contents(opened.name, opened.kind, opened.format, data, _names_in_files(options))
+    data = read_contents(detected, options.get("variable"))
+    return Contents(detected.name, detected.kind, detected.format, data, _names_in_files(options))
 
 
 def _names_in_files(options: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -103,8 +103,9 @@ def _read_several(files: list[Path], options: Mapping[str, Any], kind: str | Non
             f"{files[0]} and {counted(len(files) - 1, 'other file')}: several files are read as edges or "
             f"text; pass one file for {kind} data"
         )
-    found, format, edges = read_edge_files(files, TextOptions.of(options), kind, options.get("format"))
-    return Contents(str(files[0]), found, format, edges, _names_in_files(options))
+    detected = detect_all(files, TableOptions.of(options), kind, options.get("format"))
+    first = detected[0]
+    return Contents(first.name, first.kind, first.format, read_edges(detected), _names_in_files(options))
 
 
 def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
@@ -148,34 +149,18 @@ def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
     return names
 
 
-def read_contents(opened: Opened, variable: str | None = None) -> Edges | Graph:
+def read_contents(detected: Detected, variable: str | None = None) -> Edges | Graph:
     """Read the edges or the matrix of a source; ``variable`` selects one of a MATLAB file."""
-    if opened.kind == "temporal" and opened.format not in ("text", *ARROW):
-        raise InputError(
-            f"{opened.name} is {opened.format}, which has no times; temporal edges must be a table"
-        )
-    if opened.kind == "temporal" and opened.format == "text":
-        return read_edges(opened)
-    if opened.kind == "features" and opened.format == "text":
-        return matrices.read_text(opened)
-    if opened.kind == "features" and opened.format in ARROW:
-        return Graph(*tables.numeric_columns(opened.source, opened.format))
-    data = _edges_or_matrix(opened, variable)
-    if opened.kind == "features" and isinstance(data, Edges):
-        raise InputError(f"{opened.name} holds edges, not feature vectors; pass ", Option("kind", "graph"))
-    if opened.kind == "dense" and isinstance(data, Edges):
-        raise InputError(f"{opened.name} holds edges, not a dense matrix")
-    return data
-
-
-def _edges_or_matrix(opened: Opened, variable: str | None) -> Edges | Graph:
-    source, format, options = opened.source, opened.format, opened.options
-    if format == "text":
-        return matrices.read_text(opened) if is_matrix(opened) else read_edges(opened)
+    name, kind, format, source = detected.name, detected.kind, detected.format, detected.source
+    if format in ("text", *ARROW):
+        return _read_table(detected)
+    if kind == "temporal":
+        raise InputError(f"{name} is {format}, which has no times; temporal edges must be a table")
     if format == "adjlist":
-        return edges_of_rows(matrices.read_adjacency_list(source, options), two_sided=options.two_sided)
-    if format in ARROW:
-        return tables.edges_of_arrow(opened)
+        if kind in MATRIX_KINDS:
+            raise InputError(f"{name} holds edges, not a matrix; pass ", Option("kind", "graph"))
+        pairs = matrices.read_adjacency_list(source, detected.options)
+        return edges_of_rows(pairs, two_sided=detected.options.two_sided)
     if format == "mtx":
         return read_matrix_market(source)
     if format == "npz":
@@ -184,38 +169,30 @@ def _edges_or_matrix(opened: Opened, variable: str | None) -> Edges | Graph:
         return Graph(matrices.read_npy(source))
     if format == "mat":
         return matrices.read_mat(source, variable)
-    return matrices.read_network(source, format, options.weight)
+    return matrices.read_network(source, format, detected.options.weight)
 
 
-def says_directed(opened: Opened) -> bool:
-    """Whether a text calls its edges directed: in its first line, or in a column."""
-    if opened.text is None or opened.text.square is not None:
-        return False
-    columns = ({str(value).lower() for value in c.values} for c in opened.text.table.layout.columns)
-    first = re.match(rb"(#\s*Directed graph\b(?! \(each unordered pair)|%\s*asym\b)", opened.source.start)
-    return first is not None or {"directed"} in columns
-
-
-def is_matrix(opened: Opened) -> bool:
-    """Whether a text is a matrix, not edges: a square one, or a wide one of two kinds of items."""
-    assert opened.text is not None
-    if opened.kind == "dense":
-        return True
-    if opened.options.columns is not None or opened.options.weight is not None:
-        return False
-    square = opened.text.square
-    if square is False and opened.kind == "graph":
+def _read_table(detected: Detected) -> Edges | Graph:
+    """Read the edges or the matrix of a table in text or in an Arrow file."""
+    in_text = detected.dialect is not None
+    if detected.kind == "features" and not in_text:
+        return Graph(*tables.numeric_columns(detected.source, detected.format))
+    if not detected.is_matrix:
+        return read_edges([detected])
+    if not in_text:
+        if detected.square is None:
+            raise InputError(f"{detected.name} holds edges, not a dense matrix")
+        return tables.square_matrix(detected)
+    if detected.square is False and detected.kind == "graph":
         guess(
-            f"{opened.name} is read as a square matrix; if its lines are edges, name the two ends with ",
+            f"{detected.name} is read as a square matrix; if its lines are edges, name the two ends with ",
             Option("columns", ...),
         )
-    return square is not None or (
-        opened.kind == "bipartite" and wide_kind(opened.text.table.layout) is not None
-    )
+    return matrices.read_text(detected)
 
 
-def read_anndata(opened: Opened, kind: str | None = None, key: str | None = None) -> Any:
+def read_anndata(detected: Detected, kind: str | None = None, key: str | None = None) -> Any:
     """Read an .h5ad file with the anndata package."""
-    if opened.source.path is None or opened.source.compression is not None:
-        raise InputError(f"{opened.name} is AnnData, which can only be read from an uncompressed file")
-    return read_h5ad(opened.source.path, opened.name, kind, key)
+    if detected.source.path is None or detected.source.compression is not None:
+        raise InputError(f"{detected.name} is AnnData, which can only be read from an uncompressed file")
+    return read_h5ad(detected.source.path, detected.name, kind, key)

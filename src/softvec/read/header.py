@@ -1,0 +1,112 @@
+"""Decide whether the first line of a table in text is a header."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from softvec.core.dates import is_stamp
+from softvec.core.errors import Message, Option
+from softvec.read.numbers import GROUPED, NUMBER
+from softvec.read.roles import known_names, paired, word_of
+
+_MISSING = frozenset(
+    (b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b".", rb"\N")
+)
+Fields = Sequence[bytes]
+
+
+def find_header(
+    rows: Sequence[Fields], n_fields: int, wanted: Sequence[str] = ()
+) -> tuple[bool, list[Message]]:
+    """Return whether the first line is a header, and messages about what is uncertain.
+
+    It is a header if the user names columns; if it has words above numbers or dates; or if it has names that
+    do not occur below and are known words (source, target), share a stem (gene_a, gene_b), or look unlike the
+    names below. If its words never occur again but those of other lines mostly do, it is read as a header,
+    with a message.
+    """
+    first, below = rows[0], [row for row in rows[1:] if len(row) == n_fields]
+    words = [field.decode("utf-8", "replace") for field in first]
+    around = _around_a_matrix(first, below, n_fields)
+    if wanted and (set(wanted) <= set(words) or not any(NUMBER.fullmatch(f) for f in first)):
+        return True, []
+    if around is not None:
+        return around, []
+    if any(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) or is_stamp(word) for f, word in zip(first, words)):
+        return False, []
+    return _by_words(first, words, below, n_fields)
+
+
+def _around_a_matrix(first: Fields, below: Sequence[Fields], n_fields: int) -> bool | None:
+    """Whether the first line names the columns of a matrix; None if nothing says so."""
+    corner = [b"", *first] if len(first) == n_fields - 1 else first  # R leaves the corner out
+    if first[0] == b"" and len(first) == n_fields and below and all(row[0] for row in below):
+        return len(set(first)) == len(first)
+    square = len(corner) == n_fields and len(first) > 2 and len(below) > 2
+    return True if square and repeats_header(corner, below) else None
+
+
+def repeats_header(first: Sequence[Any], below: Sequence[Sequence[Any]]) -> bool:
+    """Whether the first fields of the lines repeat the first line, as the names around a square matrix do.
+
+    If there are fewer lines than names, as in a sample, they must be in the same order.
+    """
+    rows, titles = [row[0] for row in below], list(first[1:])
+    if len(rows) < len(titles):
+        return rows == titles[: len(rows)]
+    return len(rows) == len(titles) and len(set(rows)) == len(rows) and set(rows) == set(titles)
+
+
+def _by_words(
+    first: Fields, words: list[str], below: Sequence[Fields], n_fields: int
+) -> tuple[bool, list[Message]]:
+    """Decide by the words of a first line that has no numbers."""
+    elsewhere = {field for row in below for field in row}
+    again = any(field in elsewhere for field in first if field)
+    if below and len(first) in (n_fields, n_fields - 1) and _above_numbers(first, below, n_fields):
+        return True, [_read_as_header(words)] if again and known_names(words) < 2 else []
+    known = known_names([word for word in words if len(word) > 1])
+    if again or not below:
+        header = (known >= 2 and not again) or (known == len(words) > 2)
+        return header, [_read_as_data(words)] if known == len(words) and not header else []
+    return (True, []) if known >= 2 else _unlike_the_rest(words, below)
+
+
+def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> bool:
+    """Whether the first line has a word above a column of numbers or dates."""
+    shift = n_fields - len(first)
+    for c, word in enumerate(first):
+        fields = [row[c + shift] for row in below if row[c + shift]]
+        if word in _MISSING or not fields:
+            continue
+        dates = all(is_stamp(f.decode("utf-8", "replace")) for f in fields)
+        if dates or all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
+            return True
+    return False
+
+
+def _unlike_the_rest(words: list[str], below: Sequence[Fields]) -> tuple[bool, list[Message]]:
+    """Decide whether a first line of words that never occur again is a header."""
+    if len(below) < 2:
+        return False, []
+    plain = all(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word) for word in words)
+    digits = all(any(chr(b).isdigit() for b in f) for row in below for f in row[:2])
+    starts = {f.decode("utf-8", "replace").lower()[:3] for row in below for f in row}
+    if plain and (digits or (paired(words) is not None and word_of(words[0])[:3] not in starts)):
+        return True, []
+    counts = Counter(f for row in below for f in row)
+    alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
+    return (True, [_read_as_header(words)]) if alone <= 0.2 * len(below) else (False, [_read_as_data(words)])
+
+
+def _read_as_header(words: list[str]) -> Message:
+    shown = ", ".join(words[:4])
+    return Message(f"line 1 ({shown}) is read as a header; ", Option("header", False), " if it is data")
+
+
+def _read_as_data(words: list[str]) -> Message:
+    shown = ", ".join(words[:4])
+    return Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
