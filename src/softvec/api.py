@@ -66,6 +66,7 @@ def embed(
     check_memory: bool = True,
     cluster: str | None = None,
     partition: str | None = None,
+    attributes: Any = None,
     output: str | os.PathLike[str] | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
@@ -105,6 +106,13 @@ def embed(
     partition : {"none", "stream"}, optional
         ``"stream"`` renumbers the items of a fit on a cluster so that workers exchange fewer vectors, if that
         pays off. The vectors are those of one process on the renumbered data, for any number of workers.
+    attributes : frame, mapping, matrix, AnnData, path, or list of str, optional
+        Attributes of the nodes of a graph. A table is matched by the index or column that holds names of
+        nodes; numbers are standardised, texts are categories or bags of words, and cells may be missing. A
+        mapping holds keywords, or values by attribute, for each node; a matrix has a row for each node, in
+        order; a list of str names attributes of a networkx or igraph graph. Nodes in the table that have no
+        edges are added. How much the graph, the attributes and the attributes of the nodes around count is
+        measured on hidden edges and recorded: ``emb.provenance["attributes"]``.
     output : path of a folder, optional
         Where the vectors are written as parquet parts.
     options
@@ -142,7 +150,7 @@ def embed(
     request = Request.of(
         data, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
         repeats=repeats, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, check_memory=check_memory,
-        cluster=cluster, partition=partition, **options,
+        cluster=cluster, partition=partition, attributes=attributes, **options,
     )  # fmt: skip
     emb = embed_request(data, request, written_as="folder" if output is not None else None)
     if output is not None and emb is not None:
@@ -170,6 +178,10 @@ def embed_request(
             runner = _runner(workers, request, watch)
         with large_arrays_in(request.settings.scratch), watch.reading():
             affinity = read(data, request)
+            if request.attributes is not None:
+                from softvec.affinity.attributes import attach
+
+                affinity = attach(affinity, request.attributes, data)
         if written_as is not None:
             from softvec.embedding.files.formats import check_names
 

@@ -69,6 +69,8 @@ class Request:
         Number of fits, with different seeds.
     check_memory : bool
     cluster, partition : str or None
+    attributes : object
+        Attributes of the nodes of a graph; None for none.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -82,6 +84,7 @@ class Request:
     check_memory: bool = True
     cluster: str | None = None
     partition: str | None = None
+    attributes: Any = None
 
     @classmethod
     def of(
@@ -93,6 +96,7 @@ class Request:
         check_memory: bool = True,
         cluster: str | None = None,
         partition: str | None = None,
+        attributes: Any = None,
         **options: Any,
     ) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
@@ -112,6 +116,7 @@ class Request:
             check_memory,
             cluster,
             partition,
+            attributes,
         )
         request._refuse_contradictions()
         if init is not None and request.earlier is None:
@@ -132,6 +137,9 @@ class Request:
             raise InputError(Option("view", "links"), " is a fit of two sides; leave out ", clash)
         if self.repeats > 1 and (self.init is not None or settings.checkpoint is not None):
             raise InputError("repeats use different seeds; leave out init and checkpoint")
+        if self.attributes is not None and (self.init is not None or settings.view == "links"):
+            clash = Option("init") if self.init is not None else Option("view", "links")
+            raise InputError(Option("attributes"), " give one vector to each node, anew; leave out ", clash)
         if self.cluster is None and self.partition is not None:
             raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
 
@@ -167,4 +175,4 @@ def _settings(fit: dict[str, Any]) -> tuple[Settings, frozenset[str], Embedding 
 
 
 def _has_views(emb: Embedding) -> bool:
-    return recorded(emb, "parameters").get("view") == "fused"
+    return recorded(emb, "parameters").get("view") == "fused" or "attributes" in emb.provenance

@@ -19,6 +19,7 @@ from softvec.names import Names
 from softvec.operators import Operator
 
 if TYPE_CHECKING:
+    from softvec.affinity.attributes import Attributes
     from softvec.affinity.temporal import Contacts
 
 logger = logging.getLogger("softvec")
@@ -51,6 +52,8 @@ class Affinity:
         The aggregated contacts of temporal data.
     error : float or None
         The relative error of a dense P that was sparsified or factorised.
+    attributes : Attributes or None
+        Attributes of the nodes of a graph.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Affinity:
     frequency: NDArray[np.int64] | None = None
     contacts: Contacts | None = None
     error: float | None = None
+    attributes: Attributes | None = None
 
     def __post_init__(self) -> None:
         if self.operator.shape != (len(self.rows), len(self.columns)):

@@ -32,6 +32,7 @@ def embed(
     ] = None,
     kind: reading.Kind = None,
     names: reading.Names = None,
+    attributes: reading.Attributes = None,
     directed: reading.Directed = None,
     weighted: reading.Weighted = None,
     weight: reading.Weight = None,
@@ -75,6 +76,8 @@ def embed(
 
       softvec embed contacts.csv -k temporal --window 15min
 
+      softvec embed edges.csv --attributes people.csv
+
       softvec embed edges_of_today.txt --init edges.svec
 
       softvec embed edges.txt --cluster local:4
@@ -98,7 +101,7 @@ def embed(
         options["init"] = load_vectors(init, session)
     request = Request.of(
         source, kind=kind, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
-        **options,
+        attributes=attributes, **options,
     )  # fmt: skip
     watch = Shown(source, session, force)
     emb = embed_request(source, request, watch, written_as=written_as)

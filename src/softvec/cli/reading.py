@@ -21,6 +21,14 @@ Kind = Annotated[
         help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
     ),
 ]
+Attributes = Annotated[
+    str | None,
+    _flag(
+        "--attributes",
+        metavar="FILE",
+        help="Table of node attributes, matched by name (default: none).",
+    ),
+]
 Names = Annotated[
     str | None,
     _flag(

@@ -14,6 +14,7 @@ from scipy import sparse
 from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import machine
+from softvec.embedding.attributes import Described, from_attributes
 from softvec.embedding.relations import positions, relations, two_kinds
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.views import degree_coordinates
@@ -51,35 +52,55 @@ def add(
     isolated: str = "error",
     beta: float | None = None,
     n_jobs: int | None = None,
+    attributes: Any = None,
     **options: Any,
 ) -> Embedding:
     """Return an embedding with new items; see :meth:`softvec.Embedding.add`."""
     choice("isolated", isolated, ("error", "drop"))
+    described = None if attributes is None else from_attributes(emb, attributes)
+    if data is None:
+        if described is None:
+            raise InputError("nothing to add; pass edges, attributes, or both")
+        edges = sparse.csr_array((len(described.names), len(emb)))
+        return _extended(emb, NewRows(described.names, edges), described.vectors)
     model = fitted_model(emb, beta)
     new = _new_rows(emb, data, names, options)
     new = _connected(new, len(model.columns), isolated)
     X = _fold(_subsampled(emb, new.edges), model, n_jobs)
     neighbours = np.diff(new.edges.indptr)
-    fit = recorded(emb, "parameters")
+    fit = {} if "attributes" in emb.provenance else recorded(emb, "parameters")
     if fit.get("view") == "power":  # one more step
         directions = X[:, :-2] if "degree_scale" in fit else X
         directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
-    if fit.get("view") != "fused":
+    if fit.get("view", "fused") != "fused":
         X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
     if "degree_scale" in fit:
         unit = recorded(emb, "data").get("mean_weight", 1.0)
         degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
         X[:, -2:] = degree_coordinates(degree, fit["degree_scale"], np.asarray(emb.sizes) / unit)
+    if described is not None:
+        new, X = _both(new, X, described)
     return _extended(emb, new, X)
+
+
+def _both(new: NewRows, X: NDArray[np.float32], described: Described) -> tuple[NewRows, NDArray[np.float32]]:
+    """Return new items with edges, attributes or both; the vector of both is the mean."""
+    at = positions(described.names, new.names)
+    X[at >= 0] = (X[at >= 0] + described.vectors[at[at >= 0]]) / 2
+    more = np.setdiff1d(np.arange(len(described.names)), at)
+    no_edges = sparse.csr_array((len(more), new.edges.shape[1]))
+    edges = sparse.csr_array(sparse.vstack([new.edges, no_edges], format="csr"))
+    names = new.names.append(described.names.take(more)) if len(more) else new.names
+    return NewRows(names, edges), np.concatenate([X, described.vectors[more]])
 
 
 def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
     fit = recorded(emb, "parameters")
     constraint = str(fit.get("constraint", "sphere"))
-    if fit.get("view") == "power":
+    if fit.get("view") == "power" and "attributes" not in emb.provenance:
         return Model(emb.vectors, 1.0, constraint, None, None, np.eye(emb.n_components, dtype=np.float32))
-    if fit.get("view") == "fused":
+    if fit.get("view") == "fused" or "attributes" in emb.provenance:
         linear = emb.extras.get("neighbours_to_vector")
         if linear is None:
             raise InputError("these vectors lack an array that new items need; embed again and save a .svec")

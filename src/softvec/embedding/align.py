@@ -51,9 +51,20 @@ def align(emb: Embedding, other: Embedding) -> Embedding:
     context = None if emb.context_vectors is None else _rotated(emb.context_vectors, rotation)
     return emb._with(
         vectors=_rotated(emb.vectors, rotation),
+        extras={**emb.extras, **_maps(emb, rotation)},
         context_vectors=context,
         provenance={**emb.provenance, **record},
     )
+
+
+def _maps(emb: Embedding, rotation: Array) -> dict[str, Array]:
+    """Return the maps that adding items needs, between rotated vectors."""
+    maps = {}
+    if "neighbours_to_vector" in emb.extras:
+        maps["neighbours_to_vector"] = rotation.T @ emb.extras["neighbours_to_vector"] @ rotation
+    if "attributes_to_vector" in emb.extras:
+        maps["attributes_to_vector"] = emb.extras["attributes_to_vector"] @ rotation
+    return maps
 
 
 def _rotation(emb: Embedding, other: Embedding) -> Array:

@@ -58,6 +58,8 @@ EXTRAS = {
     "stable_neighbours": ("rows", np.float32),
     "stable_groups": ("rows", np.float32),
     "neighbours_to_vector": ("square", np.float32),
+    "attributes_to_vector": ("attributes", np.float32),
+    "attribute_coding": ("attributes", np.float64),
 }
 
 
@@ -72,6 +74,10 @@ def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int, d: int) -> M
         if side == "square":
             if values.shape != (d, d) or not np.isfinite(values).all():
                 raise InputError(f"{name} has shape {values.shape}; expected numbers of shape ({d}, {d})")
+        elif side == "attributes":
+            wide = d if name == "attributes_to_vector" else 2
+            if values.ndim != 2 or values.shape[1] != wide or not np.isfinite(values).all():
+                raise InputError(f"{name} has shape {values.shape}; expected rows of {wide} numbers")
         elif values.shape != ((n,) if side == "rows" else (m,)):
             raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
         if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):

@@ -16,7 +16,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from softvec.core.checks import choice, plain_json
 from softvec.core.errors import InputError
-from softvec.embedding import access, exchange, groups, neighbours, persons, pictures, relations, search
+from softvec.embedding import (
+    access,
+    attributes,
+    exchange,
+    groups,
+    neighbours,
+    persons,
+    pictures,
+    relations,
+    search,
+)
 from softvec.embedding import align as alignment
 from softvec.embedding import stability as repeats
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
@@ -270,12 +280,13 @@ class Embedding:
 
     def add(
         self,
-        data: Any,
+        data: Any = None,
         *,
         names: Any = None,
         isolated: str = "error",
         beta: float | None = None,
         n_jobs: int | None = None,
+        attributes: Any = None,
         **options: Any,
     ) -> Embedding:
         """Return an embedding with new items; the old vectors do not change.
@@ -295,6 +306,9 @@ class Embedding:
             New items not connected to an item of the embedding.
         beta : float, optional
             Inverse temperature, if the vectors do not record that of their fit.
+        attributes : frame or mapping, optional
+            Attributes of new items, if the embedding has attributes: their columns are matched by title. With
+            attributes alone no edge is needed.
         options
             Passed to the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
 
@@ -308,9 +322,13 @@ class Embedding:
         """
         from softvec.embedding.add import add
 
-        return add(self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, **options)
+        return add(
+            self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, attributes=attributes,
+            **options,
+        )  # fmt: skip
 
     align = alignment.align
+    attributes_of = attributes.attributes_of
 
     def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
         """Predict the labels of unlabelled items, with probabilities.

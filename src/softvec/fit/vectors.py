@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
+from softvec.fit.attributes import fuse_attributes
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import DENSE, View
@@ -56,6 +58,9 @@ def fit_vectors(
         made = _fused(affinity, settings, runner)
     else:
         made = _single(affinity, settings, warm, runner)
+    fused = None
+    if affinity.attributes is not None:
+        made, fused = _with_attributes(affinity, settings, made)
     record = {
         "softvec": __version__,
         "data": _data(affinity, settings),
@@ -65,6 +70,7 @@ def fit_vectors(
         "diagnosis": made.diagnosis,
         "softmax": settings.softmax,
         "seconds": {"fitting": time.perf_counter() - started},
+        **({} if fused is None else {"attributes": fused}),
     }
     return Vectors(made.X, made.Y, record, made.extras)
 
@@ -178,6 +184,32 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     history["epoch"] = np.arange(len(history["epoch"]))
     extras = {"neighbours_to_vector": neighbours_to_vector(A, X, settings.n_jobs)}
     return _Made(X, None, parameters, history, None, extras)
+
+
+def _with_attributes(affinity: Affinity, settings: Settings, made: _Made) -> tuple[_Made, dict[str, Any]]:
+    """Fuse the vectors of a graph with the attributes of its nodes; also return how, for the provenance."""
+    A, attributes = affinity.counts, affinity.attributes
+    assert A is not None
+    assert attributes is not None
+    A = sparse.csr_array(A + A.T) if affinity.directed else A
+    seed = int(made.parameters["seed"])
+    fused = fuse_attributes(made.X, A, attributes.matrix, attributes.known, seed, settings.n_jobs)
+    extras = {
+        "neighbours_to_vector": neighbours_to_vector(A, fused.X, settings.n_jobs),
+        "attributes_to_vector": fused.vectors,
+        "attribute_coding": np.hstack([[column.mean, column.scale] for column in attributes.columns]).T,
+    }
+    graph, own, smoothed = fused.agreement.weights
+    record = {
+        "summary": attributes.note,
+        "weights": {"graph": graph, "attributes": own, "smoothed": smoothed},
+        "agreement": asdict(fused.agreement),
+        "columns": [
+            {"title": column.title, "kind": column.kind, "values": list(column.values)}
+            for column in attributes.columns
+        ],
+    }
+    return replace(made, X=fused.X, extras=extras), record
 
 
 def _lengths(affinity: Affinity, settings: Settings) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ the degree, which the length of a centred vector does not tell a linear classifi
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,7 +126,8 @@ def fit_views(
         before += view.n_epochs
     with machine(settings.n_jobs) as pool:
         X = empty((A.shape[0], d), np.float32)
-        spread = _fuse(list(parts.values()), lengths.astype(np.float32), X[:, :-2], pool, pool.block_rows(d))
+        weights, lengths = [view.weight for view in settings.views], lengths.astype(np.float32)
+        spread = fuse(list(parts.values()), weights, lengths, X[:, :-2], pool, pool.block_rows(d))
         scale = _DEGREE_SHARE * float(spread[_AXIS])
         X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
     alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
@@ -174,14 +176,16 @@ def _shifted(callbacks: Any, before: int) -> list[Callback] | None:
     ]
 
 
-def _fuse(parts: list[Array], lengths: Array, out: Array, pool: Machine, block: int) -> Array:
+def fuse(
+    parts: list[Array], weights: Sequence[float], lengths: Array, out: Array, pool: Machine, block: int
+) -> Array:
     """Write the coordinates of the views on their leading principal axes; the mean square length is 1.
 
     Returns the root mean square of each coordinate.
     """
 
     def side_by_side(lo: int, hi: int) -> Array:
-        return np.hstack([view.weight * part[lo:hi].astype(np.float32) for view, part in zip(FUSED, parts)])
+        return np.hstack([w * part[lo:hi].astype(np.float32) for w, part in zip(weights, parts)])
 
     d = out.shape[1]
     blocks = row_blocks(len(out), block)
@@ -238,13 +242,18 @@ def degree_coordinates(
 
 def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = None) -> Array:
     """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
-    walk = row_normalize(Sparse(A, symmetric=True))
-    G = walk @ X
-
-    def products(lo: int, hi: int) -> Array:  # rows without neighbours are 0 and add nothing
-        return np.stack([G[lo:hi].T @ G[lo:hi], G[lo:hi].T @ X[lo:hi]]).astype(np.float64)
-
+    G = row_normalize(Sparse(A, symmetric=True)) @ X  # rows without neighbours are 0 and add nothing
     with machine(n_jobs) as pool:
-        gram, mixed = pool.fold(products, row_blocks(len(X), _BLOCK), np.add)
-        ridge = 1e-3 * np.trace(gram) / len(gram)
-        return np.linalg.solve(gram + ridge * np.eye(len(gram)), mixed).astype(np.float32)
+        return least_squares(G, X, pool)
+
+
+def least_squares(G: Array, X: Array, pool: Machine) -> Array:
+    """Return the matrix M, slightly shrunk, for which G M is nearest to X."""
+
+    def products(lo: int, hi: int) -> tuple[Array, Array]:
+        rows = G[lo:hi].T
+        return (rows @ G[lo:hi]).astype(np.float64), (rows @ X[lo:hi]).astype(np.float64)
+
+    gram, mixed = pool.fold(products, row_blocks(len(X), _BLOCK), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    ridge = 1e-3 * np.trace(gram) / len(gram)
+    return np.linalg.solve(gram + ridge * np.eye(len(gram)), mixed).astype(np.float32)

@@ -1,0 +1,90 @@
+"""Attributes of an embedding's items: which speak for an item, and vectors of new items from theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.checks import integer, recorded
+from softvec.core.errors import InputError
+from softvec.names import Names
+
+if TYPE_CHECKING:
+    from softvec.affinity.attributes import Column
+    from softvec.embedding.core import Embedding
+
+
+@dataclass(frozen=True)
+class Described:
+    """New items and the vectors that their attributes suggest."""
+
+    names: Names
+    vectors: NDArray[np.float32]
+
+
+def attributes_of(emb: Embedding, item: Hashable, n: int = 10) -> list[tuple[str, float]]:
+    """Return the attributes that speak for an item, by the cosine of their vectors.
+
+    An attribute has the vector that it alone would add to that of a node. An item has no need to have the
+    attribute, nor any.
+
+    Examples
+    --------
+    >>> import softvec
+    >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan"), ("dan", "eve")]
+    >>> tags = {"ada": {"chess"}, "bob": {"chess"}, "cyd": {"chess"}, "dan": {"golf"}, "eve": {"golf"}}
+    >>> emb = softvec.embed(friends, n_components=2, attributes=tags, random_state=0)
+    >>> [name for name, cosine in emb.attributes_of("eve", n=1)]
+    ['golf']
+    """
+    vectors = _vectors(emb)[:-1]
+    x = emb[item]
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(x)
+    cosines = np.divide(vectors @ x, lengths, out=np.zeros(len(vectors), np.float32), where=lengths > 1e-12)
+    names = [name for column in _columns(emb) for name in column.names]
+    best = np.argsort(-cosines, kind="stable")[: integer("n", n)]
+    return [(names[at], float(cosines[at])) for at in best]
+
+
+def from_attributes(emb: Embedding, given: Any) -> Described:
+    """Return new items with the vectors that their attributes alone suggest."""
+    from softvec.affinity.attributes import encode
+    from softvec.read.attributes import table_of_new
+
+    vectors, columns = _vectors(emb), _columns(emb)
+    known = {column.title for column in columns}
+    table = table_of_new(given, known)
+    names = Names(table.keys)
+    taken = [name for name in names if name in emb.names]
+    if taken:
+        raise InputError(f"{taken[0]!r} is already in the embedding; add takes attributes of new items")
+    if not known & set(table.cells):
+        shown = ", ".join(repr(title) for title in sorted(known))
+        raise InputError(f"no column of the attributes was in the fit; expected {shown}")
+    F = encode(columns, table.cells, len(names))
+    return Described(names, np.asarray(F @ vectors[:-1] + vectors[-1], np.float32))
+
+
+def _vectors(emb: Embedding) -> NDArray[np.float32]:
+    """Return the vectors of the attributes, and in the last row that of an item without any, (p + 1, d)."""
+    if "attributes_to_vector" not in emb.extras:
+        lost = "; save a .svec to keep them" if "attributes" in emb.provenance else ""
+        raise InputError(f"this embedding has no vectors of attributes{lost}")
+    return emb.extras["attributes_to_vector"]
+
+
+def _columns(emb: Embedding) -> list[Column]:
+    """Return how attributes are encoded, from the provenance."""
+    from softvec.affinity.attributes import Column
+
+    coding, columns, done = emb.extras["attribute_coding"], [], 0
+    for column in recorded(emb, "attributes")["columns"]:
+        values = tuple(column["values"])
+        mean, scale = coding[done : done + len(values)].T
+        columns.append(Column(column["title"], column["kind"], values, mean, scale))
+        done += len(values)
+    return columns

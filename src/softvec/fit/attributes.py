@@ -1,0 +1,188 @@
+"""Fuse the vectors of a graph with the attributes of its nodes.
+
+Three views of a node are put side by side and turned to their principal axes: its vector in the graph, its
+attributes, and its attributes averaged over the nodes around it. How much each of them counts is measured,
+without labels, on edges that are hidden from it: attributes that say nothing about edges are kept beside the
+graph but not averaged over it, and a graph whose edges cannot be predicted counts little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softvec.core.machine import machine
+from softvec.fit.views import fuse, least_squares
+from softvec.operators import Sparse, row_normalize
+
+Array = NDArray[Any]
+_STEPS, _OWN = 8, 0.05  # steps of the average over a neighbourhood, and the share of the node itself
+_POWER_STEPS = 2  # of the singular vectors
+_HIDDEN, _MOST_HIDDEN = 0.2, 20_000  # edges hidden to measure agreement: a share, at most so many
+_PROBES = 64  # columns that measure agreement
+# Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
+# graph that they say nothing about; of a graph without structure (docs/decisions.md).
+_WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.1
+_TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the error from which areas count
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well hidden edges are told from pairs of the same ends, shuffled: areas under the ROC curve.
+
+    ``attributes`` and ``smoothed`` are those of a node and the average over its neighbourhood, ``graph`` the
+    graph alone; ``error`` is the standard error of an area of a half.
+    """
+
+    attributes: float
+    smoothed: float
+    graph: float
+    error: float
+
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        """Weights of the graph, the attributes and the averaged attributes.
+
+        >>> Agreement(0.8, 0.9, 0.8, 0.005).weights
+        (1.0, 2.0, 3.0)
+        """
+        graph, attributes, smoothed = _WEIGHTS
+        lift = 2 * self.attributes - 1
+        related = min(1.0, max(0.0, abs(lift) - 2 * self.error) / 0.1)
+        structure = float(np.clip((self.graph - 0.5 - self.error) / 0.1, 0, 1))
+        local = float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1)) if lift > 0 else 0.0
+        alone = _UNRELATED * structure + attributes * (1 - structure)
+        measured = np.array([
+            graph * max(_NO_STRUCTURE, structure),
+            related * attributes + (1 - related) * alone,
+            smoothed * related * local,
+        ])  # fmt: skip
+        trust = min(1.0, _ENOUGH / self.error)
+        return tuple((trust * measured + (1 - trust) * np.array(_TOO_FEW)).tolist())
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """Vectors of nodes and of attributes, and how they were weighted.
+
+    A node that has attributes f and no edges gets the vector ``f @ vectors[:-1] + vectors[-1]``.
+    """
+
+    X: Array
+    vectors: Array
+    agreement: Agreement
+
+
+def fuse_attributes(
+    G: Array, A: sparse.csr_array, F: Any, known: Array, seed: int, n_jobs: int | None = None
+) -> Attributed:
+    """Fuse vectors of a graph with attributes.
+
+    Parameters
+    ----------
+    G : ndarray of shape (n, d)
+        Vectors of the graph.
+    A : csr_array of shape (n, n)
+        Its symmetric adjacency matrix.
+    F : csr_array or ndarray of shape (n, p)
+        Attributes.
+    known : ndarray of bool of shape (n,)
+        Which nodes have attributes.
+    """
+    n, d = G.shape
+    rng = np.random.default_rng([seed, 25])
+    with machine(1):  # the same bits for any number of threads
+        axes = _axes(F, min(2 * d, F.shape[1]), rng)
+        raw = np.asarray(F @ axes, np.float32)  # (n, k)
+        center = raw[known].mean(axis=0)
+        raw[~known] = center
+        own = raw - center
+    agreement = measure_agreement(A, own, rng)
+    smoothed = _smooth(A, raw)
+    linked = np.diff(A.indptr) > 0
+    parts = [_even(np.where(linked[:, None], G, np.float32(0))), _even(own), _unit(smoothed)]
+    X = np.empty((n, d), np.float32)
+    with machine(n_jobs) as pool:
+        fuse(parts, agreement.weights, np.ones(n, np.float32), X, pool, pool.block_rows(d))
+        mean = X[known].mean(axis=0)
+        back = least_squares(own, np.where(known[:, None], X - mean, np.float32(0)), pool)
+    vectors = np.vstack([axes @ back, mean - center @ back]).astype(np.float32)  # (p + 1, d)
+    return Attributed(X, vectors, agreement)
+
+
+def _axes(F: Any, k: int, rng: np.random.Generator) -> Array:
+    """Return the k leading right singular vectors of F, (p, k), by randomised power steps."""
+    n, p = F.shape
+    if p == k:
+        return np.eye(p, dtype=np.float32)
+    k = min(k, n)
+    F = Sparse(F) if sparse.issparse(F) else F
+    Q = np.linalg.qr(F @ rng.standard_normal((p, min(k + 10, n, p)), dtype=np.float32))[0]
+    for _ in range(_POWER_STEPS):
+        Q = np.linalg.qr(F @ np.linalg.qr(F.T @ Q)[0])[0]
+    B = np.asarray(F.T @ Q, np.float64)  # (p, k + 10)
+    squares, turn = np.linalg.eigh(B.T @ B)
+    V = B @ turn[:, ::-1][:, :k] / np.sqrt(np.maximum(squares[::-1][:k], 1e-12))
+    return (V * np.where(V[np.abs(V).argmax(axis=0), np.arange(k)] < 0, -1, 1)).astype(np.float32)
+
+
+def _smooth(A: sparse.csr_array, X: Array) -> Array:
+    """Return the mean of X over walks of 1 to 8 steps on the graph with self loops, degrees evened out."""
+    plain = Sparse(A, symmetric=True)
+    loop = A.data.mean() if A.nnz and A.dtype != bool else 1.0
+    scale = (1 / np.sqrt(plain.row_sums() + loop)).astype(np.float32)[:, None]
+    total, step = np.zeros_like(X), X
+    for _ in range(_STEPS):
+        pushed = scale * step
+        step = scale * (plain @ pushed + np.float32(loop) * pushed)
+        total += step
+    return (1 - _OWN) / _STEPS * total + _OWN * X
+
+
+def measure_agreement(A: sparse.csr_array, own: Array, rng: np.random.Generator) -> Agreement:
+    """Hide edges, and measure how well attributes, averages over the rest, and the rest alone tell them."""
+    upper = sparse.triu(A, 1).tocoo()
+    hidden = rng.random(upper.nnz) < min(_HIDDEN, _MOST_HIDDEN / max(upper.nnz, 1))
+    kept = sparse.coo_array((upper.data[~hidden], (upper.row[~hidden], upper.col[~hidden])), A.shape)
+    ends = np.stack([upper.row, upper.col])[:, hidden]
+    if ends.shape[1] < 2:
+        return Agreement(0.5, 0.5, 0.5, 0.5)
+    u, v = np.where(rng.random(ends.shape[1]) < 0.5, ends, ends[::-1])
+    pairs = u, v, rng.permutation(v)
+    rest = sparse.csr_array(kept + kept.T)
+    views = own, _smooth(rest, own[:, :_PROBES]), _positions(rest, rng)
+    attributes, smoothed, graph = (_area(view, *pairs) for view in views)
+    return Agreement(attributes, smoothed, graph, float(np.sqrt(1 / (6 * len(u)))))
+
+
+def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
+    """Return random vectors averaged over walks of 1 to 4 steps: nodes that are near have similar ones."""
+    walk = row_normalize(Sparse(A, symmetric=True))
+    step = rng.standard_normal((A.shape[0], _PROBES), dtype=np.float32)
+    step /= np.sqrt(np.maximum(np.diff(A.indptr), 1), dtype=np.float32)[:, None]
+    total = np.zeros_like(step)
+    for _ in range(4):
+        step = walk @ step
+        total += _unit(step - step.mean(axis=0))
+    return total
+
+
+def _area(X: Array, u: Array, v: Array, other: Array) -> float:
+    """Return the probability that the cosine of (u, v) is above that of (u, other); ties count half."""
+    unit = _unit(X)
+    edges, pairs = (np.sort(np.einsum("ij,ij->i", unit[u], unit[w])) for w in (v, other))
+    below = np.searchsorted(pairs, edges, "left") + np.searchsorted(pairs, edges, "right")
+    return float(below.mean() / (2 * len(pairs)))
+
+
+def _unit(X: Array) -> Array:
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.float32(1e-12))
+
+
+def _even(X: Array) -> Array:
+    """Return X scaled to a mean square length of 1."""
+    return X / np.float32(max(np.sqrt(np.mean(np.sum(X * X, axis=1))), 1e-12))

@@ -1,0 +1,105 @@
+"""Fusing a graph with attributes: what is measured, and nulls in which one of the two says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from softvec.fit.attributes import Agreement, _axes, _smooth, fuse_attributes, measure_agreement
+
+N, K = 600, 4
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def planted(rng, inside=0.05, outside=0.005):
+    """Return a graph with communities, their labels, and bags of words that follow the labels."""
+    labels = np.arange(N) % K
+    chance = np.where(labels[:, None] == labels, inside, outside)
+    upper = np.triu(rng.random((N, N)) < chance, 1)
+    words = rng.random((N, 80)) < np.where(labels[:, None] == np.arange(80) % K, 0.25, 0.05)
+    return sparse.csr_array(upper | upper.T), labels, sparse.csr_array(words.astype(np.float32))
+
+
+def random_graph(rng):
+    upper = np.triu(rng.random((N, N)) < 0.016, 1)
+    return sparse.csr_array(upper | upper.T)
+
+
+def test_axes_are_the_leading_singular_vectors(rng):
+    F = rng.standard_normal((90, 5)) @ rng.standard_normal((5, 40)) + 0.01 * rng.standard_normal((90, 40))
+    V = _axes(sparse.csr_array(F), 5, rng)
+    exact = np.linalg.svd(F)[2][:5].T
+    np.testing.assert_allclose(np.linalg.svd(V.T @ exact)[1], 1, atol=1e-3)
+    assert np.array_equal(_axes(F, 40, rng), np.eye(40))
+
+
+def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng):
+    A, _, _ = planted(rng)
+    X = rng.standard_normal((N, 3)).astype(np.float32)
+    loops = A.toarray() + np.eye(N)
+    scale = loops.sum(axis=1) ** -0.5
+    T, step, total = scale[:, None] * loops * scale, X, 0
+    for _ in range(8):
+        step = T @ step
+        total = total + step
+    np.testing.assert_allclose(_smooth(A, X), 0.95 * total / 8 + 0.05 * X, rtol=1e-2, atol=1e-3)
+
+
+def test_agreement_of_nulls_is_a_half_and_drops_what_says_nothing(rng):
+    A, _, F = planted(rng)
+    own = F.toarray() - F.toarray().mean(axis=0)
+    both = measure_agreement(A, own, rng)
+    assert min(both.attributes, both.smoothed, both.graph) > 0.55
+    shuffled = measure_agreement(A, own[rng.permutation(N)], rng)
+    assert abs(shuffled.attributes - 0.5) < 4 * shuffled.error
+    graph, attributes, smoothed = shuffled.weights
+    assert (graph, smoothed) == (1, pytest.approx(0, abs=0.6))
+    assert attributes < 0.8
+    null = measure_agreement(random_graph(rng), own, rng)
+    assert abs(null.graph - 0.5) < 4 * null.error
+    assert null.weights[0] < 0.4 < 1.5 < null.weights[1]
+
+
+def test_weights_of_unlike_neighbours_keep_the_attributes_and_do_not_smooth():
+    graph, attributes, smoothed = Agreement(0.3, 0.3, 0.5, 0.01).weights
+    assert (graph, attributes, smoothed) == (0.1, 2.0, 0.0)
+
+
+def test_fused_vectors_serve_a_classifier_and_new_nodes(rng):
+    A, labels, F = planted(rng, 0.03, 0.008)
+    G = rng.standard_normal((N, 16)).astype(np.float32) + 0.7 * np.eye(16, dtype=np.float32)[labels]
+    known = np.ones(N, bool)
+    fused = fuse_attributes(G, A, F, known, seed=0)
+    again = fuse_attributes(G, A, F, known, seed=0, n_jobs=1)
+    assert np.array_equal(fused.X, again.X)
+    half = np.arange(N) % 2 == 0
+
+    def score(X, Z=None):
+        model = LogisticRegression(max_iter=500).fit(X[half], labels[half])
+        return model.score((X if Z is None else Z)[~half], labels[~half])
+
+    alone = F.toarray()
+    assert score(fused.X) > max(score(G), score(alone)) - 0.02
+    new = F @ fused.vectors[:-1] + fused.vectors[-1]  # attributes without edges
+    assert score(fused.X, new) > score(alone) - 0.1
+
+
+def test_isolated_nodes_and_nodes_without_attributes_are_finite(rng):
+    A, labels, F = planted(rng)
+    A = A.toarray()
+    A[:5] = A[:, :5] = 0
+    known = np.ones(N, bool)
+    known[5:10] = False
+    F = sparse.csr_array(F.toarray() * known[:, None])
+    G = rng.standard_normal((N, 16)).astype(np.float32)
+    fused = fuse_attributes(G, sparse.csr_array(A), F, known, seed=1)
+    assert np.isfinite(fused.X).all()
+    # an isolated node lies with those whose words it shares, not at random
+    centre = np.stack([fused.X[(labels == k) & known].mean(axis=0) for k in range(K)])
+    assert (np.argmax(fused.X[:5] @ centre.T, axis=1) == labels[:5]).mean() >= 0.4
