@@ -93,6 +93,16 @@ def test_maps_turn_with_the_vectors(emb, rng):
         np.testing.assert_allclose(turned.add(**new)[100], emb.add(**new)[100] @ rotation, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:these vectors predict hidden links no better")
+def test_links_are_calibrated_with_the_attributes(club, emb):
+    best = emb.links(3, exclude=club, attributes=["club"])
+    assert not any(club.has_edge(link.a, link.b) for link in best)
+    assert all(0 < link.probability < 1 for link in best)
+    assert emb.calibrate(club, attributes=["club"]).links(3, exclude=club) == best
+    with pytest.raises(InputError, match="pass attributes="):
+        emb.links(3, exclude=club)
+
+
 def test_contradictions_are_refused(club, emb):
     with pytest.raises(InputError, match="leave out init"):
         softvec.embed(club, attributes=["club"], init=emb)

@@ -227,7 +227,8 @@ class Embedding:
             Share of all links that the data is assumed to lack. It scales the probabilities and does not
             change the order.
         options
-            Passed to the reader of ``exclude``, such as ``columns``.
+            Passed to the reader of ``exclude``, such as ``columns``; and ``attributes``, if the vectors were
+            fitted with any.
 
         Returns
         -------

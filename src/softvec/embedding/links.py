@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.affinity import Affinity
+from softvec.affinity.attributes import attach
 from softvec.affinity.compress import pattern
 from softvec.affinity.graphs import assemble, off_diagonal
 from softvec.core.checks import integer, number, recorded
@@ -53,7 +54,8 @@ class Link(NamedTuple):
 
 def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any) -> Embedding:
     """Return the embedding with ``provenance["softmax"]``; see :meth:`softvec.Embedding.calibrate`."""
-    known = _known(emb, data, options)
+    attributes = options.pop("attributes", None)
+    known = _described(emb, _known(emb, data, options), attributes, data)
     return emb._with(provenance={**emb.provenance, "softmax": asdict(_calibration(emb, known, n_jobs))})
 
 
@@ -69,8 +71,9 @@ def links(
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
     n, missing = integer("n", n), number("missing", missing, above=0, most=0.9)
     row = None if item is None else emb._row(item)
+    attributes = options.pop("attributes", None)
     known = _known(emb, exclude, options)
-    calibration = _recorded(emb) or _calibration(emb, known, n_jobs)
+    calibration = _recorded(emb) or _calibration(emb, _described(emb, known, attributes, exclude), n_jobs)
     if not calibration.beats_popularity:
         warn(
             "these vectors predict hidden links no better than popularity does: "
@@ -86,7 +89,7 @@ def links(
 def pair_logits(emb: Embedding, data: Any, n_jobs: int | None = None) -> Callable[[Array, Array], Array]:
     """Return a function that scores pairs of rows and columns, calibrated on the known links."""
     known = _known(emb, data, {})
-    calibration = _recorded(emb) or _calibration(emb, known, n_jobs)
+    calibration = _recorded(emb) or _calibration(emb, _described(emb, known, None, data), n_jobs)
     model, point = _softmax(emb, known), np.array([calibration.cosine, calibration.popularity])
     return lambda i, j: pair_scores(model, point, i, j)
 
@@ -132,6 +135,18 @@ def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
     kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
     columns = emb.names if same else emb._side("context").names
     return assemble(matrix, emb.names, columns, kind=kind, symmetric_matrix=both, notes=[], **kept)
+
+
+def _described(emb: Embedding, known: Affinity, attributes: Any, data: Any) -> Affinity:
+    """Return the known links with the attributes that the vectors were fitted with, to fit them anew."""
+    if "attributes" not in emb.provenance:
+        return known
+    if attributes is None:
+        raise InputError(
+            "these vectors include attributes, which are fitted anew to calibrate links; pass ",
+            Option("attributes", ...),
+        )
+    return attach(known, attributes, data)
 
 
 def _recorded(emb: Embedding) -> Calibration | None:

@@ -215,7 +215,7 @@ def _without(affinity: Affinity, i: Array, j: Array, mutual: bool) -> Affinity:
     ends = np.concatenate([[0], np.cumsum(keep)])[counts.indptr].astype(counts.indptr.dtype)
     matrix = sparse.csr_array((counts.data[keep], counts.indices[keep], ends), shape=counts.shape)
     options = {**affinity.parameters, "isolated": "keep"}
-    return assemble(
+    kept = assemble(
         matrix,
         affinity.rows,
         affinity.columns,
@@ -224,6 +224,7 @@ def _without(affinity: Affinity, i: Array, j: Array, mutual: bool) -> Affinity:
         notes=[],
         **options,
     )
+    return replace(kept, attributes=affinity.attributes)
 
 
 def _split(values: Array, tasks: Sequence[_Hidden]) -> list[Array]:
