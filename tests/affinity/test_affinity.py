@@ -148,7 +148,7 @@ def test_the_summary_counts_everything(path):
     edges = [(1, 2), (2, 1), (2, 3), (3, 3), (4, 4)]
     assert (
         aff.random_walk(edges).summary == "4 nodes, 2 edges, undirected, unweighted; "
-        "2 self loops dropped, 1 duplicate merged, 1 isolated node"
+        "2 self loops dropped, 1 duplicate merged, 1 isolated node (zero vectors)"
     )
     assert "2 self loops kept" in aff.random_walk(edges, self_loops="keep").summary
     assert aff.random_walk(edges, directed=True).summary.startswith("4 nodes, 3 edges, directed")
@@ -158,7 +158,8 @@ def test_the_summary_counts_everything(path):
     assert "1 duplicate summed" in aff.pairs(edges).summary
     zero = aff.random_walk([(1, 2, 0.0), (2, 3, 1.5)])
     assert (
-        zero.summary == "3 nodes, 1 edge, undirected, weighted; 1 edge of weight 0 dropped, 1 isolated node"
+        zero.summary == "3 nodes, 1 edge, undirected, weighted; 1 edge of weight 0 dropped, "
+        "1 isolated node (zero vectors)"
     )
 
 
@@ -235,7 +236,7 @@ def test_distances_are_not_taken_for_affinities_without_a_word():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)
-    with pytest.warns(GuessWarning, match="looks like distances"):
+    with pytest.raises(InputError, match="looks like distances"):
         aff.random_walk(distances)
     aff.random_walk(np.exp(-distances) - np.eye(30))  # affinities break the triangle inequality
     counts = rng.poisson(3, size=(30, 30)) + 1

@@ -1,5 +1,6 @@
 """Temporal graphs, text, features, and the objects of other libraries."""
 
+import importlib
 import itertools
 import re
 import types
@@ -14,6 +15,7 @@ from softvec.affinity import corpus as _corpus
 from softvec.affinity.graphs import assemble
 from softvec.core.errors import GuessWarning, InputError
 
+_counting = importlib.import_module("softvec.affinity.cooccurrence")
 rng = np.random.default_rng(1)
 
 
@@ -154,9 +156,9 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("weighting", list(WEIGHTS))
 @pytest.mark.parametrize("segment", [7, 10**6])
-def test_cooccurrence_is_its_definition(weighting, segment, monkeypatch):
+def test_counting_is_its_definition(weighting, segment, monkeypatch):
     monkeypatch.setattr(_corpus, "_SEGMENT", segment)
-    monkeypatch.setattr(_corpus, "_ROWS_OUT", 50)
+    monkeypatch.setattr(_counting, "_ROWS_OUT", 50)
     words = [f"w{i}" for i in range(15)]
     documents = [[words[i] for i in rng.integers(0, 15, rng.integers(1, 25))] for _ in range(12)]
     for window, min_count, loops in ((1, 1, False), (4, 1, True), (3, 8, False)):
@@ -311,7 +313,7 @@ def test_networkx(directed, weighted):
 def test_igraph():
     igraph = pytest.importorskip("igraph")
     graph = igraph.Graph([(0, 1), (1, 2), (0, 1)], n=4)
-    assert by_name(aff.as_affinity(graph)) == {(0, 1): 2, (1, 0): 2, (1, 2): 1, (2, 1): 1}
+    assert by_name(aff.as_affinity(graph)) == {(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}
     graph.vs["name"] = list("wxyz")
     graph.es["weight"] = [1.0, 2.0, 0.5]
     got = aff.as_affinity(graph)
@@ -444,7 +446,7 @@ def test_the_default_of_text_is_one_build(monkeypatch):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), 30, p=np.arange(1, 9) / 36)) for _ in range(40)]
     built = []
-    monkeypatch.setattr(_corpus, "assemble", lambda *a, **o: built.append(assemble(*a, **o)) or built[-1])
+    monkeypatch.setattr(_counting, "assemble", lambda *a, **o: built.append(assemble(*a, **o)) or built[-1])
     default = api.to_affinity(texts)
     assert len(built) == 1
     assert default.operator is built[0].operator

@@ -43,7 +43,7 @@ def test_communities_of_a_graph_are_found_and_isolated_nodes_do_not_disturb():
     connected = np.diff(A.indptr) > 0
     assert not connected.all()
     groups = softvec.embed(A, n_components=32, random_state=0).cluster()
-    assert len(np.unique(groups)) == 5
+    assert len(np.unique(groups[connected])) == 5
     best = partition_scores(truth[connected], groups[connected])["ami"]
     assert best > 0.85
 

@@ -143,12 +143,13 @@ def test_no_permission(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "summary"),
     [
-        ("a a\n", "1 node, 0 edges, undirected, unweighted; 1 self loop dropped, 1 isolated node"),
+        ("a a\n", "1 node, 0 edges, undirected, unweighted; 1 self loop dropped, "
+         "1 isolated node (zero vectors)"),
         ("\ufeffa b\r\nb c\r\n", "3 nodes, 2 edges, undirected, unweighted"),
         ("2147483648 4294967296\n", "2 nodes, 1 edge, undirected, unweighted"),
         ("a b\nb a\na b\n", "2 nodes, 1 edge, undirected, unweighted; 2 duplicates merged"),
         ("1 2 0\n2 3 2\n", "3 nodes, 1 edge, undirected, weighted; columns 0 -> 1, weight 2, "
-         "1 edge of weight 0 dropped, 1 isolated node"),
+         "1 edge of weight 0 dropped, 1 isolated node (zero vectors)"),
     ],
 )  # fmt: skip
 def test_odd_but_right(tmp_path, text, summary, road):

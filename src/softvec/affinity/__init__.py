@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.corpus import Corpus, cooccurrence
+from softvec.affinity.cooccurrence import cooccurrence
+from softvec.affinity.corpus import Corpus
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
 from softvec.affinity.kinds import KINDS

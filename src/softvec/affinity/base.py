@@ -85,6 +85,8 @@ class Affinity:
                 f"P has shape {self.operator.shape}, but there are {len(self.rows):,} row names and "
                 f"{len(self.columns):,} column names"
             )
+        for names in {id(names): names for names in (self.rows, self.columns)}.values():
+            names.refuse_unsaved()
         logger.info("%s", self.summary)
 
     @property

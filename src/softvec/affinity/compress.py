@@ -77,7 +77,7 @@ def compress(
     data = rows.values if valued else _true(len(rows.indices))
     matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
     duplicates = (rows.merged_off // 2 if both else rows.merged_off) + rows.merged_on
-    _refuse_duplicates(duplicates, merge, weighted)
+    refuse_duplicates(duplicates, merge, weighted)
     return pattern(matrix) if counted and not duplicates else matrix, Report(rows.loops, duplicates, zeros)
 
 
@@ -86,7 +86,7 @@ def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
+def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
     """Raise an error if duplicates are not allowed, or have weights and cannot be merged."""
     if merge == "error" and duplicates:
         raise InputError(

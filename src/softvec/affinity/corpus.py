@@ -1,35 +1,33 @@
-"""Word co-occurrence from text, in one pass and with memory bounded by the result."""
+"""Text to word numbers: tokenisers, and a corpus that keeps its words in little memory."""
 
 from __future__ import annotations
 
 import re
 import string
 import tempfile
+import unicodedata
 import weakref
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from softvec.affinity.base import Affinity
-from softvec.affinity.compress import canonical_csr
-from softvec.affinity.graphs import assemble
-from softvec.core.checks import choice, counted, integer, number
-from softvec.core.errors import InputError
+from softvec.core.checks import choice
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.names import Names
 from softvec.names.coding import TokenNames, Tokens, byte_order
+from softvec.read.frames import frame_columns, is_frame
 
 TOKENIZERS = ("words", "whitespace")
-WEIGHTINGS = ("linear", "harmonic", "uniform")
+Tokenizer = str | re.Pattern[str] | Callable[[str], Iterable[str]]
+_SPLIT = ("; pass lists of tokens, or a function to split a line: ", Option("tokenizer", ...))
 _SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their positions
 _IN_MEMORY = 64_000_000  # tokens kept in memory (256 MB); more go to a temporary file
-_ROWS_OUT = 4_000_000  # entries of the result that one task may produce (32 MB)
-_PUNCTUATION = re.compile(r"[^\w\s]")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _BLANK_PUNCTUATION = str.maketrans({c: " " for c in string.punctuation if c != "_"})
 
 
@@ -38,9 +36,10 @@ class Corpus:
 
     Parameters
     ----------
-    tokenizer : {"words", "whitespace"}
+    tokenizer : {"words", "whitespace"}, pattern or callable
         ``"words"`` splits at whitespace and punctuation (except the underscore); ``"whitespace"`` only at
-        whitespace.
+        whitespace. A regular expression such as ``r"[\\w']+"`` matches the words; a callable returns those of
+        a line. Text is brought to the normal form NFC; combining marks belong to their words.
     lowercase : bool
 
     Examples
@@ -53,8 +52,8 @@ class Corpus:
 
     data_kind: ClassVar[str] = "corpus"
 
-    def __init__(self, *, tokenizer: str = "words", lowercase: bool = True):
-        self.tokenizer = choice("tokenizer", tokenizer, TOKENIZERS)
+    def __init__(self, *, tokenizer: Tokenizer = "words", lowercase: bool = True):
+        self.tokenizer = _checked_tokenizer(tokenizer)
         self.lowercase = bool(lowercase)
         self._names = TokenNames()
         self._blocks: list[NDArray[np.int32]] = []
@@ -88,18 +87,16 @@ class Corpus:
         self._open_document = False
         if not words:
             return
-        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-        ends = np.cumsum([len(word) for word in encoded]).reshape(-1, 1)
-        starts = ends - np.array([len(word) for word in encoded]).reshape(-1, 1)
-        buf = np.frombuffer(b"".join(encoded), np.uint8)
-        self._add_prepared([(Tokens.hashed(buf, starts, ends), np.zeros(len(words), np.int64), 0)])
+        tokens = Tokens.of_strings([(word,) for word in words])
+        self._add_prepared([(tokens, np.zeros(len(words), np.int64), 0)])
 
     def _prepare(self, text: bytes) -> tuple[Tokens, NDArray[np.int64], int]:
         """Return the words of a block, the number of line ends before each word, and the total."""
         from softvec.kernels import text as kernels
 
-        if self.lowercase or self.tokenizer == "words":
-            text = self._fold(text)
+        if callable(self.tokenizer):
+            return self._prepare_by(self.tokenizer, text)
+        text = self._fold(text)
         buf = np.frombuffer(text, np.uint8)
         room = len(buf) // 2 + 1
         starts, ends = np.empty((room, 1), np.int64), np.empty((room, 1), np.int64)
@@ -107,15 +104,26 @@ class Corpus:
         n = kernels.split_words(buf, starts, ends, lines)
         return Tokens.hashed(buf, starts[:n], ends[:n]), lines[:n].copy(), text.count(b"\n")
 
+    def _prepare_by(
+        self, split: Callable[[str], Iterable[str]], text: bytes
+    ) -> tuple[Tokens, NDArray[np.int64], int]:
+        """Split the lines of a block by the user's function."""
+        lines = self._normal(text).split("\n")
+        words = [(word, at) for at, line in enumerate(lines) for word in split(line) if word]
+        tokens = Tokens.of_strings([(word,) for word, _ in words])
+        return tokens, np.array([at for _, at in words], np.int64), len(lines) - 1
+
     def _fold(self, text: bytes) -> bytes:
         if text.isascii():
             return text.translate(_ASCII[self.tokenizer == "words", self.lowercase])
-        decoded = text.decode("utf-8", "surrogatepass")
-        if self.lowercase:
-            decoded = decoded.lower()
+        decoded = self._normal(text)
         if self.tokenizer == "words":
-            decoded = _PUNCTUATION.sub(" ", decoded)
+            decoded = _punctuation().sub(" ", decoded)
         return decoded.encode("utf-8", "surrogatepass")
+
+    def _normal(self, text: bytes) -> str:
+        decoded = unicodedata.normalize("NFC", text.decode("utf-8", "surrogatepass"))
+        return decoded.lower() if self.lowercase else decoded
 
     def _add_prepared(self, prepared: Iterable[tuple[Tokens, NDArray[np.int64], int]]) -> None:
         for tokens, lines, n_lines in prepared:
@@ -172,10 +180,38 @@ class Corpus:
         order = order[: int(np.count_nonzero(counts >= min_count))][:max_vocab]
         if not len(order):
             seen = f"{self.n_words:,} words, {len(counts):,} of them distinct"
+            if self._is_unspaced():
+                raise InputError(f"no word occurs {min_count} times in {seen}: there are no spaces", *_SPLIT)
             raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or add more text")
+        if self._is_unspaced():
+            guess("words are split at spaces, but this text has few", *_SPLIT)
         numbers = np.full(len(counts), -1, dtype=np.int32)
         numbers[order] = np.arange(len(order), dtype=np.int32)
         return self._names.names(order), counts[order], numbers
+
+    def _is_unspaced(self) -> bool:
+        """Whether most of the first words are long, in a script that does not separate words."""
+        first = [str(word) for word in self._names.names(np.arange(min(1000, self._names.count)))]
+        long = [word for word in first if len(word) > 8 and _UNSPACED.search(word)]
+        return 2 * len(long) > len(first)
+
+
+def _checked_tokenizer(tokenizer: Tokenizer) -> str | Callable[[str], Iterable[str]]:
+    """Return the name of a tokenizer, or a function that splits a line."""
+    if isinstance(tokenizer, re.Pattern) or (isinstance(tokenizer, str) and not tokenizer.isidentifier()):
+        try:
+            return re.compile(tokenizer).findall
+        except re.error as error:
+            raise InputError.of("tokenizer", tokenizer, f"a regular expression ({error})") from None
+    return tokenizer if callable(tokenizer) else choice("tokenizer", tokenizer, TOKENIZERS)
+
+
+@cache
+def _punctuation() -> re.Pattern[str]:
+    """Match what separates words: no letters, digits and underscores, nor marks and joiners of scripts."""
+    within = [code for code in (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
+              if unicodedata.category(chr(code))[0] == "M"]  # fmt: skip
+    return re.compile(rf"[^\w\s\u200c\u200d{''.join(map(chr, within))}]")
 
 
 def _ascii_table(words: bool, lower: bool) -> bytes:
@@ -188,216 +224,18 @@ def _ascii_table(words: bool, lower: bool) -> bytes:
 _ASCII = {(w, low): _ascii_table(w, low) for w in (False, True) for low in (False, True)}
 
 
-def cooccurrence(
-    corpus: Any,
-    *,
-    window: int = 5,
-    weighting: str = "linear",
-    min_count: int = 5,
-    subsample: float | None = None,
-    context_subsample: float | None = None,
-    max_vocab: int | None = None,
-    self_loops: str = "drop",
-    tokenizer: str = "words",
-    lowercase: bool = True,
-    length: int = 1,
-    dangling: str = "zero",
-    n_jobs: int | None = None,
-) -> Affinity:
-    """Build P from text: how often words occur near each other, words by frequency, then by bytes.
-
-    Parameters
-    ----------
-    corpus : Corpus, or iterable of documents
-        A document is a text, or a sequence of words, which are used unchanged.
-    window : int
-        Words further apart than this do not count. Windows do not cross documents.
-    weighting : {"linear", "harmonic", "uniform"}
-        Weight of a pair at distance s: (window + 1 - s) / window, the mean of word2vec's random window;
-        1 / s, as in GloVe; or 1.
-    min_count : int
-        Rarer words are removed before windows are taken, as in word2vec.
-    subsample : float, optional
-        Threshold t for frequent words, such as 1e-5: a word of relative frequency f > t has weight
-        sqrt(t / f), the mean of word2vec's random removal, which also moves the other words closer together.
-    context_subsample : float, optional
-        The same for contexts only: it weights the columns of P, with frequencies among the words kept.
-        :func:`softvec.embed` uses 1e-5 unless ``subsample`` is given.
-    max_vocab : int, optional
-        Keep only this many of the most frequent words.
-    self_loops : {"drop", "keep"}
-        Pairs of a word with itself.
-    tokenizer, lowercase
-        See :class:`Corpus`.
-    length, dangling
-        As in :func:`random_walk`.
-    n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
-
-    Examples
-    --------
-    >>> P = cooccurrence(["the cat sat", "the dog sat"], window=2, min_count=1)
-    >>> P.rows.to_list()
-    ['sat', 'the', 'cat', 'dog']
-    >>> P.matrix[[0], :].toarray()[0].tolist()  # next to cat and dog, one word from the, twice
-    [0.0, 1.0, 1.0, 1.0]
-    """
-    window, min_count = integer("window", window), integer("min_count", min_count)
-    max_vocab = None if max_vocab is None else integer("max_vocab", max_vocab)
-    choice("self_loops", self_loops, ("drop", "keep"))
-    _check_thresholds(subsample=subsample, context_subsample=context_subsample)
-    weights = _distance_weights(window, weighting)
-    corpus = _as_corpus(corpus, tokenizer, lowercase)
-    words, counts, numbers = corpus.vocabulary(min_count, max_vocab)
-    matrix = _count(corpus, numbers, len(words), weights, self_loops == "keep", n_jobs)
-    if weighting == "linear":
-        matrix.data /= window
-    matrix = matrix if subsample is None else _subsampled(matrix, subsample * corpus.n_words, counts)
-    affinity = assemble(
-        matrix, words, words, kind="corpus", symmetric_matrix=True, notes=[], length=length,
-        dangling=dangling, column_weight=_context_weight(context_subsample, counts),
-    )  # fmt: skip
-    summary = (
-        f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(words):,} "
-        f"of {len(numbers):,} (min_count {min_count}), {matrix.nnz // 2:,} pairs within {window} words"
-    )
-    parameters = {
-        **affinity.parameters, "window": window, "weighting": weighting, "min_count": min_count,
-        "subsample": context_subsample if subsample is None else subsample, "max_vocab": max_vocab,
-    }  # fmt: skip
-    return replace(affinity, summary=summary, parameters=parameters, frequency=counts)
-
-
-def _check_thresholds(**thresholds: float | None) -> None:
-    for name, threshold in thresholds.items():
-        if threshold is not None:
-            number(name, threshold, above=0, most=1)
-
-
-def _context_weight(threshold: float | None, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """Return the weights of words as context; None without a threshold."""
-    return None if threshold is None else np.minimum(1.0, np.sqrt(threshold / (counts / counts.sum())))
-
-
-def _distance_weights(window: int, weighting: str) -> NDArray[np.float32]:
-    """Return the weights of the distances 1..window; linear ones are still to be divided by the window."""
-    steps = np.arange(1, window + 1)
-    weights = {
-        "linear": window + 1 - steps,  # integers, whose sums are exact
-        "harmonic": 1 / steps,
-        "uniform": np.ones(window),
-    }[choice("weighting", weighting, WEIGHTINGS)]
-    return weights.astype(np.float32)
-
-
-def _subsampled(matrix: sparse.csr_array, count: float, counts: NDArray[np.int64]) -> sparse.csr_array:
-    """Return the matrix with rows and columns weighted by sqrt(count / counts), at most 1."""
-    weight = np.minimum(1.0, np.sqrt(count / counts))
-    rows = np.repeat(weight, np.diff(matrix.indptr))
-    values = matrix.data * rows * weight[matrix.indices]
-    return sparse.csr_array((values, matrix.indices, matrix.indptr), matrix.shape)
-
-
-def _as_corpus(corpus: Any, tokenizer: str, lowercase: bool) -> Corpus:
+def as_corpus(corpus: Any, tokenizer: Tokenizer, lowercase: bool) -> Corpus:
+    """Return a corpus of documents; a Corpus unchanged."""
     if isinstance(corpus, Corpus):
         return corpus
     if isinstance(corpus, str | bytes):
         raise InputError(
             "the corpus is one string; pass a list of documents, or a file to softvec.affinity.read_corpus"
         )
+    if is_frame(corpus):
+        shown = ", ".join(map(str, list(frame_columns(corpus))[:6]))
+        raise InputError(f"the corpus is a frame of columns {shown}; pass the column of text, frame[name]")
     out = Corpus(tokenizer=tokenizer, lowercase=lowercase)
     for document in corpus:
         out.add_document(document)
     return out
-
-
-def _count(
-    corpus: Corpus,
-    numbers: NDArray[np.int32],
-    n: int,
-    weights: NDArray[np.float32],
-    self_pairs: bool,
-    n_jobs: int | None,
-) -> sparse.csr_array:
-    """Count segment by segment; partial sums of similar size are added first, as in merge sort."""
-    from softvec.kernels import cooccurrence as kernels
-
-    partial: list[tuple[int, sparse.csr_array]] = []
-    tail = np.empty(0, dtype=np.int32)
-    for segment in corpus.segments():
-        tokens = np.empty(len(segment) + 1, dtype=np.int32)
-        tokens = tokens[: kernels.renumber(segment, numbers, tokens)]
-        counts = _count_segment(tokens, n, weights, self_pairs, n_jobs)
-        if len(tail) and len(tokens) and segment[0] >= 0:
-            counts = counts + _across(tail, tokens[: len(weights)], n, weights, self_pairs)
-        partial.append((1, counts))
-        tail = np.concatenate([tail, tokens[-len(weights) :]])[-len(weights) :]
-        while len(partial) > 1 and partial[-1][0] == partial[-2][0]:
-            size, last = partial.pop()
-            partial[-1] = (2 * size, partial[-1][1] + last)
-    total = partial[-1][1] if partial else sparse.csr_array((n, n), dtype=np.float32)
-    for _, part in reversed(partial[:-1]):
-        total = total + part
-    return total
-
-
-def _across(
-    before: NDArray[np.int32],
-    after: NDArray[np.int32],
-    n: int,
-    weights: NDArray[np.float32],
-    self_pairs: bool,
-) -> sparse.csr_array:
-    """Count the pairs that straddle two segments of one document."""
-    left = before[np.flatnonzero(before < 0)[-1] + 1 :] if (before < 0).any() else before
-    right = after[: np.argmax(after < 0)] if (after < 0).any() else after
-    pairs = [
-        (a, b, weights[i + j])
-        for i, a in enumerate(left[::-1].tolist())
-        for j, b in enumerate(right.tolist())
-        if i + j < len(weights) and (self_pairs or a != b)
-    ]
-    rows, columns, values = (np.array(part) for part in zip(*pairs)) if pairs else ([], [], [])
-    once = sparse.coo_array((values, (rows, columns)), shape=(n, n), dtype=np.float32)
-    return (once + once.T).tocsr()
-
-
-def _count_segment(
-    tokens: NDArray[np.int32], n: int, weights: NDArray[np.float32], self_pairs: bool, n_jobs: int | None
-) -> sparse.csr_array:
-    from softvec.kernels import cooccurrence as kernels
-
-    starts = np.zeros(n + 1, dtype=np.int64)
-    places = np.empty(len(tokens), dtype=np.int32)
-    kernels.places(tokens, starts, places)
-    most = np.minimum(np.diff(starts) * (2 * len(weights)), n)  # entries of each row, at most
-    ends = np.concatenate([[0], np.cumsum(most)])
-    tasks, lo = [], 0
-    while lo < n:
-        hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + _ROWS_OUT, side="right")) - 1)
-        tasks.append((lo, min(hi, n)))
-        lo = hi
-
-    def count_range(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        room = int(ends[hi] - ends[lo])
-        indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
-        lengths = np.empty(hi - lo, np.int64)
-        sums = np.zeros(n, np.float32)
-        size = kernels.count_rows(
-            tokens, starts, places, weights, self_pairs, lo, hi, sums, indices, values, lengths
-        )  # fmt: skip
-        return indices[:size].copy(), values[:size].copy(), lengths
-
-    with machine(n_jobs) as pool:
-        done = pool.map(count_range, tasks)
-    lengths = np.concatenate([part[2] for part in done])
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    wide = np.int32 if indptr[-1] < 2**31 else np.int64
-    indices, values = np.empty(indptr[-1], wide), np.empty(indptr[-1], np.float32)
-    at = int(indptr[-1])
-    while done:  # released one by one: concatenating all would hold them twice
-        part_indices, part_values, _ = done.pop()
-        indices[at - len(part_indices) : at] = part_indices
-        values[at - len(part_indices) : at] = part_values
-        at -= len(part_indices)
-    return canonical_csr(values, indices, indptr, (n, n))

@@ -69,8 +69,8 @@ class Facts:
             neighbours = np.diff(counts.indptr).astype(np.int64)
             links, linked = int(counts.nnz), int(np.count_nonzero(neighbours))
             squares = int(neighbours @ neighbours)
-            if counts.dtype != bool:
-                weights = float(counts.data.min(initial=np.inf)), float(counts.data.max(initial=0))
+            if counts.dtype != bool and counts.nnz:
+                weights = float(counts.data.min()), float(counts.data.max())
         return cls(
             affinity.kind,
             *affinity.shape,

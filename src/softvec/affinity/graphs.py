@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -145,62 +146,56 @@ def describe(
         edges = (nnz + diagonal) // 2 if symmetric else nnz
         way = "undirected" if symmetric else "directed"
         head = f"{counted(n, 'node')}, {counted(edges, 'edge')}, {way}, {values}"
-        notes = [*notes, counted(isolated, "isolated node")] if isolated else notes
+        notes = [*notes, f"{counted(isolated, 'isolated node')} (zero vectors)"] if isolated else notes
     else:
         head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(nnz, 'pair')}, {values}"
     return "; ".join([head, ", ".join(notes)] if notes else [head])
 
 
-def isolated_nodes(matrix: sparse.csr_array) -> np.ndarray:
+def isolated_nodes(matrix: sparse.csr_array) -> NDArray[np.int64]:
     """Return the nodes of a square matrix without entries in their row and column."""
-    empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
-    if len(empty):
-        reached = np.zeros(matrix.shape[1], dtype=bool)
-        _mark(reached, matrix.indices)
-        empty = empty[~reached[empty]]
-    return empty
+    rows = np.flatnonzero(np.diff(matrix.indptr) == 0)
+    return np.intersect1d(rows, isolated_items(matrix)[1]) if len(rows) else rows
 
 
-def _mark(seen: NDArray[np.bool_], indices: NDArray[np.integer]) -> None:
-    """Set ``seen`` at the indices, in blocks, as NumPy converts each index to 8 bytes."""
-    for lo, hi in row_blocks(len(indices), 1 << 20):
-        seen[indices[lo:hi]] = True
+def isolated_items(matrix: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows and the columns of a matrix without entries."""
+    reached = np.zeros(matrix.shape[1], dtype=bool)
+    for lo, hi in row_blocks(matrix.nnz, 1 << 20):  # as NumPy converts each index to 8 bytes
+        reached[matrix.indices[lo:hi]] = True
+    return np.flatnonzero(np.diff(matrix.indptr) == 0), np.flatnonzero(~reached)
 
 
 def _drop_isolated(
     matrix: sparse.csr_array, rows: Names, columns: Names
 ) -> tuple[sparse.csr_array, Names, Names, int]:
-    if rows is columns:
-        keep = np.setdiff1d(np.arange(matrix.shape[0]), isolated_nodes(matrix))
-        if len(keep) == matrix.shape[0]:
-            return matrix, rows, columns, 0
-        kept = rows.take(keep)
-        return matrix[keep][:, keep], kept, kept, len(rows) - len(kept)
-    used_rows = np.flatnonzero(np.diff(matrix.indptr))
-    used = np.zeros(matrix.shape[1], dtype=bool)
-    _mark(used, matrix.indices)
-    used_columns = np.flatnonzero(used)
-    dropped = sum(matrix.shape) - len(used_rows) - len(used_columns)
+    one_sided = rows is columns
+    alone = (isolated_nodes(matrix),) * 2 if one_sided else isolated_items(matrix)
+    dropped = len(alone[0]) + (0 if one_sided else len(alone[1]))
     if not dropped:
         return matrix, rows, columns, 0
-    return matrix[used_rows][:, used_columns], rows.take(used_rows), columns.take(used_columns), dropped
+    keep, kept = (np.setdiff1d(np.arange(size), gone) for size, gone in zip(matrix.shape, alone))
+    named = rows.take(keep)
+    return matrix[keep][:, kept], named, named if one_sided else columns.take(kept), dropped
 
 
 def is_symmetric(matrix: sparse.csr_array) -> bool:
-    """Whether a canonical square CSR matrix equals its transpose."""
+    """Whether a canonical square CSR matrix equals its transpose, up to rounding."""
     if matrix.shape[0] != matrix.shape[1]:
         return False
+    largest = np.abs(matrix.data).max(initial=0) if matrix.dtype.kind == "f" else 0
+    rounding = float(16 * np.finfo(matrix.dtype).eps * largest) if largest else 0.0
     if worth_compiling(matrix.nnz):
         from softvec.kernels import graph
 
         cursor = matrix.indptr[:-1].astype(np.int64)
         values = matrix.data if matrix.dtype != bool else matrix.data[:0]
-        return bool(graph.is_symmetric(matrix.indptr, matrix.indices, values, cursor))
+        return bool(graph.is_symmetric(matrix.indptr, matrix.indices, values, cursor, rounding))
     flipped = matrix.T.tocsr()
     return (
         np.array_equal(flipped.indptr, matrix.indptr)
         and np.array_equal(flipped.indices, matrix.indices)
-        and np.array_equal(flipped.data, matrix.data)
+        and np.allclose(flipped.data, matrix.data, rtol=0, atol=rounding)
     )
 
 
@@ -219,6 +214,7 @@ def from_matrix(
     two_sided: bool = False,
     negative: str = "error",
     kind: str = "graph",
+    notes: Sequence[str] = (),
 ) -> Affinity:
     """Build an affinity from a sparse or dense matrix; parameters as in :func:`random_walk`."""
     choice("self_loops", self_loops, SELF_LOOPS)
@@ -227,15 +223,15 @@ def from_matrix(
     two_sided = two_sided or not square
     if two_sided and directed is False and not square:
         raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
-    notes = []
+    notes = [*notes, *_negative_notes(matrix, negative)]
     if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
         clean = pattern(clean)
     if not two_sided:
         loops = int(np.count_nonzero(clean.diagonal()))
         if loops and self_loops == "drop":
             clean = off_diagonal(clean)
-        notes = report_notes(Report(loops), self_loops, "sum")
-        _warn_if_doubtful(clean, isinstance(matrix, np.ndarray) and not loops, directed is None)
+        notes += report_notes(Report(loops), self_loops, "sum")
+        _check_meaning(clean, isinstance(matrix, np.ndarray) and not loops and not weighted, directed is None)
     symmetric: bool | None = None if directed is None and not two_sided else False
     if directed is False and not two_sided:
         symmetric = True
@@ -250,13 +246,24 @@ def from_matrix(
     )  # fmt: skip
 
 
-def _warn_if_doubtful(matrix: sparse.csr_array, full: bool, undecided: bool) -> None:
-    """Warn if a square matrix looks like distances, or like one half of a symmetric matrix."""
-    if full and look_like_distances(matrix):
-        guess(
-            "the matrix is read as affinities, so that large values mean close items, but it looks like "
-            "distances (0 on the diagonal, triangle inequality); convert distances first"
-        )
+def _negative_notes(matrix: Any, negative: str) -> list[str]:
+    """Return a note on what became of negative values."""
+    values = matrix.data if sparse.issparse(matrix) else np.asarray(matrix)
+    if negative == "error" or values.dtype.kind not in "fi":
+        return []
+    count = int(np.count_nonzero(values < 0))
+    done = {"drop": "dropped", "abs": "made positive"}[negative]
+    return [f"{counted(count, 'negative value')} {done}"] if count else []
+
+
+def _check_meaning(matrix: sparse.csr_array, undoubted: bool, undecided: bool) -> None:
+    """Refuse distances, and warn of what may be one half of a symmetric matrix."""
+    if undoubted and look_like_distances(matrix):
+        raise InputError(
+            "the matrix looks like distances (0 on the diagonal, triangle inequality), but affinities are "
+            "large where items are close; pass np.exp(-((D / np.median(D)) ** 2)), or the features that the "
+            "distances come from, or ", Option("weighted", True), " if these are affinities"
+        )  # fmt: skip
     if undecided and _is_half(matrix):
         guess(
             "all entries of the matrix are on one side of the diagonal, and are read as directed edges; ",
@@ -266,14 +273,22 @@ def _warn_if_doubtful(matrix: sparse.csr_array, full: bool, undecided: bool) -> 
 
 
 def look_like_distances(matrix: sparse.csr_array) -> bool:
-    """Whether a full symmetric matrix with a zero diagonal satisfies the triangle inequality."""
+    """Whether a full symmetric matrix with a zero diagonal satisfies the triangle inequality.
+
+    If no value is more than twice another, it does anyway, and this tells nothing.
+    """
     n = matrix.shape[0]
-    if n < 3 or matrix.nnz != n * (n - 1) or matrix.dtype == bool or np.all(matrix.data == matrix.data[0]):
+    if (
+        n < 3
+        or matrix.nnz != n * (n - 1)
+        or matrix.dtype == bool
+        or matrix.data.max() <= 2 * matrix.data.min()
+    ):
         return False
     sample = np.linspace(0, n - 1, min(n, 100)).astype(np.int64)
     D = matrix[sample][:, sample].toarray().astype(float)  # (k, k)
     detours = (D[:, :, None] + D[None, :, :]).min(axis=1)  # via a third point, which may be an end
-    return np.array_equal(D, D.T) and bool(np.all(detours * (1 + 1e-9) >= D))
+    return np.allclose(D, D.T) and bool(np.all(detours * (1 + 1e-6) >= D))
 
 
 def _is_half(matrix: sparse.csr_array) -> bool:

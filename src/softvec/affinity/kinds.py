@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.corpus import cooccurrence
+from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
 from softvec.affinity.relations import bipartite, pairs, random_walk

@@ -35,7 +35,7 @@ class DataOptions(TypedDict, total=False):
     weighting: str
     subsample: float | None
     context_subsample: float | None
-    tokenizer: str
+    tokenizer: Any
     lowercase: bool
     # features, dense matrices
     n_neighbors: int | None

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import from_edges, from_matrix
+from softvec.affinity.compress import Report, refuse_duplicates
+from softvec.affinity.graphs import from_edges, from_matrix, merging, report_notes
 from softvec.core.checks import check_weighted
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
@@ -91,6 +92,11 @@ def random_walk(
             f"the matrix has shape {shape}; a graph is square; for two kinds of items use bipartite"
         )
     names = source.names if names is None else names
+    if source.parallel:
+        use, merge = merging(not source.counts, weighted, duplicates, "graph")
+        refuse_duplicates(source.parallel, merge, use)
+        common["weighted"] = False if merge == "merge" else weighted
+        common["notes"] = report_notes(Report(duplicates=source.parallel), self_loops, merge)
     walk = from_matrix(source.matrix, directed=directed, names=names, negative=negative, **common)
     if not isinstance(graph, Affinity) or walk.shape != graph.shape:
         return walk
@@ -184,7 +190,11 @@ def bipartite(
         "weighted": weighted, "isolated": isolated, "dangling": dangling, "kind": "bipartite"
     }  # fmt: skip
     data = frames.in_memory(data)
-    if objects.is_anndata(data):
+    if objects.is_networkx(data):
+        data, weight = objects.two_sided(
+            objects.from_networkx(data, weight, weighted is not None), data.nodes(data=True)
+        ), None  # fmt: skip
+    elif objects.is_anndata(data):
         data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
     elif frames.is_frame(data) and columns is None and weight is None and frames.is_wide(data):
         data = frames.matrix_of_frame(data)

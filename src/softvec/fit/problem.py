@@ -103,11 +103,9 @@ class Problem:
 def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:
     """Return the vector length sqrt(m / (m + shrinkage * mean)) of items with m neighbours.
 
-    The fewer neighbours, the stronger the shrinkage. An item without neighbours counts as having a thousandth
-    of one, so that its length is not zero and its cosines are defined.
+    The fewer neighbours, the stronger the shrinkage.
     """
-    m = np.maximum(neighbours, 1e-3)
-    return np.sqrt(m / (m + shrinkage * mean))
+    return np.sqrt(neighbours / (neighbours + shrinkage * mean))
 
 
 def base_measure(sizes: NDArray[Any], power: float) -> NDArray[np.float64]:

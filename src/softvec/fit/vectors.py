@@ -13,6 +13,7 @@ from scipy import sparse
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
+from softvec.affinity.graphs import isolated_items, isolated_nodes
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.fit.attributes import fuse_attributes
@@ -58,6 +59,7 @@ def fit_vectors(
         made = _fused(affinity, settings, runner)
     else:
         made = _single(affinity, settings, warm, runner)
+    _clear_isolated(affinity, made.X, made.Y)
     fused = None
     if affinity.attributes is not None:
         made, fused = _with_attributes(affinity, settings, made)
@@ -92,6 +94,21 @@ def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Setting
         raise InputError(
             "these vectors do not record the settings of their fit; embed the data again"
         ) from error
+
+
+def _clear_isolated(affinity: Affinity, X: Array, Y: Array | None) -> None:
+    """Set the vectors of items without edges to zero, in place: nothing is known of them."""
+    if affinity.counts is None:
+        return
+    if affinity.symmetric:
+        alone = isolated_nodes(affinity.counts)
+        for vectors in (X,) if Y is None else (X, Y):
+            vectors[alone] = 0
+        return
+    rows, columns = isolated_items(affinity.counts)
+    X[rows] = 0
+    if Y is not None:
+        Y[columns] = 0
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,8 @@ def spill(codes, weights, both, loops, bucket_of, first_row, cursor, entries, va
 
 
 @njit(nogil=True, cache=True)
-def is_symmetric(indptr, indices, values, cursor):
-    """Whether a square matrix of sorted rows without duplicates equals its transpose.
+def is_symmetric(indptr, indices, values, cursor, rounding):
+    """Whether a square matrix of sorted rows without duplicates equals its transpose, up to ``rounding``.
 
     Row by row, entry (i, j) must match the next entry (j, i) of row j; ``cursor`` holds the row starts.
     """
@@ -104,7 +104,7 @@ def is_symmetric(indptr, indices, values, cursor):
             at = cursor[j]
             if at == indptr[j + 1] or indices[at] != i:
                 return False
-            if weighted and values[at] != values[k]:
+            if weighted and abs(values[at] - values[k]) > rounding:
                 return False
             cursor[j] = at + 1
     return True

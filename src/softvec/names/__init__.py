@@ -117,6 +117,12 @@ class Names:
         """Raise an error if a name occurs twice, as it may in a file."""
         storage.refuse_duplicates(self._store)
 
+    def refuse_unsaved(self) -> None:
+        """Raise an error for names that no file can hold, such as UUID objects."""
+        if isinstance(self._store, storage.Objects):
+            for name in self._store.names:
+                storage.tag(name)
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return plain arrays (no objects, no pickle) for :meth:`from_arrays`."""
         return self._store.arrays()

@@ -169,7 +169,10 @@ class NameCoder:
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes of all blocks, in pieces of equal length, and the names; consumes this object."""
-        return ([], Names.range(0)) if self._encoder is None else self._encoder.finish()
+        codes, names = ([], Names.range(0)) if self._encoder is None else self._encoder.finish()
+        if isinstance(self._encoder, TokenNames | ObjectNames) and self._encoder.has_empty:
+            raise InputError("an edge has an empty name; fill it in, or drop the edge")
+        return codes, names
 
 
 class IntegerNames:
@@ -376,6 +379,11 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
+    @property
+    def has_empty(self) -> bool:
+        """Whether one of the names is empty."""
+        return bool((np.diff(self._offsets[: self.count + 1]) == 0).any())
+
     def packed(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the names seen so far, in order of appearance, as bytes and offsets."""
         offsets = self._offsets[: self.count + 1]
@@ -433,6 +441,11 @@ class ObjectNames:
         names.encode(Tokens.of_strings([(name,) for name in self._table]))  # numbers them as here
         names._codes = self._codes
         return names
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether one of the names is empty."""
+        return "" in self._table
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes and the names: numbers first, then text, then tuples, then anything else."""

@@ -271,7 +271,7 @@ class Objects(Store):
         return list(self.names[:_SUGGESTION_SAMPLE])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        text = json.dumps([_tag(name) for name in self.names], ensure_ascii=False)
+        text = json.dumps([tag(name) for name in self.names], ensure_ascii=False)
         return {"json": np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)}
 
 
@@ -360,10 +360,10 @@ def refuse_duplicates(store: Store) -> None:
         seen[name] = i
 
 
-def _tag(name: Hashable) -> Any:
+def tag(name: Hashable) -> Any:
     """Return a name as JSON that preserves its type: tuples become {"t": [...]}, scalars stay as they are."""
     if isinstance(name, tuple):
-        return {"t": [_tag(item) for item in name]}
+        return {"t": [tag(item) for item in name]}
     if name is None or isinstance(name, str | int | float | bool):
         return name
     raise InputError(

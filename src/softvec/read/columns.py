@@ -116,6 +116,8 @@ def to_arrow(column: Any) -> Any:
             array = pa.array(column, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             return list(column)  # a mix of types: names of any kind
+        if pa.types.is_list(array.type) and all(isinstance(item, tuple) for item in column):
+            return list(column)  # tuples are names, which Arrow would turn into lists
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         if isinstance(array, pa.ChunkedArray):

@@ -24,12 +24,17 @@ _BYTES_OF_A_PAIR = 16  # two codes, and a weight or time
 
 @dataclass(frozen=True)
 class Graph:
-    """A matrix with names; ``directed`` is None if unknown."""
+    """A matrix with names; ``directed`` is None if unknown.
+
+    ``parallel`` edges of a multigraph are summed in the matrix, which holds their ``counts`` without weights.
+    """
 
     matrix: Any
     names: Any = None
     directed: bool | None = None
     column_names: Any = None
+    parallel: int = 0
+    counts: bool = False
 
 
 def is_networkx(data: Any) -> bool:
@@ -55,6 +60,13 @@ def from_anndata(data: Any, key: str = "connectivities") -> Graph:
     if not is_anndata(data):
         raise InputError(f"key is {key!r}, but {type(data).__name__} is not an AnnData; leave it out")
     graphs = getattr(data, "obsp", None) or {}
+    if key in graphs and key.endswith("distances"):
+        raise InputError(
+            f"obsp[{key!r}] holds distances, but affinities are large where items are close; pass ",
+            Option("key", key.removesuffix("distances") + "connectivities"),
+            " or ",
+            Option("kind", "features"),
+        )
     if key in graphs:
         return Graph(graphs[key], list(data.obs_names))
     if not graphs:
@@ -107,7 +119,37 @@ def from_networkx(graph: Any, weight: Any = None, told: bool = False) -> Graph:
         raise InputError(
             f"the networkx graph has an edge whose {used} is not a number: {one_line(error)}"
         ) from error
-    return Graph(matrix, list(graph.nodes), graph.is_directed())
+    parallel = _parallel(matrix, graph.number_of_edges(), graph.is_directed())
+    return Graph(matrix, list(graph.nodes), graph.is_directed(), parallel=parallel, counts=used is None)
+
+
+def two_sided(graph: Graph, nodes: Any) -> Graph:
+    """Return a bipartite networkx graph as a matrix: its nodes have the attribute ``bipartite``, 0 or 1."""
+    sides = [data.get("bipartite") for _, data in nodes]
+    if set(sides) != {0, 1}:
+        raise InputError(
+            "the networkx graph does not tell its two sides; set the node attribute bipartite to 0 and 1 "
+            "(networkx.bipartite.sets finds them), or pass a list of (row, column)"
+        )
+    rows, columns = np.flatnonzero(np.array(sides) == 0), np.flatnonzero(np.array(sides) == 1)
+    matrix = graph.matrix.tocsr()
+    if matrix[rows][:, rows].nnz or matrix[columns][:, columns].nnz:
+        raise InputError("the networkx graph has edges within one side of its bipartition; correct bipartite")
+    ways = matrix[rows][:, columns]
+    if graph.directed:
+        ways = ways + matrix[columns][:, rows].T
+    names = [[graph.names[at] for at in side] for side in (rows, columns)]
+    return Graph(ways, names[0], None, names[1])
+
+
+def _parallel(matrix: Any, n_edges: int, directed: bool) -> int:
+    """Return how many edges join the same nodes as another."""
+    loops = int(
+        np.count_nonzero(
+            matrix.indices == np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+        )
+    )
+    return n_edges - (matrix.nnz if directed else (matrix.nnz + loops) // 2)
 
 
 def from_igraph(graph: Any, weight: Any = None, told: bool = False) -> Graph:
@@ -128,7 +170,8 @@ def from_igraph(graph: Any, weight: Any = None, told: bool = False) -> Graph:
         values = np.concatenate([values, values[mirror]])
     matrix = sparse.coo_array((values, (i, j)), shape=(n, n)).tocsr()
     names = graph.vs["name"] if "name" in graph.vs.attributes() else None
-    return Graph(matrix, names, graph.is_directed())
+    parallel = _parallel(matrix, len(pairs), graph.is_directed())
+    return Graph(matrix, names, graph.is_directed(), parallel=parallel, counts=used is None)
 
 
 def _weight_attribute(
