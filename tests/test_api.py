@@ -100,6 +100,10 @@ def test_provenance_says_how():
     assert record["parameters"]["beta"] == 2.0
     assert record["parameters"]["random_state"] == 7
     assert record["data"]["options"]["length"] == 2
+    assert record["origin"] == {
+        **dict.fromkeys(("beta", "n_components", "n_epochs", "random_state", "walk_length"), "user"),
+        **dict.fromkeys(("base_measure", "shrinkage", "symmetric"), "kind of data"),
+    }
     assert len(record["history"]["loss"]) == 3
     np.testing.assert_array_equal(emb.sizes, np.full(12, 2.0))
 

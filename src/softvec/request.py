@@ -18,7 +18,10 @@ from softvec.fit.recipes import BUILDER_DEFAULTS
 from softvec.fit.settings import OPTIONS, Settings
 
 FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
-_NONE_IS_DEFAULT = ("n_components", "walk_length", "shrinkage")
+# None stands for the default of the data, or is the default.
+_NONE_IS_DEFAULT = {"n_components", "walk_length", "shrinkage"} | {
+    option.name for option in OPTIONS if option.default is None
+}
 
 
 @dataclass(frozen=True)

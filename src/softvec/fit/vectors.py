@@ -68,6 +68,11 @@ def fit_vectors(
         "data": _data(affinity, settings),
         "parameters": made.parameters,
         "view": _view(settings),
+        "origin": {
+            name: where
+            for name, where in sorted(settings.origin.items())
+            if name == "walk_length" or (name in made.parameters and name != "view")
+        },
         "history": {key: values.tolist() for key, values in made.history.items()},
         "diagnosis": made.diagnosis,
         "softmax": settings.softmax,
