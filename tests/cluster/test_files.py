@@ -279,7 +279,7 @@ def test_a_killed_worker_of_ray_is_replaced(ray_here, monkeypatch, tmp_path):
 
     def kill(report):
         if report.epoch >= 5 and not killed:
-            killed.append(ray_here.get(cluster.actors[1].process.remote()))
+            killed.append(ray_here.get(cluster.actors[1].host.remote()).process)
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(RayCluster, "run", lambda self, plan, on_report: inner(self, plan, kill))

@@ -121,7 +121,7 @@ def test_a_worker_of_ray_that_does_not_answer_is_named(ray_here, monkeypatch, ca
 
     def stop(report):
         if report.epoch >= 5 and not stopped:
-            stopped.append(ray_here.get(cluster.actors[1].process.remote()))
+            stopped.append(ray_here.get(cluster.actors[1].host.remote()).process)
             os.kill(stopped[0], signal.SIGSTOP)
             threading.Timer(5, os.kill, (stopped[0], signal.SIGCONT)).start()
 

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("ray")
 import softvec
+from softvec.cluster import ray as ray_module
 from softvec.cluster.choose import runner
 from softvec.cluster.ray import RayCluster
 from softvec.cluster.rounds import Counts, pays
@@ -66,7 +67,7 @@ def test_a_killed_worker_is_replaced(saved, ray_here, tmp_path):
 
     def kill(report):
         if report.epoch >= 5 and not killed:
-            killed.append(ray_here.get(cluster.actors[1].process.remote()))
+            killed.append(ray_here.get(cluster.actors[1].host.remote()).process)
             os.kill(killed[0], signal.SIGKILL)
 
     with RayCluster(2, None, 1) as cluster, pytest.warns(UserWarning, match="a worker was lost") as said:
@@ -147,3 +148,29 @@ def test_the_command_prints_the_gain_of_a_partition(tmp_path):
     one, other = (softvec.Embedding.load(tmp_path / f"{workers}.svec") for workers in (2, 3))
     assert one.names == other.names
     np.testing.assert_array_equal(one.vectors, other.vectors)
+
+
+def test_workers_that_find_no_cpu_are_refused_after_a_while(monkeypatch, caplog):
+    monkeypatch.setattr(ray_module, "_STARTED", 4.0)
+    monkeypatch.setattr(ray_module, "_SAID", 1.0)
+    with (
+        RayCluster(3, None, 1) as cluster,
+        pytest.raises(InputError, match=r"did not start within 4 s: .*CPU"),
+    ):
+        cluster.take(12)  # of six CPUs
+    assert "to start; other jobs may hold the CPUs" in caplog.text
+
+
+def test_a_terminated_command_exits_with_143(edges, tmp_path):
+    saved = tmp_path / "saved"
+    options = ("-d", 8, "--seed", 0, "--view", "walk", "--epochs", 100_000, "--checkpoint", saved)
+    process = command("embed", edges, "-o", tmp_path / "x.npy", *options, "--cluster", "local:2")
+    end = time.monotonic() + 90
+    while not (saved / "checkpoint.json").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.terminate()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, said
+    assert "Traceback" not in said

@@ -30,6 +30,10 @@ def main(arguments: list[str] | None = None) -> None:
         code = run(arguments)
     except KeyboardInterrupt:  # a second one, while the first was reported
         code = 130
+    except SystemExit:  # of a signal; Ray replaces the code
+        if not _received:
+            raise
+        code = 128 + _received[0]
     finally:
         _stop_repeating()
         for number, handler in before.items():  # for a caller that catches SystemExit

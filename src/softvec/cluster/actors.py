@@ -5,7 +5,6 @@ Large arrays travel through the object store.
 
 from __future__ import annotations
 
-import os
 import pickle
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from softvec.cluster.connect import end_with, load_ray
+from softvec.cluster.hosts import Host, this_host
 from softvec.cluster.rank import Report, Task
 from softvec.core.machine import reduce_in_pairs
 from softvec.fit.loop import State
@@ -162,9 +162,9 @@ class Worker:
             state, self._kept = self._kept[1], None
         return state
 
-    def process(self) -> int:
-        """Return the number of the process."""
-        return os.getpid()
+    def host(self) -> Host:
+        """Return the machine and process of this worker."""
+        return this_host()
 
 
 def copy_of(state: State) -> State:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -39,6 +41,7 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
     if target is None:
         options |= {"num_cpus": processors, "include_dashboard": False, "address": "local"}
         options |= {"_node_ip_address": LOOPBACK}
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else any other program would starve the workers
     else:
         _require_server(target)
         options |= {"address": target}
@@ -46,7 +49,7 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
     while True:
         left -= 1
         try:
-            with warnings.catch_warnings(), _loopback() if target is None else nullcontext():
+            with warnings.catch_warnings(), own_signals(), _loopback() if target is None else nullcontext():
                 warnings.simplefilter("ignore")
                 return ray.init(**options).dashboard_url or None
         except Exception as error:
@@ -64,6 +67,26 @@ def end_with(driver: int) -> None:
         except ProcessLookupError:
             os._exit(1)
         time.sleep(_WATCHED)
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Put back the handlers of signals that Ray replaces: a terminated command exits with 143.
+
+    A timer that repeats a signal waits meanwhile: without a handler the signal would end the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    timer = signal.setitimer(signal.ITIMER_REAL, 0) if hasattr(signal, "setitimer") else (0.0, 0.0)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if any(timer):
+            signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.driver import Plan
+from softvec.cluster.hosts import compare, this_host
 from softvec.cluster.rank import Report
 from softvec.core.errors import InputError
 from softvec.core.machine import reduce_in_pairs
@@ -115,6 +116,7 @@ class MpiCluster:
         refuse_separate_tasks(self.workers)
         self.driver = self._comm.Get_rank() == 0
         self.address: str | None = None
+        compare(self._comm.allgather(this_host()))
         ranks = self._comm.allgather((platform.node(), available_memory(), resolve_n_jobs(None)))
         nodes = [node for node, _, _ in ranks]
         self.memory = min(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,8 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from softvec.cluster.actors import Worker, copy_of
-from softvec.cluster.connect import LOOPBACK, connect, load_ray
+from softvec.cluster.connect import LOOPBACK, connect, load_ray, own_signals
 from softvec.cluster.driver import Plan
+from softvec.cluster.hosts import compare, this_host
 from softvec.cluster.rank import Report
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
@@ -27,8 +29,10 @@ from softvec.fit.loop import State
 from softvec.fit.run import Start
 
 logger = logging.getLogger("softvec")
+_REMEDY = "see what else runs there, or use more workers or larger machines"
 _POLL = 0.2  # seconds between two looks at the workers
 _QUIET = 60.0  # seconds without an epoch after which the driver asks who is there
+_STARTED, _SAID = 300.0, 15.0  # seconds that workers have to start, and after which a line says so
 _RESTARTS = 3  # in a row without a new checkpoint
 
 
@@ -112,10 +116,11 @@ class RayCluster:
         )
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._end()
-        if self._started:
-            self._ray.shutdown()
-            self._started = False
+        with own_signals():
+            self._end()
+            if self._started:
+                self._ray.shutdown()
+                self._started = False
 
     def take(self, size: int) -> list[Any]:
         """Return actors for a fit: those of the last one, where they are as many."""
@@ -129,7 +134,26 @@ class RayCluster:
                 kind.options(scheduling_strategy=places[rank % len(places)]).remote(driver)
                 for rank in range(size)
             ]
+            self._wait_for_actors()
         return self.actors
+
+    def _wait_for_actors(self) -> None:
+        """Wait until all workers run, not for ever; refuse those with other versions."""
+        answers, began, said = [actor.host.remote() for actor in self.actors], time.monotonic(), False
+        while True:
+            missing = self._ray.wait(answers, num_returns=len(answers), timeout=_POLL)[1]
+            if not missing:
+                break
+            waited, line = time.monotonic() - began, f"{len(missing)} of {counted(len(answers), 'worker')}"
+            if waited > _STARTED:
+                raise InputError(
+                    f"{line} did not start within {_STARTED:.0f} s: the Ray cluster at {self._where} has no "
+                    "free CPU for it, or is overloaded; stop other jobs, or use fewer workers"
+                )
+            if waited > _SAID and not said:
+                said = True
+                logger.warning("waiting for %s to start; other jobs may hold the CPUs", line)
+        compare([this_host(), *self._ray.get(answers)])
 
     def _place(self, node: dict[str, Any]) -> Any:
         """Return how to start a worker on a node: Ray alone would fill one node before the next."""
@@ -161,8 +185,9 @@ class RayCluster:
         del own
         lost, since, epoch = 0, -1, 0
         while True:
-            attempt = _Attempt(ray, self, tasks, starts, plan.kept_every, epoch)
+            attempt = None
             try:
+                attempt = _Attempt(ray, self, tasks, starts, plan.kept_every, epoch)
                 return attempt.finish(on_report)
             except ray.exceptions.RayError as error:
                 self._end()
@@ -170,18 +195,16 @@ class RayCluster:
                     error.cause, ray.exceptions.RayError
                 ):
                     raise _clear(error) from error
-                starts, epoch = attempt.starts, attempt.epoch
+                if attempt is not None:  # its workers started
+                    starts, epoch = attempt.starts, attempt.epoch
                 saved = plan.start.saved
                 if saved is not None and (manifest := saved.manifest()) is not None:
                     starts = [replace(start, state=None, manifest=manifest) for start in starts]
                     epoch = manifest["epoch"]
                 lost, since = (lost + 1, since) if epoch <= since else (1, epoch)
-                reason = "ran out of memory" if "OutOfMemory" in type(error).__name__ else "was lost"
-                line = f"a worker {reason} (of {plan.size})"
+                line = f"a worker {_reason(error)} (of {plan.size})"
                 if lost > _RESTARTS:
-                    raise InputError(
-                        f"{line}, {lost} times after epoch {epoch}; use more workers or larger machines"
-                    ) from error
+                    raise InputError(f"{line}, {lost} times after epoch {epoch}; {_REMEDY}") from error
                 warnings.warn(f"{line}; the fit resumes from epoch {epoch}", stacklevel=2)
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
@@ -239,7 +262,7 @@ class _Attempt:
 
     def _ping(self) -> None:
         """Say which workers do not answer."""
-        answers = [actor.process.remote() for actor in self._actors]
+        answers = [actor.host.remote() for actor in self._actors]
         silent = self._ray.wait(answers, num_returns=len(answers), timeout=_QUIET / 10)[1]
         ranks = [str(rank) for rank, ref in enumerate(answers) if ref in silent]
         if ranks:
@@ -262,9 +285,24 @@ class _Attempt:
 
 def _clear(error: Any) -> Exception:
     """Return one line for what a user can mend, else the error itself."""
-    cause = error.cause
+    cause, where = error.cause, getattr(error, "ip", None)
+    who = f"a worker on {where}" if where else "a worker"
     if isinstance(cause, InputError):
-        return InputError(f"a worker stopped: {cause}")
+        return InputError(f"{who} stopped: {cause}")
     if isinstance(cause, MemoryError):
-        return InputError("a worker ran out of memory; use more workers")
+        return InputError(f"{who} ran out of memory; use more workers")
+    if isinstance(cause, OSError) and cause.strerror:  # such as a full disk
+        return InputError(f"{who} stopped: {cause.filename or 'a file'}: {cause.strerror}")
     return error
+
+
+def _reason(error: Exception) -> str:
+    """Return why and where Ray lost a worker, as far as it knows."""
+    text = str(error)
+    host = re.search(r"(?:ip|IP)[:=]\s*([\d.]+)", text)
+    where = f" on {host[1]}" if host else ""
+    if "OutOfMemory" in type(error).__name__ or "out of memory" in text.lower():
+        return f"ran out of memory{where}"
+    if "node" in text and ("died" in text or "dead" in text) and "exit type" not in text:
+        return f"was lost with its machine{where}"
+    return f"was lost{where}"
