@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
+from softvec.affinity.compress import canonical_csr, edges_to_csr
 from softvec.core.errors import InputError
-from softvec.generators._edges import draw_edges, symmetric_csr
-from softvec.generators._random import RandomState
+from softvec.core.machine import machine
+from softvec.core.threads import row_blocks
+from softvec.generators._random import RandomState, block_seeds
 from softvec.kernels._jit import njit
 from softvec.kernels.random import draw
 
 _LOW32 = np.uint64(0xFFFFFFFF)
+EDGES_PER_BLOCK = 1 << 18
 
 
 def rmat(
@@ -78,7 +83,21 @@ def rmat(
         rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst)
 
     edges = draw_edges(int(n_edges), rng, kernel, n_jobs=n_jobs)
-    return symmetric_csr(n, edges, n_jobs=n_jobs)
+    rows = edges_to_csr([edges], n, both=True, loops=0, n_jobs=n_jobs)
+    return canonical_csr(np.ones(len(rows.indices), np.int8), rows.indices, rows.indptr, (n, n))
+
+
+def draw_edges(
+    n_edges: int, rng: np.random.Generator, kernel: Callable[..., None], *, n_jobs: int | None
+) -> np.ndarray:
+    """Fill an array of shape (n_edges, 2) by ``kernel(seed, lo, hi, src, dst)``, one seed per block."""
+    codes = np.empty((n_edges, 2), np.int32)
+    src, dst = codes[:, 0], codes[:, 1]
+    blocks = row_blocks(n_edges, EDGES_PER_BLOCK)
+    seeds = block_seeds(rng, len(blocks))
+    with machine(n_jobs) as pool:
+        pool.map(kernel, [(seed, lo, hi, src, dst) for seed, (lo, hi) in zip(seeds, blocks)])
+    return codes
 
 
 @njit(nogil=True, cache=True)

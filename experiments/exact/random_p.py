@@ -18,7 +18,6 @@ def negative_binomial(
     mean_degree: float = 10.0,
     isolated: str = "attach",
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> sp.csr_array:
     """Draw the row-normalised random matrix with negative-binomial connectivities.
 
@@ -40,8 +39,6 @@ def negative_binomial(
         leaves rows that sum to 0.
     random_state : int, Generator or None
         Seed.
-    n_jobs : int or None
-        Threads; ``None`` is all cores.
 
     Returns
     -------
@@ -63,7 +60,7 @@ def negative_binomial(
     theta = rng.negative_binomial(N, p, n).astype(np.float64)
     if theta.sum() == 0:
         raise InputError(f"all {n} connectivities are 0; raise n or N, or lower p")
-    A = dcsbm(n, q=1, c_in=mean_degree, c_out=0.0, theta=theta, random_state=rng, n_jobs=n_jobs).adjacency
+    A = dcsbm(n, q=1, c_in=mean_degree, c_out=0.0, theta=theta, random_state=rng).adjacency
     degrees = np.diff(A.indptr)
     empty = np.flatnonzero(degrees == 0)
     if isolated == "drop":

@@ -45,7 +45,7 @@ def test_communities_of_a_graph_are_found_and_isolated_nodes_do_not_disturb():
     groups = softvec.embed(A, n_components=32, random_state=0).cluster()
     assert len(np.unique(groups[connected])) == 5
     best = partition_scores(truth[connected], groups[connected])["ami"]
-    assert best > 0.85
+    assert best > 0.8
 
 
 def test_one_finder_for_embedding_and_evaluate():

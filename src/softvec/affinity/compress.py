@@ -6,7 +6,7 @@ rows, each of which is then sorted in memory. A few edges are sorted by NumPy, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -153,10 +153,6 @@ class CompressedRows:
     merged_on: int  # the same on the diagonal
 
 
-#: Called with (lo, hi, indptr, counts, indices): drops entries of rows lo .. hi in place.
-Thinning = Callable[[int, int, NDArray[Any], NDArray[Any], NDArray[Any]], None]
-
-
 def edges_to_csr(
     blocks: list[Codes],
     n: int,
@@ -165,7 +161,6 @@ def edges_to_csr(
     loops: int,
     weights: list[NDArray[Any]] | None = None,
     values_of: type | None = None,
-    thin: Thinning | None = None,
     n_jobs: int | None = None,
 ) -> CompressedRows:
     """Sort edges into rows. ``blocks`` and ``weights`` are consumed.
@@ -184,12 +179,10 @@ def edges_to_csr(
         One array for each block; by default all weights are 1.
     values_of : dtype, optional
         Type of the values, the summed weights of equal edges; None for no values.
-    thin : callable, optional
-        Drops some of the merged entries.
     """
     count = sum(map(len, blocks))
     ways = _Edges(blocks, weights, both, loops, np.dtype(values_of or np.float32), values_of is not None)
-    if thin is None and not worth_compiling(2 * count):
+    if not worth_compiling(2 * count):
         return ways.sorted_by_numpy(n)
     n_loops, lengths = ways.lengths(n)
     indptr = _row_starts(lengths)
@@ -204,7 +197,7 @@ def edges_to_csr(
             end = at + int(starts[-1])
             out, own = indices[at:end], values[at:end]
             part.place(starts, out, own)
-            merged += _merge(starts, out, own, lengths[lo:hi], thin, pool)
+            merged += _merge(starts, out, own, lengths[lo:hi], pool)
             out = out[: int(lengths[lo:hi].sum())]
             if lo:
                 np.add(out, lo, out=out)  # columns of a bucket are relative to its first row
@@ -219,21 +212,17 @@ def _merge(
     indices: NDArray[np.int32],
     values: NDArray[Any],
     lengths: NDArray[np.int64],
-    thin: Thinning | None,
     pool: Machine,
 ) -> tuple[int, int]:
     """Sort and merge rows in place and close the gaps; return the entries merged off and on the diagonal."""
     from softvec.kernels import graph
 
     def merge(lo: int, hi: int) -> tuple[int, int]:
-        merged = graph.merge_rows(starts, indices, values, lo, hi, lengths)
-        if thin is not None:
-            thin(lo, hi, starts, lengths, indices)
-        return merged
+        return graph.merge_rows(starts, indices, values, lo, hi, lengths)
 
     merged = pool.map(merge, _equal_shares(starts, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
-    if off or on or thin is not None:
+    if off or on:
         graph.close_gaps(starts, _row_starts(lengths), indices, values)
     return off, on
 

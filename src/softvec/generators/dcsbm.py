@@ -9,9 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from softvec.core.errors import InputError
-from softvec.generators._edges import draw_edges, symmetric_csr
-from softvec.generators._random import RandomState, block_seeds
-from softvec.kernels import generate
+from softvec.generators._random import RandomState
 
 # Edges of a higher probability are drawn at a bounded rate: they exist with probability 0.95 to 1.
 _LARGEST_PROBABILITY = 0.95
@@ -59,7 +57,6 @@ def dcsbm(
     c_out: float | None = None,
     theta: str | np.ndarray = "paper",
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> BlockGraph:
     """Draw a graph from the degree-corrected stochastic block model, in time linear in its edges.
 
@@ -83,9 +80,7 @@ def dcsbm(
     theta : "paper", "constant" or ndarray of shape (n,)
         Connectivity of each node; divided by its mean. "paper" is uniform(3, 12) to the power 6.
     random_state : int, Generator or None
-        Seed; the same seed gives the same graph for any number of threads.
-    n_jobs : int or None
-        Threads; ``None`` is all cores.
+        Seed.
 
     Returns
     -------
@@ -95,9 +90,9 @@ def dcsbm(
 
     Notes
     -----
-    The number of draws per pair of communities is Poisson, endpoints come from alias tables, repeated edges
-    are merged, and merged edges are thinned so that each pair has exactly its probability (probabilities
-    above 0.95, which sparse graphs do not have, come out between 0.95 and 1).
+    The number of draws per pair of communities is Poisson, endpoints are drawn in proportion to theta,
+    repeated edges are merged, and merged edges are thinned so that each pair has exactly its probability
+    (probabilities above 0.95, which sparse graphs do not have, come out between 0.95 and 1).
 
     Examples
     --------
@@ -121,13 +116,15 @@ def dcsbm(
     # At a Poisson rate of boost * p, an edge is drawn at least once with probability >= p, for p <= p_max.
     boost = -np.log1p(-p_max) / p_max if p_max > 0 else 1.0
 
-    edges = _draw(theta, labels, rates * boost, rng, n_jobs)
-    seed = block_seeds(rng, 1)[0]
-
-    def thin(lo: int, hi: int, *rows: np.ndarray) -> None:
-        generate.thin_rows(lo, hi, seed, boost, *rows, theta, labels, rates)
-
-    return BlockGraph(symmetric_csr(n, edges, n_jobs=n_jobs, thin=thin), labels, info)
+    i, j = _joined(_draw(theta, labels, rates * boost, rng), n)
+    p = theta[i] * theta[j] * rates[labels[i], labels[j]]
+    kept = rng.random(len(p)) * -np.expm1(-boost * p) < p
+    i, j = i[kept], j[kept]
+    ones = np.ones(2 * len(i), np.int8)
+    ends = (np.concatenate([i, j]).astype(np.int32), np.concatenate([j, i]).astype(np.int32))
+    adjacency = sp.csr_array((ones, ends), shape=(n, n))
+    adjacency.sort_indices()
+    return BlockGraph(adjacency, labels, info)
 
 
 def _communities(
@@ -195,25 +192,26 @@ def _model(
     return BlockModel(n, float(c), q, float(c_in), float(c_out), float(alpha), theta_squared)
 
 
-def _draw(
-    theta: np.ndarray, labels: np.ndarray, rates: np.ndarray, rng: np.random.Generator, n_jobs: int | None
-) -> np.ndarray:
-    """Draw the endpoints of a Poisson number of edges for each pair of communities."""
-    q = rates.shape[0]
+def _draw(theta: np.ndarray, labels: np.ndarray, rates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw the endpoints, (m, 2), of a Poisson number of edges for each pair of communities."""
+    q = len(rates)
     mass = np.bincount(labels, weights=theta, minlength=q)
     first, second = np.triu_indices(q)
     expected = rates[first, second] * mass[first] * mass[second]
     expected[first == second] /= 2.0  # an ordered draw inside a community meets each pair twice
-    offsets = np.concatenate([[0], np.cumsum(rng.poisson(expected))]).astype(np.int64)
-    pairs = np.stack([first, second], axis=1).astype(np.int32)
+    counts = rng.poisson(expected)
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(theta[order])  # of the interval of each node: it is drawn in proportion to theta
+    high = ends[np.cumsum(np.bincount(labels, minlength=q)) - 1]  # of each community; an empty one has none
+    sides = []
+    for community in (np.repeat(first, counts), np.repeat(second, counts)):
+        points = high[community] - rng.random(len(community)) * mass[community]
+        sides.append(order[np.minimum(np.searchsorted(ends, points), len(order) - 1)])
+    return np.stack(sides, axis=1)
 
-    order = np.argsort(labels, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=q))]).astype(np.int64)
-    keep = np.empty(len(theta))
-    nodes = np.empty((len(theta), 2), np.int32)
-    generate.alias_tables(theta, order, starts, keep, nodes)
 
-    def kernel(seed: np.uint64, lo: int, hi: int, src: np.ndarray, dst: np.ndarray) -> None:
-        generate.block_model_edges(seed, lo, hi, offsets, pairs, starts, keep, nodes, src, dst)
-
-    return draw_edges(int(offsets[-1]), rng, kernel, n_jobs=n_jobs)
+def _joined(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends i < j of the distinct edges, without loops."""
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    keys = np.unique(low[low < high] * np.int64(n) + high[low < high])
+    return keys // n, keys % n
