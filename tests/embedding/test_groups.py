@@ -60,7 +60,7 @@ def test_the_degree_decides_no_group_of_fused_vectors():
     degree = np.random.default_rng(1).choice(
         [-8.0, 8.0], (600, 1)
     )  # far apart, and independent of the groups
-    fused = {"parameters": {"view": "fused", "n_components": 18}}
+    fused = {"parameters": {"view": "fused", "n_components": 18, "degree_scale": 1.0}}
     emb = Embedding(np.hstack([V, degree, degree]), provenance=fused)
     assert partition_scores(truth, emb.cluster(3))["ami"] > 0.95
     assert partition_scores(truth, emb.cluster())["ami"] > 0.95
