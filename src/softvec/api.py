@@ -178,10 +178,6 @@ def embed_request(
             runner = _runner(workers, request, watch)
         with large_arrays_in(request.settings.scratch), watch.reading():
             affinity = read(data, request)
-            if request.attributes is not None:
-                from softvec.affinity.attributes import attach
-
-                affinity = attach(affinity, request.attributes, data)
         if written_as is not None:
             from softvec.embedding.files.formats import check_names
 
@@ -192,10 +188,14 @@ def embed_request(
 
 
 def read(data: Any, request: Request) -> Affinity:
-    """Read the data and build its affinity."""
-    if isinstance(data, str | os.PathLike):
-        return files.read(data, kind=request.kind, defaults=request.defaults, **request.data)
-    return from_object(data, kind=request.kind, defaults=request.defaults, **request.data)
+    """Read the data and build its affinity, with the attributes of its items."""
+    build = files.read if isinstance(data, str | os.PathLike) else from_object
+    affinity = build(data, kind=request.kind, defaults=request.defaults, **request.data)
+    if request.attributes is None:
+        return affinity
+    from softvec.affinity.attributes import attach
+
+    return attach(affinity, request.attributes, data)
 
 
 def to_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:

@@ -13,10 +13,10 @@ from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.compress import Report, compress, pattern
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
-from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
+from softvec.operators.normalize import isolated_items, isolated_nodes
 from softvec.read.edges import NEGATIVE, Edges
 
 SELF_LOOPS = ("drop", "keep")
@@ -150,20 +150,6 @@ def describe(
     else:
         head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(nnz, 'pair')}, {values}"
     return "; ".join([head, ", ".join(notes)] if notes else [head])
-
-
-def isolated_nodes(matrix: sparse.csr_array) -> NDArray[np.int64]:
-    """Return the nodes of a square matrix without entries in their row and column."""
-    rows = np.flatnonzero(np.diff(matrix.indptr) == 0)
-    return np.intersect1d(rows, isolated_items(matrix)[1]) if len(rows) else rows
-
-
-def isolated_items(matrix: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows and the columns of a matrix without entries."""
-    reached = np.zeros(matrix.shape[1], dtype=bool)
-    for lo, hi in row_blocks(matrix.nnz, 1 << 20):  # as NumPy converts each index to 8 bytes
-        reached[matrix.indices[lo:hi]] = True
-    return np.flatnonzero(np.diff(matrix.indptr) == 0), np.flatnonzero(~reached)
 
 
 def _drop_isolated(

@@ -15,10 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from softvec.affinity import Affinity
-from softvec.affinity.graphs import canonical, is_symmetric, isolated_nodes
+from softvec.affinity.graphs import canonical, is_symmetric
 from softvec.core.errors import InputError, optional_package
 from softvec.core.files import atomic_write
 from softvec.names import Names
+from softvec.operators.normalize import isolated_nodes
 from softvec.read.dialect import COMMENTS
 from softvec.read.streams import SUFFIXES
 

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
-from softvec.affinity.graphs import isolated_items, isolated_nodes
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.fit.attributes import fuse_attributes
@@ -25,6 +24,7 @@ from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
 from softvec.operators import Operator, Powers
+from softvec.operators.normalize import isolated_items, isolated_nodes
 
 Array = NDArray[Any]
 _FUSED = ("n_components", "view", "shrinkage")  # settings that fused views record

@@ -1,13 +1,15 @@
-"""Checks of the entries, and row normalisation."""
+"""Checks of the entries, row normalisation, and rows and columns without entries."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError, Option
+from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator
 from softvec.operators.compose import Composite, Powers, Sum, as_operator
 from softvec.operators.sparse import SAFE, Sparse
@@ -104,3 +106,17 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
         loops.eliminate_zeros()
         return Sum([normal, Sparse(loops, symmetric=True)])
     return normal
+
+
+def isolated_nodes(matrix: sparse.csr_array) -> NDArray[np.int64]:
+    """Return the nodes of a square matrix without entries in their row and column."""
+    rows = np.flatnonzero(np.diff(matrix.indptr) == 0)
+    return np.intersect1d(rows, isolated_items(matrix)[1]) if len(rows) else rows
+
+
+def isolated_items(matrix: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows and the columns of a matrix without entries."""
+    reached = np.zeros(matrix.shape[1], dtype=bool)
+    for lo, hi in row_blocks(matrix.nnz, 1 << 20):  # as NumPy converts each index to 8 bytes
+        reached[matrix.indices[lo:hi]] = True
+    return np.flatnonzero(np.diff(matrix.indptr) == 0), np.flatnonzero(~reached)
