@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from softvec.affinity import Affinity, files
-from softvec.affinity.convert import from_object
+from softvec.affinity.objects import from_object
 from softvec.affinity.options import DataOptions, Kind
 from softvec.core.errors import InputError
 from softvec.core.scratch import large_arrays_in

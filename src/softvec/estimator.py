@@ -175,7 +175,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = P.operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
-            from softvec.affinity.convert import from_object
+            from softvec.affinity.objects import from_object
 
             P = from_object(P).operator
         operator = prepared(P, self.normalize)

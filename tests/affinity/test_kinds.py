@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec import affinity as aff
 from softvec.affinity import corpus as _corpus
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.errors import GuessWarning, InputError
 
 _counting = importlib.import_module("softvec.affinity.cooccurrence")
@@ -414,11 +414,11 @@ def test_what_an_object_is_taken_for(data, kind):
 
 
 def test_every_list_of_kinds_is_the_table():
-    from softvec.affinity import convert, files
+    from softvec.affinity import files, objects
     from softvec.api import embed
 
     listed = re.compile(r"kind : \{(.*?)\}")
-    for function in (embed, files.read, convert.from_object):
+    for function in (embed, files.read, objects.from_object):
         names = listed.search(function.__doc__)[1].replace('"', "").split(", ")
         assert names == list(aff.KINDS), function
     help_text = (Path(aff.__file__).parents[1] / "cli" / "reading.py").read_text()

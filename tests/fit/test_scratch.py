@@ -13,7 +13,7 @@ from scipy import sparse
 import softvec
 from softvec import EDRep, api, kernels
 from softvec.affinity import compress
-from softvec.affinity.graphs import is_symmetric
+from softvec.affinity.matrices import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
 from softvec.fit import Settings, memory

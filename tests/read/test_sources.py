@@ -8,7 +8,7 @@ from scipy import sparse
 
 import softvec
 from softvec.affinity import bipartite, neighbors, pairs, random_walk, read, supra_adjacency
-from softvec.affinity.convert import from_object
+from softvec.affinity.objects import from_object
 from softvec.api import to_affinity
 from softvec.core.errors import GuessWarning, InputError
 

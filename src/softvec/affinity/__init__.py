@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from softvec.affinity.base import Affinity
+from softvec.affinity.builders import bipartite, pairs, random_walk, temporal_edges
 from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.corpus import Corpus
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
 from softvec.affinity.kinds import KINDS
-from softvec.affinity.relations import bipartite, pairs, random_walk, temporal_edges
 from softvec.affinity.temporal import Contacts, aggregate, supra_adjacency
 from softvec.read.edges import EdgeBuilder, Edges
 

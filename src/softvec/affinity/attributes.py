@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
 from softvec.names import Names

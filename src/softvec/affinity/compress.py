@@ -21,7 +21,7 @@ from softvec.core.machine import Machine, machine
 from softvec.core.scratch import copied, empty, kept, on_disk
 from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
-from softvec.names.coding import Codes
+from softvec.names.blocks import Codes
 from softvec.read.edges import Edges
 
 NO_CODES = np.empty((0, 2), np.int32)

@@ -12,7 +12,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import canonical_csr
 from softvec.affinity.corpus import Corpus, Tokenizer, as_corpus
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.checks import choice, counted, integer, number
 from softvec.core.machine import machine
 

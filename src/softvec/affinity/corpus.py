@@ -19,7 +19,8 @@ from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.names import Names
-from softvec.names.coding import TokenNames, Tokens, byte_order
+from softvec.names.blocks import Tokens
+from softvec.names.coding import TokenNames, byte_order
 from softvec.read.frames import frame_columns, is_frame
 
 TOKENIZERS = ("words", "whitespace")

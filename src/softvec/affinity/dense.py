@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
-from softvec.affinity.graphs import mean_of_powers
+from softvec.affinity.matrices import mean_of_powers
 from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
 from softvec.names import Names

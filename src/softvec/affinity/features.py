@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.compress import pattern
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.convert import from_object
 from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.corpus import Corpus
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
+from softvec.affinity.objects import from_object
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
 from softvec.read.edges import Edges

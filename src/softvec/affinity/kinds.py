@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from softvec.affinity.base import Affinity
+from softvec.affinity.builders import bipartite, pairs, random_walk
 from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
-from softvec.affinity.relations import bipartite, pairs, random_walk
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.errors import InputError, Message, Option, did_you_mean
 

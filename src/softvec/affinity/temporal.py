@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import pattern
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.checks import check_weighted, choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
@@ -260,7 +260,7 @@ def supra_adjacency(
 
 def _edges_of(contacts: Any, columns: Any, weight: Any, weighted: bool | None) -> Edges:
     """Return the temporal edges of any object, without weights if the user does not want them."""
-    from softvec.affinity.relations import temporal_edges
+    from softvec.affinity.builders import temporal_edges
 
     check_weighted(weighted)
     edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)

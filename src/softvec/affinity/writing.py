@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.affinity import Affinity
-from softvec.affinity.graphs import canonical, is_symmetric
+from softvec.affinity.matrices import canonical, is_symmetric
 from softvec.core.errors import InputError, optional_package
 from softvec.core.files import atomic_write
 from softvec.names import Names

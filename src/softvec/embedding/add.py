@@ -176,7 +176,7 @@ def _columns(emb: Embedding) -> Names:
 
 
 def _of_matrix(data: Any, names: Names, m: int) -> NewRows:
-    from softvec.affinity.graphs import canonical
+    from softvec.affinity.matrices import canonical
 
     if data.shape != (len(names), m):
         raise InputError(

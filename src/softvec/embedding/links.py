@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softvec.affinity import Affinity
 from softvec.affinity.attributes import attach
 from softvec.affinity.compress import pattern
-from softvec.affinity.graphs import assemble, off_diagonal
+from softvec.affinity.matrices import assemble, off_diagonal
 from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from softvec.affinity import Affinity
-from softvec.affinity.graphs import assemble
+from softvec.affinity.matrices import assemble
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks

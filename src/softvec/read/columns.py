@@ -16,7 +16,7 @@ from softvec.core.dates import parse as parse_dates
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
-from softvec.names.coding import Tokens
+from softvec.names.blocks import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.options import TableOptions
 from softvec.read.roles import ColumnSample, Table

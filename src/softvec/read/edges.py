@@ -14,7 +14,8 @@ from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.core.scratch import empty
 from softvec.names import Names
-from softvec.names.coding import Block, Codes, NameCoder, Segments, Tokens
+from softvec.names.blocks import Codes, Segments, Tokens
+from softvec.names.coding import Block, NameCoder
 
 NEGATIVE = ("error", "drop", "abs")
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import Report, refuse_duplicates
-from softvec.affinity.graphs import from_edges, from_matrix, merging, report_notes
+from softvec.affinity.matrices import from_edges, from_matrix, merging, report_notes
 from softvec.core.checks import check_weighted
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
