@@ -267,28 +267,3 @@ def test_a_killed_rank_leaves_no_half_folder_and_the_run_goes_on(tmp_path):
     finished(*there, ranks=2)
     same(tmp_path / "one.svec", folder)
     assert not saved.exists()
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.filterwarnings("ignore:the normaliser is off")
-def test_a_killed_worker_of_ray_is_replaced(ray_here, monkeypatch, tmp_path):
-    from softvec.cluster.ray import RayCluster
-
-    fit = {"n_epochs": 300, "view": "walk", "checkpoint_every": 5, "n_jobs": 1}
-    killed, inner = [], RayCluster.run
-
-    def kill(report):
-        if report.epoch >= 5 and not killed:
-            killed.append(ray_here.get(cluster.actors[1].host.remote()).process)
-            os.kill(killed[0], signal.SIGKILL)
-
-    monkeypatch.setattr(RayCluster, "run", lambda self, plan, on_report: inner(self, plan, kill))
-    cluster = RayCluster(2, None, 1)
-    monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: cluster)
-    whole, parts = write(tmp_path, edges())
-    with pytest.warns(UserWarning, match="a worker was lost") as said:
-        emb = softvec.embed(parts, 8, random_state=0, cluster="local:2", **fit)
-    assert killed
-    assert not any("epoch 0" in str(each.message) for each in said)
-    truth = softvec.embed(whole, 8, random_state=0, **fit)
-    np.testing.assert_array_equal(emb.vectors, truth.vectors)

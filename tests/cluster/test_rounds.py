@@ -7,6 +7,7 @@ from scipy import sparse
 from softvec import kernels
 from softvec.cluster import rounds
 from softvec.cluster.operator import Sharded, join, split
+from softvec.cluster.rounds import pays
 from softvec.core.machine import Machine
 from softvec.fit import Settings, prepared
 from softvec.kernels import compiled, reference
@@ -142,7 +143,9 @@ def held(A, size, d):
         X = np.ones((mine.shape[1], d), np.float16).view(np.uint16)
         runtime = Runtime(compiled, Machine(1, None))
         mine.plan(X, runtime)
-        return mine._counts[group.rank], list(runtime._scratch.values()), mine.held(d, np.uint16)
+        counts, in_rounds = mine._counts[group.rank], pays(mine._counts, d, np.uint16)
+        said = counts.held(d, np.uint16, in_rounds=in_rounds)
+        return counts, list(runtime._scratch.values()), said
 
     return on_ranks(size, work)
 

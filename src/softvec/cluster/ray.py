@@ -285,8 +285,7 @@ class _Attempt:
 
 def _clear(error: Any) -> Exception:
     """Return one line for what a user can mend, else the error itself."""
-    cause, where = error.cause, getattr(error, "ip", None)
-    who = f"a worker on {where}" if where else "a worker"
+    cause, who = error.cause, f"a worker{_place_of(error)}"
     if isinstance(cause, InputError):
         return InputError(f"{who} stopped: {cause}")
     if isinstance(cause, MemoryError):
@@ -298,11 +297,15 @@ def _clear(error: Any) -> Exception:
 
 def _reason(error: Exception) -> str:
     """Return why and where Ray lost a worker, as far as it knows."""
-    text = str(error)
-    host = re.search(r"(?:ip|IP)[:=]\s*([\d.]+)", text)
-    where = f" on {host[1]}" if host else ""
+    text, where = str(error), _place_of(error)
     if "OutOfMemory" in type(error).__name__ or "out of memory" in text.lower():
         return f"ran out of memory{where}"
     if "node" in text and ("died" in text or "dead" in text) and "exit type" not in text:
         return f"was lost with its machine{where}"
     return f"was lost{where}"
+
+
+def _place_of(error: Exception) -> str:
+    """Return the machine that an error of Ray names, "" if it names none."""
+    address = re.search(r"\bip[:=]\s*([\w.:]+?)[,)\s]", str(error), re.IGNORECASE)
+    return f" on {address[1]}" if address else ""

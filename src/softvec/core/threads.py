@@ -9,28 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock, local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.container import processors
 from softvec.core.errors import InputError
-
-if TYPE_CHECKING:
-    from softvec.core.machine import ALONE  # noqa: F401
-    from softvec.core.machine import Machine as Workers  # noqa: F401
-    from softvec.core.machine import machine as workers  # noqa: F401
-
-
-def __getattr__(name: str) -> Any:
-    # for code that still has the names of the time when there were threads alone
-    from softvec.core import machine
-
-    names = {"Workers": machine.Machine, "workers": machine.machine, "ALONE": machine.ALONE}
-    if name not in names:
-        raise AttributeError(name)
-    return names[name]
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
