@@ -232,6 +232,11 @@ TESTED = (
     Tested("Same seed, same vectors", "README.md", ("tests/fit/test_engine.py", "tests/fit/test_views.py")),
     Tested("The true loss", "README.md", ("tests/test_estimator.py",)),
     Tested("More workers or less memory", "README.md", ("tests/cluster", "tests/core/test_disk.py")),
+    Tested(
+        "Probabilities of links",
+        "README.md",
+        ("tests/fit/test_calibrate.py", "tests/embedding/test_links.py"),
+    ),
     Tested("Stability.", "README.md", ("tests/embedding/test_stability.py",)),
     Tested("Names stay with the vectors", "README.md", ("tests/names", "tests/embedding/test_files.py")),
     Tested("An interactive map in one HTML file", "README.md", ("tests/map",)),

@@ -124,7 +124,7 @@ def test_softmax_scorer_is_the_logit_of_both_ends(view):
     Y = _directions(emb.context_vectors) if emb.two_sided else X
 
     def logit(i, j):
-        return a * (X[i] @ Y[j] + X[j] @ Y[i]) / 2 + c * (np.log(size[i]) + np.log(size[j]))
+        return (a * (X[i] @ Y[j] + X[j] @ Y[i]) + c * (np.log(size[i]) + np.log(size[j]))) / 2
 
     result = score_links(emb, split, scorer="softmax")
     for kind in ("random", "degree"):

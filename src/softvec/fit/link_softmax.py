@@ -115,12 +115,9 @@ def two_sides(known: sparse.csr_array) -> tuple[Array, Array] | None:
 
 
 def pair_scores(model: Softmax, point: Array, i: Array, j: Array) -> Array:
-    """Return the logarithm of the rate of links of pairs, but for the sums and a constant.
-
-    Of links without direction, the mean cosine of both counts, and the popularity of both ends.
-    """
-    cosine = np.einsum("ij,ij->i", model.X[i], model.Y[j])
+    """Return the logits of pairs; of links without direction, the mean of both."""
+    a, c = point
+    score = a * np.einsum("ij,ij->i", model.X[i], model.Y[j]) + c * model.log_size[j]
     if not model.mutual:
-        return point[0] * cosine + point[1] * model.log_size[j] + np.log(np.maximum(model.degrees[i], 0.5))
-    cosine = (cosine + np.einsum("ij,ij->i", model.X[j], model.Y[i])) / 2
-    return point[0] * cosine + point[1] * (model.log_size[i] + model.log_size[j])
+        return score + np.log(np.maximum(model.degrees[i], 0.5))
+    return (score + a * np.einsum("ij,ij->i", model.X[j], model.Y[i]) + c * model.log_size[i]) / 2
