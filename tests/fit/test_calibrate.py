@@ -8,6 +8,7 @@ from scipy import sparse
 import softvec
 from benchmarks.datasets import load
 from softvec.affinity import bipartite, random_walk
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
 from softvec.fit.calibrate import _folds, _without, calibrate, removable_links
 from softvec.fit.link_softmax import Softmax, two_sides
@@ -70,10 +71,10 @@ def test_what_is_claimed_holds_for_links_that_nobody_saw(name, view):
     kept = sparse.csr_array(kept.tocsr())
     emb = softvec.embed(kept, 64, random_state=0, view=view).calibrate(kept)
     softmax = emb.provenance["softmax"]
-    X = emb.vectors / np.linalg.norm(emb.vectors, axis=1, keepdims=True)
+    X = unit_rows(emb.vectors)
     Y = X
     if emb.two_sided:
-        Y = emb.context_vectors / np.linalg.norm(emb.context_vectors, axis=1, keepdims=True)
+        Y = unit_rows(emb.context_vectors)
     size, known = np.log(np.maximum(kept.sum(axis=1), 0.5)), kept.toarray() > 0
     gains = []
     for a, b in zip(np.r_[i[chosen], j[chosen]], np.r_[j[chosen], i[chosen]]):
