@@ -11,6 +11,7 @@ import signal
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
@@ -94,13 +95,7 @@ def _failed(error: Exception) -> int:
     if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "softvec"
-        text = " ".join(error.format_message().split())
-        if text:
-            end = "" if text.endswith(("?", "!")) else "."
-            complain(f"{text.rstrip('.')}{end} See {command} --help")
-        return int(error.exit_code)
+        return _misused(error)
     if isinstance(error, InputError):
         complain(str(error))
         return 2
@@ -114,6 +109,19 @@ def _failed(error: Exception) -> int:
         complain(f"out of memory: {error}. Try fewer dimensions (--dim), or --scratch of embed")
         return 1
     raise error
+
+
+def _misused(error: Any) -> int:
+    """Print an error of typer as one line."""
+    from softvec.cli.terminal import complain
+
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "softvec"
+    text = " ".join(error.format_message().split())
+    if text:
+        end = "" if text.endswith(("?", "!")) else "."
+        complain(f"{text.rstrip('.')}{end} See {command} --help")
+    return int(error.exit_code)
 
 
 def _open_closed_streams() -> None:

@@ -48,14 +48,9 @@ def neighbors(
       softvec neighbors shop.svec ann --context --json
     """
     listed = names == ["-"]
-    if vectors == "-" and listed:
-        raise InputError("standard input holds the vectors; give the names as arguments")
-    if listed:
-        names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
-    if not names:
-        raise InputError("no names given; try: softvec neighbors VECTORS NAME")
+    words = _given(names or [], vectors)
     emb = open_vectors(vectors, session)
-    keys = [resolve(emb.names, name) for name in names]
+    keys = [resolve(emb.names, word) for word in words]
     among = "context" if context else "rows"
     if minus or plus:
         without = [resolve(emb.names, name) for name in minus or []]
@@ -66,13 +61,29 @@ def neighbors(
         answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, n, among=among)))
     if not session.quiet:
         _say_how(emb, keys)
-    shown = {key: [(plain_name(name), score) for name, score in a] for key, a in answers.items()}
+    shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}
+    _print_neighbours(shown, listed, session)
+
+
+def _given(names: list[str], vectors: str) -> list[str]:
+    """Return the names that are asked for, as arguments or on standard input."""
+    if names == ["-"]:
+        if vectors == "-":
+            raise InputError("standard input holds the vectors; give the names as arguments")
+        names = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    if not names:
+        raise InputError("no names given; try: softvec neighbors VECTORS NAME")
+    return names
+
+
+def _print_neighbours(answers: dict[str, list[tuple[Any, float]]], listed: bool, session: Session) -> None:
     if session.json:
-        print_json({key: [{"name": a, "cosine": score} for a, score in rows] for key, rows in shown.items()})
+        print_json({key: [{"name": a, "cosine": s} for a, s in rows] for key, rows in answers.items()})
         return
     keyed = (len(answers) > 1 or listed) and not sys.stdout.isatty()
-    for key, rows in shown.items():
-        print_table(("name", "cosine"), [(key, *row) for row in rows] if keyed else rows, title=key)
+    for key, rows in answers.items():
+        table: list[tuple[Any, ...]] = [(key, *row) for row in rows] if keyed else list(rows)
+        print_table(("name", "cosine"), table, title=key)
 
 
 def _with_vectors(emb: Embedding | StoredEmbedding, keys: list[Any]) -> list[Any]:

@@ -167,7 +167,7 @@ def _model(
 ) -> BlockModel:
     """Complete the parameters: c = (c_in + (q - 1) c_out) / q, alpha = (c - c_out) sqrt(E[theta^2] / c)."""
     if c_in is not None and c_out is not None and alpha is None:
-        if c_in < 0 or c_out < 0 or c_in + c_out == 0:
+        if min(c_in, c_out) < 0 or c_in + c_out == 0:
             raise InputError(
                 f"c_in is {c_in} and c_out is {c_out}; both must be >= 0 and one of them above 0"
             )
@@ -182,7 +182,7 @@ def _model(
         largest = float(np.sqrt(c * theta_squared))
         c_out = c - alpha * float(np.sqrt(c / theta_squared))
         c_in = q * c - (q - 1) * c_out
-        if c_out < 0 or c_in < 0:
+        if min(c_in, c_out) < 0:
             raise InputError(
                 f"alpha is {alpha}, which makes c_out or c_in negative; for c = {c:g} and this theta "
                 f"alpha is at most {largest:.3g}"

@@ -196,11 +196,15 @@ def _columns(
         extra = np.full(len(both) - len(embedding), np.nan)
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
     if times is not None:
-        dated = times.dtype.kind == "M"
-        seconds = times.astype(np.int64) / 1e6 if dated else times
-        columns.append(replace(number_column("time", seconds), dated=dated))
+        columns.append(_time_column(times))
     names = distinct_names(column.name for column in columns)
     return [replace(column, name=name) for column, name in zip(columns, names)]
+
+
+def _time_column(times: Any) -> Column:
+    """Return times, or dates as seconds since 1970."""
+    dated = times.dtype.kind == "M"
+    return replace(number_column("time", times.astype(np.int64) / 1e6 if dated else times), dated=dated)
 
 
 def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str | Message]]:
