@@ -19,6 +19,7 @@ _NO_SCALE = np.empty(0, np.float64)
 # Products run in float32, whose range is 1e-38 to 3e38: rows whose largest entry is within these bounds keep
 # their precision, with room for sums over many entries.
 SAFE = (1e-25, 1e25)
+_LARGE = 1 << 26  # bytes below which the free memory is not looked up, which takes a millisecond
 
 
 def checked_csr(A: Any, name: str = "the matrix") -> Any:
@@ -32,8 +33,9 @@ def checked_csr(A: Any, name: str = "the matrix") -> Any:
         return sparse.csr_array(np.asarray(A))
     if A.ndim != 2:
         raise InputError(f"{name} has {A.ndim} dimensions; expected rows and columns")
-    free = available_memory()
-    if free is not None and 8 * max(A.shape) > free:  # row pointers alone; damaged files claim such shapes
+    pointers = 8 * max(A.shape)  # bytes of the row pointers alone; damaged files claim such shapes
+    free = available_memory() if pointers > _LARGE else None
+    if free is not None and pointers > free:
         raise InputError(f"{name} claims the shape {A.shape}, which does not fit in memory")
     if A.format == "coo":
         for indices, size, what in zip((A.row, A.col), A.shape, ("row", "column")):
