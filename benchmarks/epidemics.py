@@ -62,19 +62,36 @@ def of_the_window(when: np.ndarray, truth: np.ndarray, seen: np.ndarray) -> np.n
     return np.where(count > 0, infected / np.maximum(count, 1), truth[seen].mean())[when]
 
 
-def score(emb: Any, blind: Any, truth: np.ndarray, seen: list[Any]) -> dict[str, float]:
+def share_of_contacts(rows: np.ndarray, who: np.ndarray, when: np.ndarray, tests: dict[Any, bool]) -> Any:
+    """Return the infected share among the observed contacts of each person, smoothed in time: a baseline."""
+    met = np.zeros((PEOPLE, PEOPLE))
+    np.add.at(met, (rows[:, 1], rows[:, 2]), 1)
+    met += met.T
+    pairs = np.array(list(tests))
+    state = np.array(list(tests.values()), float)
+    result = np.empty(len(who))
+    for k, (i, t) in enumerate(zip(who, when)):
+        weight = (met[i, pairs[:, 0]] + 5.0 * (pairs[:, 0] == i)) * np.exp(-np.abs(pairs[:, 1] - t) / 3)
+        result[k] = (weight @ state + 0.1 * state.mean()) / (weight.sum() + 0.1)
+    return result
+
+
+def score(emb: Any, blind: Any, rows: Any, truth: np.ndarray, seen: list[Any]) -> dict[str, float]:
     """Score the prediction with and without vectors (``blind`` has none to speak of) on the hidden states."""
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import log_loss, roc_auc_score
 
     from softvec.evaluate import predict_epidemic
 
     tests = {(i, t): truth[t + 1, i] == 1 for i, t in seen}
-    result = predict_epidemic(emb, tests)
+    met = list(map(tuple, rows.tolist()))
+    result = predict_epidemic(emb, tests, contacts=met)
     who, when, hidden = np.array(result.persons), np.array(result.times), ~result.observed
     infected = truth[when + 1, who] == 1
     p = {
         "prediction": result.probability,
-        "no_vectors": predict_epidemic(blind, tests).probability,
+        "no_vectors": predict_epidemic(blind, tests, contacts=met).probability,
+        "no_contacts": predict_epidemic(emb, tests).probability,
+        "share_of_contacts": share_of_contacts(rows, who, when, tests),
         "window": of_the_window(when, infected, result.observed),
     }
     curve = np.bincount(when, weights=infected)
@@ -82,6 +99,10 @@ def score(emb: Any, blind: Any, truth: np.ndarray, seen: list[Any]) -> dict[str,
     return {
         **{
             f"auc_{name}": float(roc_auc_score(infected[hidden], values[hidden]))
+            for name, values in p.items()
+        },
+        **{
+            f"log_loss_{name}": float(log_loss(infected[hidden], np.clip(values[hidden], 1e-6, 1 - 1e-6)))
             for name, values in p.items()
         },
         "coverage": float(inside.mean()),
@@ -107,7 +128,7 @@ def measure() -> dict[str, Any]:
                 truth = outbreak(rows, epidemic)
                 for name, share in SHARES.items():
                     seen = observe(share, np.random.default_rng([graph, epidemic]))
-                    scores[name].append(score(emb, blind, truth, seen))
+                    scores[name].append(score(emb, blind, rows, truth, seen))
         mean[pattern] = {
             name: {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
             for name, runs in scores.items()
@@ -123,13 +144,15 @@ def page(result: dict[str, Any]) -> str:
         f"people in {result['windows']} windows:\nAUC over the hidden states, and the share of windows "
         "in which the 90% band contains the true number.",
         "",
-        "| contacts | observed | AUC | without vectors | share in the window | error of the curve | "
-        "coverage |",
-        "|---|---|---|---|---|---|---|",
+        "| contacts | observed | AUC, log loss | without vectors | without contacts | "
+        "infected share among contacts | "
+        "share in the window | error of the curve | coverage |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for pattern, rows in result["mean"].items():
         for name, row in rows.items():
-            aucs = " | ".join(f"{row[f'auc_{key}']:.3f}" for key in ("prediction", "no_vectors", "window"))
+            keys = ("prediction", "no_vectors", "no_contacts", "share_of_contacts", "window")
+            aucs = " | ".join(f"{row[f'auc_{key}']:.3f}, {row[f'log_loss_{key}']:.3f}" for key in keys)
             lines.append(
                 f"| {pattern} | {name} ({row['observed']:.0f}) | {aucs} | {row['error']:.1f} of "
                 f"{row['infected']:.0f} | {row['coverage']:.0%} |"

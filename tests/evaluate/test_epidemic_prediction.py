@@ -10,10 +10,12 @@ from sklearn.metrics import roc_auc_score
 
 import softvec
 from softvec import Embedding
+from softvec.affinity import supra_adjacency
 from softvec.cli import run
 from softvec.core.dates import iso_texts
 from softvec.core.errors import GuessWarning, InputError
 from softvec.evaluate import predict_epidemic
+from softvec.evaluate.contact_states import contact_matrix, states_of_contacts
 from softvec.evaluate.observations import match_observations
 from softvec.generators import sir
 
@@ -307,3 +309,52 @@ def test_command(tmp_path, capsys, monkeypatch):
     np.testing.assert_allclose(by_time, curve["expected"], rtol=1e-4)
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert summary["curve"][0]["time"] == "2024-03-01T09:00"
+
+
+def test_the_share_of_the_people_met_is_a_weighted_mean_without_the_own_state():
+    contacts = [(0, "a", "b"), (1, "a", "b"), (0, "a", "c"), (1, "b", "c"), (2, "c", "a")]
+    emb = Embedding(np.eye(8, 2), supra_adjacency(contacts).rows)
+    states = {("a", 0): 1, ("b", 0): 1, ("b", 1): 1, ("c", 1): 0, ("c", 2): 0}
+    seen = match_observations(emb, states, everyone=True)
+    met = contact_matrix(contacts, seen)
+    share = states_of_contacts(seen, met)
+    number = dict(zip(seen.cells.persons, seen.cells.person))
+    times_met = {("a", "b"): 2.0, ("a", "c"): 2.0, ("b", "c"): 1.0}
+    times_met |= {(j, i): count for (i, j), count in times_met.items()}
+    for row, (i, t) in enumerate(zip(seen.cells.persons, seen.cells.times)):
+        others = [times_met[i, j] for j in "abc" if j != i]
+        sick, total = 0.1 * 0.6, 0.1
+        for (j, when), state in states.items():
+            if (i, t) == (j, when):
+                continue
+            weight = 5.0 if i == j else times_met[i, j] / np.mean(others)
+            weight *= np.exp(-abs(t - when) / 1.0)
+            sick, total = sick + weight * state, total + weight
+        assert share[row, 0] == pytest.approx(np.log(sick / (total - sick)))
+    assert met.shape == (len(number), len(number))
+
+
+def test_contacts_help_where_each_person_is_seen_once():
+    gains = []
+    for seed in range(4):
+        rows = contacts(seed, groups=12)
+        met, states = list(map(tuple, rows.tolist())), outbreak(rows, seed).states
+        names = supra_adjacency(met).rows
+        emb = Embedding(np.ones((len(names), 1)), names)  # vectors that say nothing
+        tested = enumerate(np.random.default_rng(seed).integers(0, T, N).tolist())
+        observed = {(i, t): states[t + 1, i] == 1 for i, t in tested}
+        scores = []
+        for passed in (met, None):
+            _, truth, seen, result = outcome(predict_epidemic(emb, observed, contacts=passed), states)
+            scores.append(roc_auc_score(truth[~seen], result.probability[~seen]))
+        gains.append(scores[0] - scores[1])
+    assert np.mean(gains) > 0.02
+
+
+def test_contacts_of_other_people_are_refused():
+    emb = Embedding(np.eye(6, 2), supra_adjacency([(0, "a", "b"), (1, "b", "c"), (2, "a", "c")]).rows)
+    states = {("a", 0): 1, ("b", 0): 0, ("c", 1): 0, ("b", 1): 1}
+    with pytest.raises(InputError, match="pass the contacts that were embedded"):
+        predict_epidemic(emb, states, contacts=[(0, "x", "y")])
+    with pytest.raises(InputError, match="expected contacts in time"):
+        predict_epidemic(emb, states, contacts=softvec.affinity.pairs([("a", "b")]))

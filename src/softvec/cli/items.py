@@ -194,6 +194,10 @@ def epidemic(
     output: Annotated[
         str, Flag("-o", "--output", help="CSV of person, time, probability; - is standard output.")
     ] = "-",
+    contacts: Annotated[
+        str | None,
+        Flag("--contacts", metavar="FILE", help="Contacts that were embedded; they help (default: none)."),
+    ] = None,
     curve: Annotated[
         str | None,
         Flag("--curve", metavar="FILE", help="CSV of the number of infected, with a band (default: none)."),
@@ -217,7 +221,7 @@ def epidemic(
 
       softvec embed contacts.csv -k temporal --window 15min
 
-      softvec epidemic contacts.svec tests.csv -o probabilities.csv --plot curve.png
+      softvec epidemic contacts.svec tests.csv --contacts contacts.csv --plot curve.png
     """
     from softvec.evaluate import predict_epidemic
 
@@ -226,8 +230,9 @@ def epidemic(
     emb = load_vectors(vectors, session)
     with working(session, "logistic regression"):
         result = predict_epidemic(
-            emb, observations, everyone=not active_only, level=level, random_state=seed, n_jobs=threads
-        )
+            emb, observations, contacts=contacts, everyone=not active_only, level=level, random_state=seed,
+            n_jobs=threads,
+        )  # fmt: skip
     rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
     keys = ("person", "time", "probability", "observed", "active")
     points = list(zip(sorted(set(result.times)), *(values.tolist() for values in result.curve[1:])))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted, integer, number
 from softvec.core.errors import InputError, optional_package
 from softvec.core.machine import machine
-from softvec.embedding.logistic import fit_one_vs_rest, sigmoid
+from softvec.embedding.logistic import sigmoid
+from softvec.evaluate.contact_states import contact_matrix, states_of_contacts
 from softvec.evaluate.observations import Observations, match_observations
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ Array = NDArray[Any]
 _GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)  # prior variances of the log odds, tried in a cross-validation
 _FOLDS = 5
 _SHRINKAGE = 0.5  # weight of the prediction from time alone, in the mean of a person's other observed states
+_NEWTON_STEPS = 30
+_WIDER = 1.25  # people who meet are infected together; the draws are independent (benchmarks/epidemics.py)
+_COARSE = 0.3  # deviation of the corrections by time of the share of infected among the people met
 _BUMPS = 8  # Gaussian functions of the window number: the features of time
 
 
@@ -64,8 +68,9 @@ class EpidemicPrediction:
         Nominal coverage of the band.
     scores : dict
         Cross-validated ``auc`` and ``log_loss`` over the observed states, of ``"prediction"`` and of
-        baselines without vectors: ``"no_vectors"`` (the time and the person's other observed states),
-        ``"time"`` (the window number alone) and ``"prevalence"`` (one share for all).
+        baselines without vectors: ``"no_vectors"`` (the time, the person's other observed states and those
+        of the people met, if ``contacts`` were passed), ``"time"`` (the window number alone) and
+        ``"prevalence"`` (one share for all).
     """
 
     persons: list[Any]
@@ -115,6 +120,7 @@ def predict_epidemic(
     emb: Embedding,
     observations: Any,
     *,
+    contacts: Any = None,
     everyone: bool = True,
     level: float = 0.9,
     n_draws: int = 400,
@@ -124,8 +130,8 @@ def predict_epidemic(
     """Predict who is infected when, and the epidemic curve, from partial observations.
 
     A logistic regression is fitted to the observed states. Its features are the time, the person's other
-    observed states (closer ones count more), and the vector of the (person, time) pair. Regularisation is
-    chosen by cross-validation; vectors are left out if they do not help.
+    observed states and those of the people met (closer ones count more), and the vector of the (person, time)
+    pair. Regularisation is chosen by cross-validation; features that do not help are left out.
 
     Parameters
     ----------
@@ -135,6 +141,9 @@ def predict_epidemic(
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
         or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
         value for each vector. A time (a number or a date, as in the contacts) stands for its window.
+    contacts : path, frame, iterable of (t, i, j) or Affinity, optional
+        The contacts that were embedded. Pass them: the states of the people someone met say more than the
+        vectors do.
     everyone : bool
         Predict every person in every window with contacts. Where a person has none, the vector is
         interpolated between those of the windows before and after. False: only people with a contact in
@@ -172,10 +181,11 @@ def predict_epidemic(
     n_draws = integer("n_draws", n_draws)
     seen = match_observations(emb, observations, everyone)
     cells = seen.cells
+    met = None if contacts is None else contact_matrix(contacts, seen)
     rng = np.random.default_rng(random_state)
     with machine(n_jobs):  # one BLAS thread: the same bits everywhere
-        F, scores = _select(_scaled(cells.vectors), seen, rng)
-        probability, curve = _draw(F, seen, level, n_draws, rng)
+        model, scores = _select(_scaled(cells.vectors), seen, met, rng)
+        probability, curve = _draw(model, seen, level, n_draws, rng)
     return EpidemicPrediction(
         cells.persons, cells.times, probability, seen.observed, cells.active, curve, float(level), scores
     )
@@ -195,12 +205,26 @@ def _scaled(X: Array) -> Array:
     return X / length if length > 0 else X
 
 
-def _select(
-    vectors: Array, seen: Observations, rng: np.random.Generator
-) -> tuple[Array, dict[str, dict[str, float]]]:
-    """Return the features, scaled by their prior deviations, and the cross-validated scores.
+class _Model(NamedTuple):
+    """Features scaled by their prior deviations, (D, p), and the log odds they start from, (D,)."""
 
-    Three groups of features are tried in turn; a group that does not help is left out.
+    F: Array
+    start: Array
+
+    def at(self, rows: Array) -> _Model:
+        return _Model(self.F[rows], self.start[rows])
+
+    def wider(self, group: Array) -> list[_Model]:
+        """Return the model itself, and with a group of features of several prior variances."""
+        return [self, *(_Model(np.hstack([self.F, np.sqrt(c) * group]), self.start) for c in _GRID)]
+
+
+def _select(
+    vectors: Array, seen: Observations, met: Any, rng: np.random.Generator
+) -> tuple[_Model, dict[str, dict[str, float]]]:
+    """Return the model with the lowest cross-validated log loss, and the scores of simpler ones.
+
+    Groups of features are tried in turn; a group that does not help is left out.
     """
     rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
     folds = _folds(y, rng)
@@ -208,26 +232,32 @@ def _select(
     for fold in range(_FOLDS):
         p[folds == fold] = y[folds != fold].mean()
     scores = {"prevalence": {"auc": 0.5, "log_loss": _log_loss(y, p)}}  # one share for all ranks nobody
-    bumps = _bumps(seen)
-    F, p = _best([np.sqrt(c) * bumps for c in _GRID], None, rows, y, folds)
+    bumps, nowhere = _bumps(seen), np.zeros(len(vectors))
+    model, p = _best([_Model(np.sqrt(c) * bumps, nowhere) for c in _GRID], None, rows, y, folds)
     scores["time"] = _score(y, p)
-    for name, group in (("no_vectors", _own_states(seen, rows, y - p)), ("prediction", vectors)):
+    groups = [("no_vectors", _own_states(seen, rows, y - p)), ("prediction", vectors)]
+    if met is not None:  # the share of the people met is a prediction already, which the rest corrects
+        share = states_of_contacts(seen, met)
+        starts = [_Model(_COARSE * bumps, column) for column in share.T]
+        model, p = _best([model, *starts], p, rows, y, folds)
+        groups[0] = ("no_vectors", np.hstack([groups[0][1], _scaled(share)]))
+    for name, group in groups:
         if np.ptp(group[rows], axis=0).any():  # constant features have nothing to learn from
-            F, p = _best([F, *(np.hstack([F, np.sqrt(c) * group]) for c in _GRID)], p, rows, y, folds)
+            model, p = _best(model.wider(group), p, rows, y, folds)
         scores[name] = _score(y, p)
-    return F, dict(reversed(scores.items()))
+    return model, dict(reversed(scores.items()))
 
 
 def _best(
-    candidates: list[Array], first: Array | None, rows: Array, y: Array, folds: Array
-) -> tuple[Array, Array]:
-    """Return the features with the lowest cross-validated log loss, and their cross-validated probabilities.
+    candidates: list[_Model], first: Array | None, rows: Array, y: Array, folds: Array
+) -> tuple[_Model, Array]:
+    """Return the model with the lowest cross-validated log loss, and its cross-validated probabilities.
 
     ``first`` are the probabilities of the first candidate, if known already.
     """
     p = [
-        first if first is not None and k == 0 else _cross_validated(F[rows], y, folds)
-        for k, F in enumerate(candidates)
+        first if first is not None and k == 0 else _cross_validated(model.at(rows), y, folds)
+        for k, model in enumerate(candidates)
     ]
     best = int(np.argmin([_log_loss(y, values) for values in p]))
     return candidates[best], p[best]
@@ -269,7 +299,7 @@ def _folds(y: Array, rng: np.random.Generator) -> Array:
     return folds
 
 
-def _cross_validated(F: Array, y: Array, folds: Array) -> Array:
+def _cross_validated(model: _Model, y: Array, folds: Array) -> Array:
     """Return the probability of each observation from the other folds, averaged over the posterior.
 
     The average of a sigmoid over a normal distribution is taken as sigmoid(mean / sqrt(1 + pi variance / 8)).
@@ -279,23 +309,32 @@ def _cross_validated(F: Array, y: Array, folds: Array) -> Array:
     p = np.empty(len(y))
     for fold in range(_FOLDS):
         train, test = folds != fold, folds == fold
-        weights, factor = _fit(F[train], y[train])
-        G = _with_ones(F[test])
+        weights, factor = _fit(model.at(train), y[train])
+        G = _with_ones(model.F[test])
         variance = (solve_triangular(factor, G.T, trans="T") ** 2).sum(axis=0)
-        p[test] = sigmoid(G @ weights / np.sqrt(1 + np.pi * variance / 8))
+        p[test] = sigmoid((model.start[test] + G @ weights) / np.sqrt(1 + np.pi * variance / 8))
     return p
 
 
-def _fit(F: Array, y: Array) -> tuple[Array, Array]:
+def _fit(model: _Model, y: Array) -> tuple[Array, Array]:
     """Return the mode (p + 1,) of the posterior, and R of its precision R'R there, upper triangular."""
-    from scipy.linalg import cholesky
+    from scipy.linalg import cho_solve, cholesky
 
-    weights = fit_one_vs_rest(F, y[:, None], 1.0)[:, 0]
-    G = _with_ones(F)
-    p = sigmoid(G @ weights)
+    G = _with_ones(model.F)
     prior = np.ones(G.shape[1])
-    prior[-1] = 1e-2  # the intercept is free in the fit; a prior deviation of 10 keeps its draws finite
-    return weights, cholesky((G * (p * (1 - p))[:, None]).T @ G + np.diag(prior))
+    prior[-1] = 1e-2  # of the intercept: a deviation of 10 keeps its draws finite
+    weights = np.zeros(G.shape[1])
+    loss = np.inf
+    for _ in range(_NEWTON_STEPS):
+        logit = model.start + G @ weights
+        p = sigmoid(logit)
+        factor = cholesky((G * (p * (1 - p))[:, None]).T @ G + np.diag(prior))
+        step = cho_solve((factor, False), G.T @ (p - y) + prior * weights)
+        before, loss = loss, float(np.logaddexp(0, logit).sum() - logit @ y + 0.5 * prior @ weights**2)
+        if before - loss < 1e-9 * max(1.0, abs(loss)):
+            break
+        weights = weights - step
+    return weights, factor
 
 
 def _with_ones(F: Array) -> Array:
@@ -308,7 +347,7 @@ def _log_loss(y: Array, p: Array) -> float:
 
 
 def _draw(
-    F: Array, seen: Observations, level: float, n_draws: int, rng: np.random.Generator
+    model: _Model, seen: Observations, level: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[Array, Curve]:
     """Return the probabilities, and the curve with its band, over draws from the posterior."""
     from scipy.linalg import solve_triangular
@@ -316,13 +355,13 @@ def _draw(
     rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
     hidden = np.flatnonzero(~seen.observed)
     window, T = seen.cells.window[hidden], len(seen.cells.starts)
-    weights, factor = _fit(F[rows], y)
+    weights, factor = _fit(model.at(rows), y)
     draws = weights + solve_triangular(factor, rng.standard_normal((len(weights), n_draws))).T
-    G = _with_ones(F[hidden])
+    G, start = _with_ones(model.F[hidden]), model.start[hidden]
     mean = np.zeros(len(hidden))
     counts = np.empty((n_draws, T))
     for k, w in enumerate(draws):  # one at a time, to save memory
-        p = sigmoid(G @ w)
+        p = sigmoid(start + G @ w)
         mean += p / n_draws
         counts[k] = np.bincount(window, weights=rng.random(len(p)) < p, minlength=T)
     known = np.bincount(seen.cells.window[rows], weights=y, minlength=T)
@@ -330,6 +369,8 @@ def _draw(
     probability[hidden] = mean
     expected = known + np.bincount(window, weights=mean, minlength=T)
     low, high = known + np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    below, above = _WIDER * np.maximum(expected - low, 0), _WIDER * np.maximum(high - expected, 0)
+    people = np.bincount(seen.cells.window, minlength=T)
     return probability, Curve(
-        seen.cells.starts, expected, np.minimum(low, expected), np.maximum(high, expected)
+        seen.cells.starts, expected, np.maximum(expected - below, known), np.minimum(expected + above, people)
     )
