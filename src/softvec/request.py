@@ -121,36 +121,41 @@ class Request:
             partition,
             attributes,
         )
-        request._refuse_contradictions()
+        for clashes, *message in CONTRADICTIONS:
+            if clashes(request):
+                raise InputError(*message)
         if init is not None and request.earlier is None:
             warn("init has several views, which are refitted and then aligned with it")
         return request
-
-    def _refuse_contradictions(self) -> None:
-        settings, given = self.settings, self.given
-        fast = Option("effort", "fast")
-        if settings.view == "fused" and (self.own_walk or "walk_length" in given):
-            raise InputError(
-                Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length")
-            )
-        if settings.effort == "fast" and self.init is not None:
-            raise InputError(fast, " is for fits without init; leave it out")
-        if settings.view == "links" and (settings.effort == "fast" or settings.symmetric is True):
-            clash = Option("effort" if settings.effort == "fast" else "symmetric")
-            raise InputError(Option("view", "links"), " is a fit of two sides; leave out ", clash)
-        if self.repeats > 1 and (self.init is not None or settings.checkpoint is not None):
-            raise InputError("repeats use different seeds; leave out init and checkpoint")
-        if self.attributes is not None and (self.init is not None or settings.view == "links"):
-            clash = Option("init") if self.init is not None else Option("view", "links")
-            raise InputError(Option("attributes"), " give one vector to each node, anew; leave out ", clash)
-        if self.cluster is None and self.partition is not None:
-            raise InputError(Option("partition"), " is for a cluster; also pass ", Option("cluster"))
 
     @property
     def defaults(self) -> Mapping[str, Mapping[str, Any]]:
         """Default options of builders, by kind of data."""
         own = "subsample" in self.data or self.data.get("length", 1) != 1
         return {} if own else BUILDER_DEFAULTS
+
+
+_ANEW = " give one vector to each node, anew; leave out "
+_TWO_SIDES = " is a fit of two sides; leave out "
+# What contradicts itself whatever the data is, and what is said then; the first is told.
+CONTRADICTIONS: tuple[tuple[Any, ...], ...] = (
+    (lambda r: r.settings.view == "fused" and (r.own_walk or "walk_length" in r.given),
+     Option("view", "fused"), " sets its own walks; leave out ", Option("walk_length")),
+    (lambda r: r.settings.effort == "fast" and r.init is not None,
+     Option("effort", "fast"), " is for fits without init; leave it out"),
+    (lambda r: r.settings.view == "links" and r.settings.effort == "fast",
+     Option("view", "links"), _TWO_SIDES, Option("effort")),
+    (lambda r: r.settings.view == "links" and r.settings.symmetric is True,
+     Option("view", "links"), _TWO_SIDES, Option("symmetric")),
+    (lambda r: r.repeats > 1 and (r.init is not None or r.settings.checkpoint is not None),
+     "repeats use different seeds; leave out init and checkpoint"),
+    (lambda r: r.attributes is not None and r.init is not None,
+     Option("attributes"), _ANEW, Option("init")),
+    (lambda r: r.attributes is not None and r.settings.view == "links",
+     Option("attributes"), _ANEW, Option("view", "links")),
+    (lambda r: r.cluster is None and r.partition is not None,
+     Option("partition"), " is for a cluster; also pass ", Option("cluster")),
+)  # fmt: skip
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
