@@ -3,8 +3,11 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,3 +179,49 @@ def test_a_terminated_command_exits_with_143(edges, tmp_path):
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 143, said
     assert "Traceback" not in said
+
+
+LOSE_A_NODE = """
+import numpy as np, ray, softvec
+from ray.cluster_utils import Cluster
+from softvec.core.machine import Machine
+Machine.block, Machine.unit = 32, 4
+from softvec.cluster.ray import RayCluster
+from tests.cluster.processes import random_graph
+
+nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 3})
+second = nodes.add_node(num_cpus=2)
+ray.init(nodes.address, logging_level="ERROR", log_to_driver=False)
+inner, lost = RayCluster.run, []
+
+def run(self, plan, on_report):
+    def lose(report):
+        on_report(report)
+        if report.epoch >= 12 and not lost:
+            lost.append(report.epoch)
+            nodes.remove_node(second, allow_graceful=False)
+    return inner(self, plan, lose)
+
+RayCluster.run = run
+options = {"n_components": 8, "random_state": 0, "n_jobs": 1, "n_epochs": 300, "view": "walk"}
+emb = softvec.embed(random_graph(), cluster=nodes.address, checkpoint_every=3, **options)
+assert lost
+print("same:", np.array_equal(emb.vectors, softvec.embed(random_graph(), **options).vectors))
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_goes_on_after_a_machine_is_lost():
+    """The vectors that workers kept for the driver survive the machine of a worker."""
+    root = Path(__file__).parents[2]
+    own = {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "RAY_AUTH_MODE": "disabled"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOSE_A_NODE],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **own, "RAY_worker_niceness": "0"},
+    )
+    assert "same: True" in done.stdout, done.stderr[-2000:]
+    assert "a worker was lost with its machine" in done.stderr
+    assert "resumes from epoch 0" not in done.stderr

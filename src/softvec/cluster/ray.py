@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +21,7 @@ from softvec.cluster.driver import Plan
 from softvec.cluster.hosts import compare, this_host
 from softvec.cluster.rank import Report
 from softvec.core.checks import counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, warn
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.loop import State
@@ -77,10 +76,9 @@ class RayCluster:
         """Decide how many workers there are, and the threads and memory of each."""
         nodes = self._nodes()
         if self._started and self._target is None and nodes[0]["NodeManagerAddress"] != LOOPBACK:
-            warnings.warn(
+            warn(
                 f"Ray listens at {nodes[0]['NodeManagerAddress']}, which other machines may reach, although "
-                f"softvec asked for {LOOPBACK}",
-                stacklevel=2,
+                f"softvec asked for {LOOPBACK}"
             )
         self.workers = self._wanted or len(nodes)
         per_node = max(1, -(-self.workers // len(nodes)))
@@ -205,7 +203,7 @@ class RayCluster:
                 line = f"a worker {_reason(error)} (of {plan.size})"
                 if lost > _RESTARTS:
                     raise InputError(f"{line}, {lost} times after epoch {epoch}; {_REMEDY}") from error
-                warnings.warn(f"{line}; the fit resumes from epoch {epoch}", stacklevel=2)
+                warn(f"{line}; the fit resumes from epoch {epoch}")
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
