@@ -528,5 +528,5 @@ def test_graphml_in_utf_16_is_a_graph(tmp_path):
     with pytest.raises(InputError, match="declares XML entities"):
         to_affinity(path)
     path.write_text("<gexf>" + graph[9:], encoding="utf-16")
-    with pytest.raises(InputError, match="is a GEXF file"):
+    with pytest.raises(InputError, match="is not a readable gexf file"):
         to_affinity(path)

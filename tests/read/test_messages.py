@@ -10,9 +10,12 @@ from softvec.core.errors import InputError
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": 2}\n', "JSON lines, which softvec does not read.*read_json.*lines=True"),
-        ("a.json", '{"nodes": [], "links": []}', "node_link_graph"),
-        ("a.net", '*Vertices 1\n1 "a"\n', "Pajek.*read_pajek"),
+        ("a.jsonl", '{"p": "x", "q": 1}\n{"p": "y", "q": 2}\n', "records of p, q; name the ends .* columns="),
+        ("a.json", '{"nodes": [], "links": []}', "holds no records"),
+        ("a.lgl", "# a\nb\nc\n# b\nc\n", "LGL file.*Read_Lgl"),
+        ("a.bedpe", "chr1\t1\t9\tchr2\t5\t9\n", "BEDPE file"),
+        ("a.csv", "source,target\n'a','b'\n'b','c'\n'c','a'\n", "names are in single quotes"),
+        ("a.csv", "source,target,distance\na,b,1\nb,c,3\n", "exp.-distance.*weight='distance'"),
         ("a.metis", "3 3\n2 3\n1 3\n1 2\n", "METIS"),
         ("a.gr", "c road\np sp 2 1\na 1 2 8\n", "DIMACS"),
         ("a.zip", b"PK\x03\x04" + bytes(22) + b"\x05\x00\x00\x00e.csv", "holds 'e.csv'; unpack it"),
@@ -25,7 +28,11 @@ from softvec.core.errors import InputError
         ("a.txt", "a -> b\nb -> c\n", "separated by '->'"),
         ("a.dat", "1::2::5\n1::3::4\n", "separated by '::'"),
         ("a.txt", "// mine\na b\nb c\n", "looks like a comment; .* comment='/'"),
-        ("a.csv", "source,target\na,b\n,\n", "line 3: the source is missing; fill it in, or drop the row"),
+        (
+            "a.csv",
+            "source,target\na,b\n,\n",
+            "line 3: the source is missing; .*missing='drop'",
+        ),
         (
             "a.csv",
             "time,person_a,person_b\n2024-01-01,a,b\n2024-01-02,b,c\n3/1/2024,c,a\n",

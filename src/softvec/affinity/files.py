@@ -133,6 +133,10 @@ def read_graph(where: Any, *, kind: str = "graph", **options: Any) -> Affinity:
         The column, or the attribute of a GraphML or GML file, that holds the weights.
     decimal : {".", ","}, optional
         Decimal mark of the numbers of a text (default: detected).
+    missing : {"error", "drop"}
+        What to do with rows of a table that lack an end, the weight or the time.
+    min_weight : float, optional
+        Leave out edges of a table with smaller weights.
     ids : {"auto", "integer", "string"}
         Integers stay integers if all ids of a text are; ``"string"`` keeps them as text.
     names : sequence or path, optional

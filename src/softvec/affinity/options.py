@@ -57,5 +57,7 @@ class DataOptions(TypedDict, total=False):
     encoding: str
     ids: Literal["auto", "integer", "string"]
     decimal: str
+    missing: Literal["error", "drop"]
+    min_weight: float | None
     variable: str
     pattern: str

@@ -19,7 +19,7 @@ from softvec.kernels import worth_compiling
 from softvec.names.blocks import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.options import TableOptions
-from softvec.read.roles import ColumnSample, Table
+from softvec.read.roles import ColumnSample, Table, small_is_close
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _SAMPLE = 2000  # rows used to detect the content of a column
@@ -71,12 +71,25 @@ def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
         roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
         guesses = ()
     elif options.columns is None and options.weight is None and weighted is None:
+        _refuse_distances(table, where)
         guesses = [*guesses, *_weights_in_doubt(table)]
     for text in guesses:
         if weighted is None or Option("weighted", False) not in text.options:
             guess(f"{where}: ", text)
     unused = {"" if options.timed else "time", "weight" if weighted is False else ""}
     return replace(table, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
+
+
+def _refuse_distances(table: Table, where: str) -> None:
+    """Raise an error if the weight is a distance or the like by its name: small values mean close items."""
+    at = table.roles.get("weight")
+    if at is not None and small_is_close(table.columns[at].name):
+        shown = table.show(at)
+        raise InputError(
+            f"{where}: in column {shown} small values mean close items, as its name says, and weights are "
+            f"the opposite; add a column such as exp(-{shown} / its median), or pass ",
+            Option("weight", shown), " to use it as it is, or ", Option("weighted", False)
+        )  # fmt: skip
 
 
 def _weights_in_doubt(table: Table) -> list[Message]:
@@ -142,6 +155,11 @@ def add_table(
     """
     place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
+    if builder.missing == "drop":
+        columns, kept = _complete_rows(columns)
+        builder.incomplete += len(kept) - int(kept.sum())
+        named, rows = place, np.flatnonzero(kept)
+        place = lambda row: named(int(rows[row]))  # noqa: E731
     for role, column in columns.items():
         _refuse_nulls(column, role, place)
     weights = times = None
@@ -156,13 +174,36 @@ def add_table(
     builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times)
 
 
+def _complete_rows(columns: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """Return the rows of columns without missing values, and which they are."""
+    import pyarrow as pa
+
+    valid = [
+        np.array([item is not None for item in column])
+        if isinstance(column, list)
+        else column.is_valid().to_numpy(zero_copy_only=False)
+        for column in columns.values()
+    ]
+    kept = np.logical_and.reduce(valid)
+    if kept.all():
+        return columns, kept
+    filtered = {
+        role: [item for item, keep in zip(column, kept) if keep]
+        if isinstance(column, list)
+        else column.filter(pa.array(kept))
+        for role, column in columns.items()
+    }
+    return filtered, kept
+
+
 def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
     nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
     if nulls:
         valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
         row = int(np.argmin(np.asarray(valid)))
         raise InputError(
-            f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill or drop them"
+            f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or pass ",
+            Option("missing", "drop"),
         )
 
 
@@ -209,7 +250,22 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)
+    if role == "time" and values.dtype.kind in "iu" and (days := _calendar_days(values)) is not None:
+        guess(f"{where}: times such as {values[0]} are read as dates, year, month and day")
+        return days
     return values if role == "time" else values.astype(np.float64, copy=False)
+
+
+def _calendar_days(values: NDArray[Any]) -> NDArray[Any] | None:
+    """Return integers such as 20240301 as dates; None if one is not a date."""
+    if not len(values) or values.min() < 19000101 or values.max() > 21001231:
+        return None
+    years, months, days = values // 10000, values // 100 % 100, values % 100
+    if months.min() < 1 or months.max() > 12 or days.min() < 1 or days.max() > 31:
+        return None
+    first = (years - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (months - 1)
+    dates = first.astype("datetime64[D]") + (days - 1)
+    return dates.astype("datetime64[us]") if (dates.astype("datetime64[M]") == first).all() else None
 
 
 def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:

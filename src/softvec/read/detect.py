@@ -13,7 +13,14 @@ from softvec.read import dialect as dialects
 from softvec.read.arrays import read_header
 from softvec.read.dialect import Dialect, Sample
 from softvec.read.formats import ARROW, ForeignLayout, find_format
-from softvec.read.kinds import is_square, kind_of_prose, kind_of_table, kind_of_text, wide_kind
+from softvec.read.kinds import (
+    ends_are_named,
+    is_square,
+    kind_of_prose,
+    kind_of_table,
+    kind_of_text,
+    wide_kind,
+)
 from softvec.read.options import MATRIX_KINDS, TableOptions
 from softvec.read.roles import Table, find_roles
 from softvec.read.streams import HEAD, LONGEST_SAMPLED, Source, open_source, text_blocks
@@ -213,11 +220,14 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
             raise InputError(
                 f"{source.name} starts with {seen >> 20} MiB of empty lines and comments; remove them"
             )
+    title = dialects.commented_header(source.start, options.comments) if options.header is None else None
+    if title is not None:
+        sample.insert(0, title)
     if comment is None:
-        return Sample(sample), []
+        return Sample(sample, title is not None), []
     shown = comment[:40].decode("utf-8", "replace")
     text = Message(f"lines such as {shown!r} are read as comments; ", Option("comment", None), " reads them")
-    return Sample(sample), [text]
+    return Sample(sample, title is not None), [text]
 
 
 def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str | None) -> Detected:
@@ -226,12 +236,25 @@ def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str 
     columns, positions, square = table_head(source, format)
     if kind is None:
         table = find_roles(columns, options.columns, options.weight, source.name)
+        if format == "json":
+            _refuse_records(table, source.name)
         kind = "graph" if square and options.columns is None else kind_of_table(table, source.name)
     chosen = options.for_kind(kind)
     if kind == "features":
         return Detected(source, format, kind, chosen, positions=positions)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
     return Detected(source, format, kind, chosen, table, None, False if square else None, positions)
+
+
+def _refuse_records(table: Table, name: str) -> None:
+    """Raise an error for records in JSON that do not say which fields are the ends of edges."""
+    fields = [str(column.name) for column in table.columns]
+    if table.chosen or ends_are_named(table) or wide_kind(table) is not None or fields[0] == "0":
+        return
+    raise InputError(
+        f"{name} holds records of {', '.join(fields[:6])}; name the ends of edges with ",
+        Option("columns", ...), ", or write texts to a file of their own, one per line"
+    )  # fmt: skip
 
 
 def _is_square_npy(source: Source) -> bool:

@@ -59,6 +59,12 @@ class Dialect:
     quoted: bool = False
     decimal: bytes = b"."
     separators: bool = False
+    commented: bool = False  # the header is a comment, as in "#node1 node2"
+
+    @property
+    def has_header_line(self) -> bool:
+        """Whether the first line of data is the header."""
+        return self.header is not None and not self.commented
 
     @property
     def plain(self) -> bool:
@@ -71,6 +77,7 @@ class Sample:
     """The first lines of data of a text, split into fields once for each delimiter."""
 
     lines: Sequence[bytes]
+    titled: bool = False  # the first line is a header that was a comment
     _rows: dict[int, list[list[bytes]]] = field(default_factory=dict, repr=False)
 
     def rows(self, delimiter: int) -> list[list[bytes]]:
@@ -156,6 +163,19 @@ def marked_names(head: bytes, comments: bytes) -> bytes | None:
             seen = True
         elif seen and re.match(rb"[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", stripped or b" "):
             return stripped
+    return None
+
+
+def commented_header(head: bytes, comments: bytes) -> bytes | None:
+    """Return the header of a table that is a comment right above the data, such as ``#node1<tab>node2``."""
+    above = b""
+    for line in head.split(b"\n"):
+        if is_data(line, comments):
+            mark = b"\t" if b"\t" in line else b","
+            titles = above[1:].split(mark)
+            words = len(titles) == line.count(mark) + 1 > 2 and all(re.match(rb"[A-Za-z]", t) for t in titles)
+            return above[1:] if words else None
+        above = line.rstrip() or above
     return None
 
 
@@ -253,6 +273,8 @@ def find_dialect(
     rows = sample.rows(byte)
     n_fields, _ = sample.modal(byte, skip=int(len(rows) > 3))
     guesses: list[Message] = []
+    if sample.titled:
+        header = True
     if header is None:
         header, guesses = find_header(rows, n_fields, names)
         if not header and _counts_lines(rows):
@@ -263,7 +285,8 @@ def find_dialect(
     decimal = wanted.decimal.decode() or None
     mark, separators = find_decimal(full, byte, decimal, name, guesses)
     quoted = any(has_quotes(line, byte) for line in sample.lines)
-    return Dialect(byte, wanted.comments, titles, n_fields, quoted, mark, separators), guesses
+    dialect = Dialect(byte, wanted.comments, titles, n_fields, quoted, mark, separators, sample.titled)
+    return dialect, guesses
 
 
 def _titles(rows: Sequence[Sequence[bytes]], n_fields: int, name: str) -> tuple[str, ...]:
@@ -365,19 +388,21 @@ def ragged(raw: bytes, fields: list[bytes], dialect: Dialect, name: str, number:
     )
 
 
-def bad_field(role: str, field: str) -> str:
+def bad_field(role: str, field: str) -> Message:
     """Return the message for a missing name, or a weight or time that is not a number."""
+    drop = () if role == "entry" else (", or pass ", Option("missing", "drop"))
     if not field:
-        return f"the {role} is missing; fill it in, or drop the row"
-    remedy = "; fill in missing values, or drop the row" if field.lower() in _MISSING else ""
-    return f"the {role} {field[:60]!r} is not a number{remedy}"
+        return Message(f"the {role} is missing; fill it in", *drop)
+    remedy = ("; fill in missing values", *drop) if field.lower() in _MISSING else ()
+    return Message(f"the {role} {field[:60]!r} is not a number", *remedy)
 
 
 def number_of(field: bytes, name: str, number: int, dialect: Dialect) -> float:
     """Return an entry of a matrix, in the number format of the dialect."""
     field = field if dialect.plain else plain_number(field, dialect.decimal)
     if not NUMBER.fullmatch(field):
-        raise InputError(f"{name}, line {number}: {bad_field('entry', field.decode('utf-8', 'replace'))}")
+        shown = field.decode("utf-8", "replace")
+        raise InputError(f"{name}, line {number}: ", bad_field("entry", shown))
     return float(field)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.errors import InputError, Option, guess
+from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.read import dialect as dialects
@@ -81,7 +81,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
     assert dialect is not None
     integers = options.ids != "string" and builder.maybe_integers
     blocks = records(text_blocks(source, encoding=options.encoding), dialect)
-    if dialect.header is not None:
+    if dialect.has_header_line:
         blocks = _after_header(blocks, dialect)
     first = next(blocks, (b"", 1))
     second = next(blocks, None)
@@ -89,7 +89,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
     blocks = chain([first], [] if second is None else [second], blocks)
 
     def parse(block: bytes, line: int) -> _Parsed:
-        parser = _BlockParser(block, line, dialect, table, source.name)
+        parser = _BlockParser(block, line, dialect, table, source.name, options.missing == "drop")
         pairs = parser.pairs() if integers and large else None
         return (parser, parser.columns(integers, options.ids) if pairs is None else pairs)
 
@@ -135,7 +135,8 @@ def _after_header(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iter
 class _BlockParser:
     """Parses whole lines, the first of which has the number ``line``."""
 
-    def __init__(self, block: bytes, line: int, dialect: Dialect, table: Table, name: str):
+    def __init__(self, block: bytes, line: int, dialect: Dialect, table: Table, name: str, dropping: bool):
+        self._dropping = dropping  # rows with missing values
         self._block, self._line, self._dialect, self._name = block, line, dialect, name
         self._roles, self._columns = table.roles, table.columns
 
@@ -180,7 +181,8 @@ class _BlockParser:
     def _has_empty(self, columns: Mapping[str, Any]) -> bool:
         import pyarrow.compute as pc
 
-        return any(pc.any(pc.equal(columns[role], "")).as_py() for role in ("source", "target"))
+        ends = (columns[role] for role in ("source", "target"))
+        return self._dropping or any(pc.any(pc.equal(column, "")).as_py() for column in ends)
 
     def _as_text(self, text: bytes, kinds: dict[str, Any]) -> dict[str, Any]:
         """Return all columns as text; raise an error for a line with too many or too few columns."""
@@ -200,6 +202,15 @@ class _BlockParser:
 
     def _checked(self, columns: dict[str, Any], integers: bool, ids: str) -> dict[str, Any]:
         """Return columns of text as what they are to be; raise an error for a field that is not."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self._dropping:
+            missing = pa.array(["", *MISSING])
+            columns = {
+                role: pc.if_else(pc.is_in(column, missing), pa.scalar(None, pa.string()), column)
+                for role, column in columns.items()
+            }
         for role in ("source", "target"):
             self._refuse(columns[role], role, lambda field: field == "", dialects.bad_field)
         if integers:
@@ -227,14 +238,18 @@ class _BlockParser:
             except pa.ArrowInvalid:
                 continue
         self._refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), dialects.bad_field)
-        return pa.array([float(field) for field in column.to_pylist()])
+        return pa.array([None if field is None else float(field) for field in column.to_pylist()])
 
     def _refuse(
-        self, column: Any, role: str, is_bad: Callable[[str], Any], message: Callable[[str, str], str]
+        self,
+        column: Any,
+        role: str,
+        is_bad: Callable[[str], Any],
+        message: Callable[[str, str], str | Message],
     ) -> None:
         for row, field in enumerate(column.to_pylist()):
-            if is_bad(field):
-                raise InputError(f"{self.place(row)}: {message(role, field)}")
+            if field is not None and is_bad(field):
+                raise InputError(f"{self.place(row)}: ", message(role, field))
 
     def place(self, row: int) -> str:
         """Return the file and line of a row, for messages."""

@@ -55,10 +55,14 @@ class EdgeBuilder:
 
     two_sided: bool = False
     negative: str = "error"
+    missing: str = "error"
+    min_weight: float | None = None
     _names: list[NameCoder] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
-    dropped: int = 0  # rows with negative weights that were dropped
+    dropped: int = 0  # rows with negative weights
+    incomplete: int = 0  # rows with missing values
+    light: int = 0  # rows with weights below the minimum
 
     def __post_init__(self) -> None:
         choice("negative", self.negative, NEGATIVE)
@@ -99,13 +103,19 @@ class EdgeBuilder:
     def kept(
         self, sides: Sequence[Block], weights: NDArray[Any] | None, times: NDArray[Any] | None
     ) -> tuple[Sequence[Block], NDArray[Any] | None, NDArray[Any] | None]:
-        """Apply ``negative`` to a block: take absolute weights, or drop rows with negative ones."""
-        if weights is None or not len(weights) or weights.min() >= 0 or self.negative == "error":
+        """Apply ``negative`` and ``min_weight``: take absolute weights, or drop rows."""
+        if weights is None or not len(weights):
             return sides, weights, times
         if self.negative == "abs":
-            return sides, np.abs(weights), times
-        keep = weights >= 0
+            weights = np.abs(weights)
+        keep = weights >= 0 if self.negative == "drop" else np.ones(len(weights), bool)
         self.dropped += int(len(keep) - keep.sum())
+        if self.min_weight is not None:
+            light = keep & (weights < self.min_weight)
+            self.light += int(light.sum())
+            keep &= ~light
+        if keep.all():
+            return sides, weights, times
         times = None if times is None else times[keep]
         return [_select(side, keep) for side in sides], weights[keep], times
 
@@ -119,7 +129,15 @@ class EdgeBuilder:
             codes, rows = done[0]
             columns = rows
         weights, times = self._weights.finish() or None, self._times.finish() or None
-        return Edges(codes, rows, columns, weights, times, dropped_note(self.dropped))
+        return Edges(codes, rows, columns, weights, times, self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return notes on the numbers of rows that were dropped."""
+        negative = f"{counted(self.dropped, 'negative weight')} dropped"
+        incomplete = f"{counted(self.incomplete, 'row')} with missing values dropped"
+        light = f"{counted(self.light, 'edge')} below {self.min_weight} dropped"
+        counts = ((self.dropped, negative), (self.incomplete, incomplete), (self.light, light))
+        return tuple(note for count, note in counts if count)
 
 
 def edges_of(builder: EdgeBuilder, source: str) -> Edges:
@@ -128,11 +146,6 @@ def edges_of(builder: EdgeBuilder, source: str) -> Edges:
     if not len(edges):
         raise InputError(f"{source} is empty: it has no edges")
     return edges
-
-
-def dropped_note(dropped: int) -> tuple[str, ...]:
-    """Return a note on the number of rows dropped for their negative weights."""
-    return (f"{counted(dropped, 'negative weight')} dropped",) if dropped else ()
 
 
 def _side_by_side(left: Codes, right: Codes) -> Codes:

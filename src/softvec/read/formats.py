@@ -9,8 +9,9 @@ from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
 from softvec.read.streams import Source, first_bytes
 
-FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "graphml", "gml", "h5ad")
-ARROW = ("parquet", "arrow")
+FORMATS = ("text", "adjlist", "mtx", "npz", "npy", "mat", "parquet", "arrow", "json", "graphml", "gml",
+           "pajek", "gexf", "h5ad")  # fmt: skip
+ARROW = ("parquet", "arrow", "json")
 _READ = {
     b"PK\x03\x04": "npz",
     b"\x93NUMPY": "npy",
@@ -36,9 +37,6 @@ _MAGIC = {
     b">>sparse6<<": ("a sparse6 file", "convert it with networkx.read_sparse6"),
 }
 _TEXTS = (
-    (rb"\*(vertices|network)\b", "a Pajek file", "convert it with networkx.read_pajek and write_graphml"),
-    (rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "a GEXF file",
-     "convert it with networkx.read_gexf and write_graphml"),
     (rb"<(\?xml|!doctype|html|head|body|[a-z]+:?[a-z]* xmlns)\b", "an XML or HTML file",
      "extract its table or text"),
     (rb"(strict\s+)?(di)?graph\b[^\[\n]*\{", "a Graphviz file", _EDGES),
@@ -48,11 +46,26 @@ _TEXTS = (
      "a LibSVM file", "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
     (rb"(#[^\n]*\n)*(@prefix\s|@base\s|(<[^>\s]+>|_:\w+)\s+<[^>\s]+>\s+[<_\"])", "an RDF file",
      "load it with rdflib and write subjects and objects as a table"),
+    (rb"# *\S+\r?\n(\S+\r?\n)+# *\S+\r?\n\S|(# *\S+\r?\n(\S+( [0-9.]+)?\r?\n)+){3}", "an LGL file",
+     "load it with igraph.Graph.Read_Lgl and pass the graph"),
+    (rb"(#[^\n]*\n)*chr\w+\t\d+\t\d+\tchr\w+\t\d+\t\d+\b", "a BEDPE file",
+     "write a table of two columns, such as chr1:1000 and chr2:5000"),
     (rb"(WEBVTT\b|[0-9]+\s*\n[0-9:]+,[0-9]+ --> )", "a subtitle file", "remove its numbers and times"),
     (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
      rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
 )  # fmt: skip
-_JSON = re.compile(rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]')
+_READ_TEXTS = (
+    (rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]', "json"),
+    (rb"\*(vertices|network)\b", "pajek"),
+    (rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "gexf"),
+    (rb".*<graphml", "graphml"),
+    (rb"graph\s*\[|Creator ", "gml"),
+)
+_READ_NAMES = {
+    ".npz": "npz", ".npy": "npy", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
+    ".mat": "mat", ".mtx": "mtx", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".graphml": "graphml",
+    ".gml": "gml", ".gexf": "gexf", ".h5ad": "h5ad",
+}  # fmt: skip
 
 
 class ForeignLayout(InputError):
@@ -71,26 +84,23 @@ def find_format(source: Source, format: str | None = None) -> str:
     for start, marked in _READ.items():
         if head.startswith(start):
             return marked
-    if head.startswith(b"\x89HDF") and source.suffix != ".mat":
-        if source.suffix == ".h5ad":
-            return "h5ad"
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for pattern, marked in _READ_TEXTS:
+        if re.match(pattern, text, re.I | re.S):
+            return marked
+    if head.startswith(b"\x89HDF") and source.suffix not in (".mat", ".h5ad"):
         raise InputError(
             f"{source.name} is an HDF5 file, of which softvec reads only .h5ad (AnnData); load it and pass "
             "the matrix or the graph"
         )
-    if source.suffix == ".mat":
-        return "mat"  # version 4 has no magic bytes
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if b"<graphml" in head or (source.suffix == ".graphml" and text.startswith(b"<")):
-        return "graphml"
-    if source.suffix == ".gml" or text.startswith((b"graph [", b"graph\n[", b"Creator ")):
-        return "gml"
-    named = {".npz": "npz", ".npy": "npy", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-    if source.suffix in named:
-        raise InputError(f"{source.name} is not a {source.suffix} file, despite its name; it may be damaged")
-    if source.suffix == ".mtx":
+    by_name = _READ_NAMES.get(source.suffix, "text")
+    if by_name == "mtx":
         raise InputError(f"{source.name}: a Matrix Market file starts with %%MatrixMarket; this one does not")
-    return "text"
+    if by_name in ("npz", "npy", "parquet", "arrow", "json") or (
+        by_name in ("graphml", "gexf") and not text.startswith(b"<")
+    ):
+        raise InputError(f"{source.name} is not a {source.suffix} file, despite its name; it may be damaged")
+    return by_name
 
 
 def refuse_foreign(source: Source) -> None:
@@ -102,11 +112,9 @@ def refuse_foreign(source: Source) -> None:
     if head.startswith(b"PK\x03\x04") and source.suffix != ".npz":
         _refuse_archive(source.name, head)
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    named = source.suffix in (".json", ".jsonl", ".ndjson") and text[:1] in (b"{", b"[")
-    if named or _JSON.match(text):
-        _refuse_json(source.name, text)
-    for pattern, what, remedy in _TEXTS:
-        if b"<graphml" not in head and re.match(pattern, text, re.I | re.S):
+    read = any(re.match(pattern, text, re.I | re.S) for pattern, _ in _READ_TEXTS)
+    for pattern, what, remedy in () if read else _TEXTS:
+        if re.match(pattern, text, re.I | re.S):
             raise _not_read(source.name, what, remedy)
     first = re.match(rb"(%[^\n]*\n)*[0-9]+ +[0-9]+( +[0-9]+){0,2}\s*\n", text)
     if (first and source.suffix in (".metis", ".graph")) or (source.whole and _is_metis(source.start)):
@@ -142,16 +150,6 @@ def _refuse_archive(name: str, head: bytes) -> None:
     raise InputError(f"{name} is a zip archive that holds {member!r}; unpack it and pass the file inside")
 
 
-def _refuse_json(name: str, text: bytes) -> None:
-    lines = [line for line in text.split(b"\n") if line.strip()]
-    each = len(lines) > 1 and all(line.lstrip().startswith(b"{") for line in lines[:2])
-    if not each and re.search(rb'"(links|edges)"\s*:', text) and b'"nodes"' in text:
-        raise _not_read(name, "JSON", "load it and pass networkx.node_link_graph of it")
-    if each:
-        raise _not_read(name, "JSON lines", "convert it to CSV, as with pandas.read_json(..., lines=True)")
-    raise _not_read(name, "JSON", "convert it to CSV, as with pandas.read_json")
-
-
 def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) -> None:
     """Refuse lines in the form of another program, and a first comment of another style.
 
@@ -173,6 +171,8 @@ def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) 
         raise ForeignLayout(f"{name}: lines such as {shown!r} have brackets; remove them")
     if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]') > 0.01:
         raise InputError(f'{name}: quotes within fields are written \\"; double them instead')
+    if share(rb"^'[^']*'(\s*[,;\t|]\s*('[^']*'|[^',;\t|]*))*\s*$") > 0.7 and cut:
+        raise ForeignLayout(f"{name}: names are in single quotes; write double quotes, or none")
     first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
     if first and not last and first[1] != bytes([delimiter]):
         shown = lines[0].strip().decode("utf-8", "replace")

@@ -23,6 +23,8 @@ from softvec.read.arrays import check_shape, length_of
 
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _TEXT = {2: "utf-8", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
+_VERSION_4 = {0: 8, 1: 4, 2: 4, 3: 2, 4: 2, 5: 1}  # bytes a number, by the type
+_FLOATS = {8: "f8", 4: "f4"}
 _MATRIX, _COMPRESSED = 14, 15
 _CELL, _CHAR, _SPARSE = 1, 4, 5
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
@@ -176,3 +178,26 @@ def _cell(parts: list[Any], order: str, stored: int, name: str) -> list[str] | N
             return None
         texts += value
     return texts
+
+
+def check_version_4(stream: IO[bytes], name: str) -> None:
+    """Raise an error if a variable of a version 4 file declares more than the file can hold."""
+    stored = length_of(stream)
+    at = 0
+    while at + 20 <= stored:
+        stream.seek(at)
+        head = stream.read(20)
+        order = "<" if struct.unpack("<i", head[:4])[0] < 10_000 else ">"
+        kind, rows, columns, imaginary, length = struct.unpack(order + "5i", head)
+        width = _VERSION_4.get(kind // 10 % 10)
+        size = rows * columns * (width or 0) * (2 if imaginary else 1)
+        if width is None or min(rows, columns, length) < 0 or at + 20 + length + size > stored:
+            raise InputError(f"{name} is damaged: a variable of {rows:,} x {columns:,} is cut short")
+        if kind % 10 == 2 and rows:  # sparse: the last row holds the shape
+            sides = []
+            for column in range(2):
+                stream.seek(at + 20 + length + ((column + 1) * rows - 1) * width)
+                sides.append(int(np.frombuffer(stream.read(width), order + _FLOATS.get(width, "f8"))[0]))
+            check_shape(tuple(sides), stored, name)
+        at += 20 + length + size
+    stream.seek(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -21,6 +22,7 @@ from softvec.read.detect import Detected
 from softvec.read.dialect import Dialect
 from softvec.read.edgelist import warn_total
 from softvec.read.kinds import labels_among, neighbours, row_names
+from softvec.read.matlab import check_version_4, read_variables
 from softvec.read.numbers import plain_number
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
@@ -62,8 +64,6 @@ def read_npy(source: Source) -> np.ndarray:
 
 def read_mat(source: Source, variable: str | None = None) -> Graph:
     """Read a matrix from a MATLAB file: the named variable, or a sparse, square, large one, in this order."""
-    from softvec.read.matlab import read_variables
-
     with source.seekable() as stream:
         head = stream.read(128)
         if head.startswith(b"\x89HDF\r\n\x1a\n"):
@@ -110,6 +110,7 @@ def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
 
 def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
     with reading(source.name, "MATLAB file"):
+        check_version_4(stream, source.name)
         loaded = load_mat(stream)
     return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
@@ -126,31 +127,45 @@ def _with_names(matrix: Any, variables: dict[str, Any]) -> Graph:
 
 
 def read_network(source: Source, format: str, weight: Any = None) -> Graph:
-    """Read a GraphML or GML file through networkx."""
+    """Read a GraphML, GML, GEXF or Pajek file through networkx."""
     needs = f"{source.name} is {format}, which needs networkx: pip install 'softvec[graphs]'"
     nx = optional_package("networkx", needs)
     with source.seekable() as stream, reading(source.name, f"{format} file"):
-        if format == "graphml":
-            _refuse_entities(stream, source.name)
-        graph = nx.read_graphml(stream) if format == "graphml" else _read_gml(stream)
-        return from_networkx(graph, weight)
+        if format in ("graphml", "gexf"):
+            _refuse_declarations(stream, source.name)
+        read = {"graphml": nx.read_graphml, "gexf": nx.read_gexf, "pajek": nx.read_pajek}.get(
+            format, _read_gml
+        )
+        return _named_by_attribute(from_networkx(graph := read(stream), weight), graph, source.name)
 
 
-def _refuse_entities(stream: Any, name: str) -> None:
-    """Raise an error if the XML declares entities, which can expand without bound or read other files."""
+def _named_by_attribute(read: Graph, graph: Any, where: str) -> Graph:
+    """Name the nodes by their attribute name or label if each has one of its own; say so."""
+    for key in ("name", "label"):
+        names = [data.get(key) for _, data in graph.nodes(data=True)]
+        plain = all(isinstance(name, str) and name for name in names)
+        if plain and len(set(names)) == len(names) and names != list(map(str, read.names)):
+            guess(f"{where}: nodes are named by their attribute {key}, not by their ids")
+            return replace(read, names=names)
+    return read
+
+
+def _refuse_declarations(stream: Any, name: str) -> None:
+    """Raise an error if XML declares entities or attributes, which can expand without bound."""
     from xml.parsers import expat
 
     class RootReached(Exception):
         pass
 
     def refuse(*declaration: Any) -> int:
-        raise InputError(f"{name} declares XML entities, which are not supported for safety; remove them")
+        what = "entities or default attributes"
+        raise InputError(f"{name} declares XML {what}, which are not supported for safety; remove them")
 
     def stop(*element: Any) -> None:
         raise RootReached
 
     parser = expat.ParserCreate()
-    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = parser.AttlistDeclHandler = refuse
     parser.StartElementHandler = stop  # declarations come before the first element
     with contextlib.suppress(RootReached):
         parser.ParseFile(stream)
@@ -180,7 +195,7 @@ def read_text(detected: Detected) -> Graph:
     body = _columns_of_numbers(detected, named)
     parts: list[NDArray[np.float64]] = []
     names: list[Any] = []
-    skip = dialect.header is not None
+    skip = dialect.has_header_line
     for block, line in text_blocks(source, encoding=detected.options.encoding):
         rows = _by_arrow(block, dialect, body, named, skip)
         if rows is None:

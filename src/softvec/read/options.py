@@ -11,6 +11,7 @@ from softvec.read.dialect import COMMENTS
 from softvec.read.roles import timed_columns
 
 IDS = ("auto", "integer", "string")
+MISSING_ROWS = ("error", "drop")
 MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles
 
 
@@ -28,12 +29,15 @@ class TableOptions:
     weight: Any = None
     decimal: str | None = None
     negative: str = "error"
+    missing: str = "error"
+    min_weight: float | None = None
     n_jobs: int | None = None
     two_sided: bool = False  # rows and columns are different items: follows from the kind
     timed: bool = False  # edges have times: follows from the kind
 
     def __post_init__(self) -> None:
         choice("ids", self.ids, IDS)
+        choice("missing", self.missing, MISSING_ROWS)
         check_weighted(self.weighted)
 
     @classmethod

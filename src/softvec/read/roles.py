@@ -353,15 +353,14 @@ def _weight(table: Table) -> None:
         table.guess(text, Option("weight", ...), *(wide if len(numbers) >= 8 else ()))
 
 
+def small_is_close(name: Any) -> bool:
+    """Whether a column name says that small values mean close items: distances, costs, p-values."""
+    return word_of(name) in _SMALL_IS_CLOSE
+
+
 def _judge_weight(table: Table, at: int) -> None:
     word, shown = word_of(table.columns[at].name), table.show(at)
-    if word in _SMALL_IS_CLOSE:
-        table.guess(
-            f"column {shown} is used as the weight, so that large values mean close items; "
-            "convert it if small ones do, or pass ",
-            Option("weighted", False),
-        )
-    elif not word or not (_KNOWN["weight"] & {word, *word.split("_")}):
+    if not small_is_close(word) and (not word or not (_KNOWN["weight"] & {word, *word.split("_")})):
         table.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
 
 

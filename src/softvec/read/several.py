@@ -26,9 +26,9 @@ EDGE_KINDS = ("graph", "pairs", "bipartite", "temporal")
 
 def read_edges(files: Sequence[Detected]) -> Edges:
     """Read the edges of tables of one layout, one after the other; warn about guesses of the first."""
-    first = files[0]
+    first, options = files[0], files[0].options
     name = first.name if len(files) == 1 else f"{first.name} and {counted(len(files) - 1, 'other file')}"
-    builder = EdgeBuilder(first.options.two_sided, first.options.negative)
+    builder = EdgeBuilder(options.two_sided, options.negative, options.missing, options.min_weight)
     summary = ""
     for file in files:
         table = _edge_columns(file)

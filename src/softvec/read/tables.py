@@ -1,7 +1,8 @@
-"""Parquet, Arrow and Feather files."""
+"""Tables in parquet, Arrow and Feather files, and records in JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,15 +53,60 @@ def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
                 yield reader.schema
                 yield from reader
 
+    def records() -> Iterator[Any]:
+        with source.seekable() as stream:
+            table = json_table(stream.read(), source.name)
+        yield table.schema
+        yield from table.to_batches(_BATCH)
+
     def checked(inner: Iterator[Any]) -> Iterator[Any]:
         """Validate each batch before any value is used; by default Arrow trusts offsets, codes and text."""
+        size = 0
         with reading(source.name, f"{format} file"):
             for part in inner:
-                _check_names(part) if isinstance(part, pa.Schema) else part.validate(full=True)
+                if isinstance(part, pa.Schema):
+                    _check_names(part)
+                else:
+                    part.validate(full=True)
+                    size += part.nbytes
+                    check_expanded(size, source.size, source.name, "its rows")
                 yield part
 
-    batches = checked(parquet() if format == "parquet" else arrow())
+    read = {"parquet": parquet, "json": records}.get(format, arrow)
+    batches = checked(read())
     return next(batches), batches
+
+
+def json_table(text: bytes, name: str) -> Any:
+    """Return the records in JSON lines, in an array, or the links of a graph with nodes and links."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise
+        return arrow_json.read_json(pa.BufferReader(text))  # one record a line
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    if isinstance(data, dict):
+        data = next((data[key] for key in ("links", "edges") if isinstance(data.get(key), list)), [data])
+    if not isinstance(data, list) or not data:
+        raise InputError(f"{name} holds no records; expected an array of them, or one a line")
+    if all(isinstance(row, list) for row in data):
+        data = [{str(at): value for at, value in enumerate(row)} for row in data]
+    if not all(isinstance(row, dict) for row in data):
+        raise InputError(f"{name} holds an array of other things than records; expected records or pairs")
+    if isinstance(nodes, list) and all(isinstance(node, dict) and "id" not in node for node in nodes):
+        data = [_with_names(row, nodes) for row in data]
+    return pa.Table.from_pylist(data)
+
+
+def _with_names(row: dict[str, Any], nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a link whose ends are positions among nodes with the names of these, as D3 writes them."""
+    ends = {key: row[key] for key in ("source", "target") if isinstance(row.get(key), int)}
+    named = {key: nodes[at].get("name") for key, at in ends.items() if 0 <= at < len(nodes)}
+    return {**row, **{key: value for key, value in named.items() if value is not None}}
 
 
 def check_rows(metadata: Any, stored: int, name: str) -> None:

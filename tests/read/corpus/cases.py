@@ -226,7 +226,77 @@ FILES = [
         pairs=ONES,
         ends=("said",),
     ),
-    Case("distance as weight", lines("source,target,distance", more=W), pairs=WEIGHTS, ends=("said",)),
+    Case("distance as weight", lines("source,target,distance", more=W), ends=("refused",)),
+    Case(
+        "distance asked for",
+        lines("source,target,distance", more=W),
+        pairs=WEIGHTS,
+        options={"weight": "distance"},
+    ),
+    Case(
+        "header word among the names",
+        "doc,word,count\nd1,rain,1\nd2,word,1\nd3,sun,4\nd1,sun,2\n",
+        pairs={("d1", "rain"): 1.0, ("d2", "word"): 1.0, ("d3", "sun"): 4.0, ("d1", "sun"): 2.0},
+        ends=("said",),
+    ),
+    Case("LGL of igraph", "# ann\nbob\ncyd\n# bob\ndan\n# cyd\neve\n", suffix=".lgl", ends=("refused",)),
+    Case(
+        "LGL with weights",
+        "# ann\nbob 1.5\n# bob\ncyd 2\n# cyd\ndan 1\neve 3\n",
+        suffix=".lgl",
+        ends=("refused",),
+    ),
+    Case("BEDPE", "chr1\t100\t200\tchr5\t5000\t5100\tp1\t9\n" * 4, suffix=".bedpe", ends=("refused",)),
+    Case(
+        "single quotes",
+        lines("source,target")
+        .replace("\n", "'\n")
+        .replace(",", "','")
+        .replace("\n", "\n'")[:-1]
+        .replace("source','target'\n", "source,target\n"),
+        ends=("refused",),
+    ),
+    Case(
+        "STRING's web export",
+        "#node1\tnode2\tcoexpression\tcombined_score\n"
+        + "".join(f"{a}\t{b}\t0\t{w}\n" for (a, b), w in WEIGHTS.items()),
+        suffix=".tsv",
+        pairs=WEIGHTS,
+    ),
+    Case(
+        "JSON lines",
+        "".join(f'{{"source": "{a}", "target": "{b}", "weight": {w}}}\n' for (a, b), w in WEIGHTS.items()),
+        suffix=".jsonl",
+        pairs=WEIGHTS,
+    ),
+    Case(
+        "JSON array of records",
+        "[" + ",".join(f'{{"source": "{a}", "target": "{b}"}}' for a, b in RING) + "]",
+        suffix=".json",
+        pairs=ONES,
+    ),
+    Case(
+        "JSON array of pairs",
+        "[" + ",".join(f'["{a}", "{b}"]' for a, b in RING) + "]",
+        suffix=".json",
+        pairs=ONES,
+    ),
+    Case(
+        "JSON of D3, ends by position",
+        '{"nodes": ['
+        + ",".join(f'{{"name": "{p}"}}' for p in PEOPLE)
+        + '], "links": ['
+        + ",".join(f'{{"source": {PEOPLE.index(a)}, "target": {PEOPLE.index(b)}}}' for a, b in RING)
+        + "]}",
+        suffix=".json",
+        pairs=ONES,
+    ),
+    Case(
+        "Pajek",
+        '*Vertices 3\n1 "ann"\n2 "bob"\n3 "cyd"\n*Edges\n1 2 1.5\n2 3 2\n',
+        suffix=".net",
+        pairs={("ann", "bob"): 1.5, ("bob", "cyd"): 2.0},
+    ),
     Case(
         "year is no weight",
         lines("citing,cited,year", more=["2001", "1999", "2004", "2001", "2003"]),
@@ -375,20 +445,21 @@ FILES = [
     ),
     Case("ragged table", "source,target\nann,bob\nbob,cyd,dan\n", ends=("refused",)),
     # formats that are not read
-    Case("JSON lines", '{"source": "ann", "target": "bob"}\n' * 3, suffix=".jsonl", ends=("refused",)),
     Case("JSON lines of text", '{"id": 1, "text": "the cat"}\n' * 3, suffix=".txt", ends=("refused",)),
-    Case("JSON records", '[{"source":"ann","target":"bob"}]', suffix=".json", ends=("refused",)),
+    Case(
+        "JSON of something else", '{"name": "softvec", "sizes": {"a": 1}}', suffix=".json", ends=("refused",)
+    ),
     Case(
         "JSON of d3",
         '{"nodes":[{"id":"a"},{"id":"b"}],"links":[{"source":"a","target":"b"}]}',
         suffix=".json",
-        ends=("refused",),
+        pairs={("a", "b"): 1},
     ),
     Case(
-        "Pajek",
+        "Pajek, a matrix",
         "*Vertices 3\n1 a\n2 b\n3 c\n*Matrix\n0 1 1\n1 0 0\n1 0 0\n",
         suffix=".net",
-        ends=("refused",),
+        pairs=dict.fromkeys([("a", "b"), ("b", "a"), ("a", "c"), ("c", "a")], 1),
     ),
     Case(
         "GEXF",
@@ -804,7 +875,12 @@ OBJECTS = [
         "edge_index", lambda: np.array([[0, 1, 2, 3, 0], [1, 2, 3, 4, 4]]), kind="bipartite", ends=("said",)
     ),
     Case("half of a matrix", lambda: sparse.triu(sparse.coo_array(np.ones((4, 4))), 1), ends=("said",)),
-    Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("said",)),
+    Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("refused",)),
+    Case(
+        "affinities without a diagonal",
+        lambda: 1.0 / (1 + abs(np.arange(6.0)[:, None] - np.arange(6.0))) ** 3 - np.eye(6),
+        rows=list(range(6)),
+    ),
     Case(
         "frame, true and false",
         lambda: _pandas().DataFrame({"cat": [True, False], "dog": [True, True]}, index=["d1", "d2"]),
