@@ -234,7 +234,7 @@ def from_matrix(
 
 def _negative_notes(matrix: Any, negative: str) -> list[str]:
     """Return a note on what became of negative values."""
-    values = matrix.data if sparse.issparse(matrix) else np.asarray(matrix)
+    values = matrix.tocoo().data if sparse.issparse(matrix) else np.asarray(matrix)
     if negative == "error" or values.dtype.kind not in "fi":
         return []
     count = int(np.count_nonzero(values < 0))
