@@ -11,8 +11,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import Report, refuse_duplicates
-from softvec.affinity.matrices import from_edges, from_matrix, merging, report_notes
-from softvec.core.checks import check_weighted
+from softvec.affinity.matrices import EdgeRules, from_edges, from_matrix, merging, report_notes
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
@@ -77,27 +76,26 @@ def random_walk(
            [0.5 , 0.25, 0.25],
            [0.5 , 0.25, 0.25]])
     """
-    check_weighted(weighted)
+    rules = EdgeRules(
+        "graph", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative
+    )  # fmt: skip
     graph = graph if key is None else objects.from_anndata(graph, key)
     source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
-    common: dict[str, Any] = {
-        "weighted": weighted, "self_loops": self_loops, "isolated": isolated, "length": length,
-        "dangling": dangling,
-    }  # fmt: skip
     if isinstance(source, Edges):
-        return from_edges(source, directed=bool(directed), duplicates=duplicates, names=names, **common)
-    shape, directed = source.matrix.shape, source.directed if directed is None else directed
+        return from_edges(source, rules, names)
+    shape = source.matrix.shape
     if shape[0] != shape[1]:
         raise InputError(
             f"the matrix has shape {shape}; a graph is square; for two kinds of items use bipartite"
         )
     names = source.names if names is None else names
+    rules, notes = replace(rules, directed=source.directed if directed is None else directed), []
     if source.parallel:
-        use, merge = merging(not source.counts, weighted, duplicates, "graph")
+        use, merge = merging(not source.counts, rules)
         refuse_duplicates(source.parallel, merge, use)
-        common["weighted"] = False if merge == "merge" else weighted
-        common["notes"] = report_notes(Report(duplicates=source.parallel), self_loops, merge)
-    walk = from_matrix(source.matrix, directed=directed, names=names, negative=negative, **common)
+        rules = replace(rules, weighted=False if merge == "merge" else weighted)
+        notes = report_notes(Report(duplicates=source.parallel), self_loops, merge)
+    walk = from_matrix(source.matrix, rules, names=names, notes=notes)
     if not isinstance(graph, Affinity) or walk.shape != graph.shape:
         return walk
     return replace(
@@ -143,12 +141,11 @@ def pairs(
            [0., 0., 2.],
            [1., 2., 0.]])
     """
-    check_weighted(weighted)
-    edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
-    return from_edges(
-        edges, directed=directed, weighted=weighted, self_loops=self_loops, duplicates=duplicates,
-        isolated=isolated, length=length, dangling=dangling, names=names, kind="pairs",
+    rules = EdgeRules(
+        "pairs", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative
     )  # fmt: skip
+    edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
+    return from_edges(edges, rules, names)
 
 
 def bipartite(
@@ -185,10 +182,10 @@ def bipartite(
     >>> P.summary
     '2 rows, 2 columns, 3 pairs, unweighted'
     """
-    check_weighted(weighted)
-    common: dict[str, Any] = {
-        "weighted": weighted, "isolated": isolated, "dangling": dangling, "kind": "bipartite"
-    }  # fmt: skip
+    rules = EdgeRules(
+        "bipartite", weighted=weighted, duplicates=duplicates, isolated=isolated, dangling=dangling,
+        negative=negative,
+    )  # fmt: skip
     data = frames.in_memory(data)
     if objects.is_networkx(data):
         data, weight = objects.two_sided(
@@ -204,10 +201,11 @@ def bipartite(
         names = source.names if names is None else names
         column_names = source.column_names if column_names is None else column_names
         return from_matrix(
-            source.matrix, names=names, column_names=column_names, two_sided=True, negative=negative, **common
-        )
-    edges = _edge_source(data, weights, columns, True, negative, weight, weighted is not None)
-    return from_edges(edges, directed=True, duplicates=duplicates, **common)
+            source.matrix, rules, names=names, column_names=column_names, two_sided=True
+        )  # fmt: skip
+    return from_edges(
+        _edge_source(data, weights, columns, True, negative, weight, weighted is not None), rules
+    )
 
 
 def _is_matrix(data: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.compress import Report, compress, pattern
-from softvec.core.checks import choice, counted, integer
+from softvec.core.checks import check_weighted, choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
 from softvec.kernels import worth_compiling
 from softvec.names import Names
@@ -24,42 +25,56 @@ DUPLICATES = (None, "sum", "merge", "error")
 ISOLATED = ("keep", "drop")
 
 
-def from_edges(
-    edges: Edges,
-    *,
-    directed: bool | None = False,
-    weighted: bool | None = None,
-    self_loops: str = "drop",
-    duplicates: str | None = None,
-    isolated: str = "keep",
-    length: int = 1,
-    dangling: str = "zero",
-    names: Any = None,
-    kind: str = "graph",
-) -> Affinity:
-    """Build the random walk on a list of edges; parameters as in :func:`random_walk` and :func:`pairs`."""
-    choice("self_loops", self_loops, SELF_LOOPS)
-    use, merge = merging(edges.weights is not None, weighted, duplicates, kind)
-    both = not directed and not edges.two_sided
+@dataclass(frozen=True)
+class EdgeRules:
+    """What becomes of edges, or of the entries of a matrix; see :func:`random_walk`."""
+
+    kind: str = "graph"
+    directed: bool | None = None
+    weighted: bool | None = None
+    self_loops: str = "drop"
+    duplicates: str | None = None
+    isolated: str = "keep"
+    length: int = 1
+    dangling: str = "zero"
+    negative: str = "error"
+
+    def __post_init__(self) -> None:
+        check_weighted(self.weighted)
+        choice("self_loops", self.self_loops, SELF_LOOPS)
+        choice("duplicates", self.duplicates, DUPLICATES)
+        choice("negative", self.negative, NEGATIVE)
+
+
+def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
+    """Build the random walk on a list of edges."""
+    use, merge = merging(edges.weights is not None, rules)
+    both = not rules.directed and not edges.two_sided
     matrix, report = compress(
-        edges, both=both, weighted=use, self_loops=self_loops == "keep", merge=merge
+        edges, both=both, weighted=use, self_loops=rules.self_loops == "keep", merge=merge
     )  # fmt: skip
     rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
     columns = edges.columns if edges.two_sided else rows
-    notes = [*edges.notes, *report_notes(report, self_loops, merge)]
+    notes = [*edges.notes, *report_notes(report, rules.self_loops, merge)]
+    return _assemble_by(rules, matrix, rows, columns, both or None, notes)
+
+
+def _assemble_by(
+    rules: EdgeRules, matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool | None,
+    notes: list[str],
+) -> Affinity:  # fmt: skip
     return assemble(
-        matrix, rows, columns, kind=kind, symmetric_matrix=both or None, notes=notes,
-        isolated=isolated, length=length, dangling=dangling,
+        matrix, rows, columns, kind=rules.kind, symmetric_matrix=symmetric, notes=notes,
+        isolated=rules.isolated, length=rules.length, dangling=rules.dangling,
     )  # fmt: skip
 
 
-def merging(has_weights: bool, weighted: bool | None, duplicates: str | None, kind: str) -> tuple[bool, str]:
+def merging(has_weights: bool, rules: EdgeRules) -> tuple[bool, str]:
     """Return whether to use the weights of edges, and how to merge duplicates."""
-    choice("duplicates", duplicates, DUPLICATES)
-    if weighted and not has_weights:
+    if rules.weighted and not has_weights:
         raise InputError("weighted is True, but the edges have no weights")
-    use = has_weights if weighted is None else bool(weighted)
-    return use, duplicates or ("sum" if use or kind == "pairs" else "merge")
+    use = has_weights if rules.weighted is None else bool(rules.weighted)
+    return use, rules.duplicates or ("sum" if use or rules.kind == "pairs" else "merge")
 
 
 def report_notes(report: Report, self_loops: str, merge: str) -> list[str]:
@@ -187,49 +202,36 @@ def is_symmetric(matrix: sparse.csr_array) -> bool:
 
 def from_matrix(
     matrix: Any,
+    rules: EdgeRules,
     *,
     names: Any = None,
     column_names: Any = None,
-    directed: bool | None = None,
-    weighted: bool | None = None,
-    self_loops: str = "drop",
-    isolated: str = "keep",
-    length: int = 1,
-    dangling: str = "zero",
-    normalize: bool = True,
     two_sided: bool = False,
-    negative: str = "error",
-    kind: str = "graph",
     notes: Sequence[str] = (),
 ) -> Affinity:
-    """Build an affinity from a sparse or dense matrix; parameters as in :func:`random_walk`."""
-    choice("self_loops", self_loops, SELF_LOOPS)
-    clean = canonical(matrix, negative)
+    """Build an affinity from a sparse or dense matrix; a rectangular one is always two-sided."""
+    clean, weighted = canonical(matrix, rules.negative), rules.weighted
     square = clean.shape[0] == clean.shape[1]
-    two_sided = two_sided or not square
-    if two_sided and directed is False and not square:
+    if not square and rules.directed is False:
         raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
-    notes = [*notes, *_negative_notes(matrix, negative)]
+    notes = [*notes, *_negative_notes(matrix, rules.negative)]
     if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
         clean = pattern(clean)
-    if not two_sided:
-        loops = int(np.count_nonzero(clean.diagonal()))
-        if loops and self_loops == "drop":
-            clean = off_diagonal(clean)
-        notes += report_notes(Report(loops), self_loops, "sum")
-        _check_meaning(clean, isinstance(matrix, np.ndarray) and not loops and not weighted, directed is None)
-    symmetric: bool | None = None if directed is None and not two_sided else False
-    if directed is False and not two_sided:
-        symmetric = True
-        if not is_symmetric(clean):
-            clean = canonical(clean + clean.T)
-            notes.append("made symmetric")
     rows = name_rows(Names.range(clean.shape[0]), names)
-    columns = name_rows(Names.range(clean.shape[1]), column_names) if two_sided else rows
-    return assemble(
-        clean, rows, columns, kind=kind, symmetric_matrix=symmetric, notes=notes, isolated=isolated,
-        length=length, dangling=dangling, normalize=normalize,
-    )  # fmt: skip
+    if two_sided or not square:
+        columns = name_rows(Names.range(clean.shape[1]), column_names)
+        return _assemble_by(rules, clean, rows, columns, False, notes)
+    loops = int(np.count_nonzero(clean.diagonal()))
+    if loops and rules.self_loops == "drop":
+        clean = off_diagonal(clean)
+    notes += report_notes(Report(loops), rules.self_loops, "sum")
+    full = isinstance(matrix, np.ndarray) and not loops and not weighted
+    _check_meaning(clean, full, rules.directed is None)
+    if rules.directed is False and not is_symmetric(clean):
+        clean = canonical(clean + clean.T)
+        notes.append("made symmetric")
+    symmetric = None if rules.directed is None else not rules.directed
+    return _assemble_by(rules, clean, rows, rows, symmetric, notes)
 
 
 def _negative_notes(matrix: Any, negative: str) -> list[str]:
