@@ -183,6 +183,18 @@ def test_new_items_of_fused_vectors_lie_with_their_kind():
     np.testing.assert_array_equal(more.vectors[:240], emb.vectors)
 
 
+def test_each_view_is_diagnosed_by_name():
+    A = two_kinds()
+    emb = softvec.embed(A, 16, random_state=0)
+    diagnoses = emb.provenance["diagnosis"]["views"]
+    assert list(diagnoses) == [view.name for view in FUSED]
+    for name, diagnosis in diagnoses.items():
+        gap = diagnosis["exact_loss"] - diagnosis["approximate_loss"]
+        assert abs(gap) <= diagnosis["log_z_error_max"] + 1e-6, name
+    # two steps at the highest beta are the ones whose normaliser is off
+    assert max(diagnoses, key=lambda name: diagnoses[name]["log_z_error_median"]) == "pairs"
+
+
 def test_fused_vectors_survive_a_file(tmp_path):
     emb = softvec.embed(two_kinds(), 16, random_state=0)
     emb.save(tmp_path / "a.svec")

@@ -205,7 +205,12 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
     history["epoch"] = np.arange(len(history["epoch"]))
     extras = {"neighbours_to_vector": neighbours_to_vector(A, X, settings.n_jobs)}
-    return _Made(X, None, parameters, history, None, extras)
+    diagnoses = {
+        view.name: asdict(fit.diagnosis)
+        for view, fit in zip(settings.views, fits)
+        if fit.diagnosis is not None
+    }
+    return _Made(X, None, parameters, history, {"views": diagnoses} if diagnoses else None, extras)
 
 
 def _with_attributes(affinity: Affinity, settings: Settings, made: _Made) -> tuple[_Made, dict[str, Any]]:

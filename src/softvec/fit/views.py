@@ -8,6 +8,7 @@ the degree, which the length of a centred vector does not tell a linear classifi
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,7 +118,10 @@ def fit_views(
             checkpoint=saved[number],
             views=(),
         )
-        result = fit(operator, chosen, diagnosed=False, runner=runner)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # a sharp view is worth having for its P: docs/log/views.md
+            result = fit(operator, chosen, runner=runner)
         seed = result.seed if seed is None else seed
         half = halved(result.state.X)
         result.state.X = half[:0]
