@@ -224,22 +224,28 @@ def _graph_source(
             raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
         return objects.Graph(data.counts, data.rows, True if data.directed else None, own)
+    if frames.is_frame(data):
+        square = frames.square_frame(data) if columns is None and weight is None else None
+        return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
+    graph = _of_library(data, weight, told)
+    if graph is not None:
+        return graph
+    if _is_matrix(data) and not is_edge_array(data):
+        return objects.Graph(data)
+    return _edge_source(data, None, columns, two_sided, negative)
+
+
+def _of_library(data: Any, weight: Any, told: bool) -> objects.Graph | None:
+    """Return the graph of an object of networkx, igraph, anndata or PyTorch Geometric; None for others."""
     if objects.is_networkx(data):
         return objects.from_networkx(data, weight, told)
     if objects.is_igraph(data):
         return objects.from_igraph(data, weight, told)
-    if frames.is_frame(data):
-        square = frames.square_frame(data) if columns is None and weight is None else None
-        return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
     if weight is not None:
         raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
     if objects.is_anndata(data):
         return objects.from_anndata(data)
-    if objects.is_torch_geometric(data):
-        return objects.from_torch_geometric(data)
-    if _is_matrix(data) and not is_edge_array(data):
-        return objects.Graph(data)
-    return _edge_source(data, None, columns, two_sided, negative)
+    return objects.from_torch_geometric(data) if objects.is_torch_geometric(data) else None
 
 
 def _edge_source(

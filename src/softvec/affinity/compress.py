@@ -61,10 +61,6 @@ def compress(
     if not weighted and edges.weights is not None:
         edges = replace(edges, weights=None)
     zeros = _drop_zeros(edges) if weighted else 0
-    if edges.weights is None or not worth_compiling(2 * len(edges)):
-        kind: Any = np.float64
-    else:  # in half the memory where nothing is lost
-        kind = np.float32 if all(map(_exact_in_single, edges.weights)) else np.float64
     valued = weighted or counted
     rows = edges_to_csr(
         edges.codes,
@@ -72,13 +68,20 @@ def compress(
         both=both,
         loops=-1 if edges.two_sided else int(self_loops),
         weights=edges.weights,
-        values_of=kind if valued else None,
+        values_of=_value_type(edges) if valued else None,
     )
     data = rows.values if valued else _true(len(rows.indices))
     matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
     duplicates = (rows.merged_off // 2 if both else rows.merged_off) + rows.merged_on
     refuse_duplicates(duplicates, merge, weighted)
     return pattern(matrix) if counted and not duplicates else matrix, Report(rows.loops, duplicates, zeros)
+
+
+def _value_type(edges: Edges) -> type:
+    """Return the type of summed weights: float32 for many, in half the memory, where nothing is lost."""
+    if edges.weights is None or not worth_compiling(2 * len(edges)):
+        return np.float64
+    return np.float32 if all(map(_exact_in_single, edges.weights)) else np.float64
 
 
 def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
