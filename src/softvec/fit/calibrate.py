@@ -7,7 +7,7 @@ likelihood of the hidden ones under
 
 where d are the numbers of known links; the sum goes over all k but i and its known neighbours. With a = 0
 this is popularity, the baseline. a and c then serve the vectors of all links: their gain on links that
-nobody saw is within 0.3 nats of what is claimed here (docs/decisions.md).
+nobody saw is close to what is claimed here (docs/results.md, "Probabilities on hidden links").
 """
 
 from __future__ import annotations
