@@ -36,6 +36,9 @@ def test_repeated_numbers_are_not_taken_for_names_of_numbered_nodes():
     table = table_of(frame, Names.range(4))
     assert list(table.keys) == [0, 1, 2, 3]
     assert list(table.cells) == ["age"]
+    assert list(table_of(frame, Names([3, 0, 2])).keys) == [0, 1, 2, 3]  # row i is node i
+    with pytest.raises(InputError, match="no column"):
+        table_of(frame, Names([3, 0, 7]))
 
 
 @pytest.mark.parametrize("text", [

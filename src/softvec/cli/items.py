@@ -41,14 +41,19 @@ _MODELS = {
 def add(
     vectors: Vectors,
     edges: Annotated[
-        str, Argument(metavar="EDGES", help="Edges between new and known names; - is standard input.")
-    ],
+        str | None,
+        Argument(metavar="[EDGES]", help="Edges between new and known names; - is standard input."),
+    ] = None,
     output: Annotated[
         str | None, Flag("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec).")
     ] = None,
     isolated: Annotated[
         str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
     ] = "error",
+    attributes: Annotated[
+        str | None,
+        Flag("--attributes", metavar="FILE", help="Table of attributes of new items (default: none)."),
+    ] = None,
     columns: Columns = None,
     more: Annotated[
         list[str] | None,
@@ -58,11 +63,13 @@ def add(
     *,
     session: Session,
 ) -> None:
-    """Add new items to an embedding by their edges; the old vectors do not change.
+    """Add new items to an embedding by edges, attributes or both; the old vectors do not change.
 
     [dim]Examples:[/dim]
 
       softvec add graph.svec new_edges.txt
+
+      softvec add graph.svec --attributes new_people.csv
 
       softvec add shop.svec new_orders.csv --columns customer,article -o shop2.svec
     """
@@ -78,7 +85,7 @@ def add(
     if columns is not None:
         options["columns"] = columns_of(columns)
     with working(session, "adding items"):
-        extended = emb.add(edges, isolated=isolated, n_jobs=n_jobs, **options)
+        extended = emb.add(edges, isolated=isolated, n_jobs=n_jobs, attributes=attributes, **options)
     extended.save(target, written_as)
     new = extended.provenance["additions"][-1]
     if session.json and target != "-":
@@ -107,6 +114,10 @@ def links(
     missing: Annotated[
         float, Flag("--missing", help="Share of all links that the data is assumed to lack.")
     ] = 0.1,
+    attributes: Annotated[
+        str | None,
+        Flag("--attributes", metavar="FILE", help="Table of attributes that the vectors were fitted with."),
+    ] = None,
     columns: Columns = None,
     n_jobs: Threads = None,
     *,
@@ -121,7 +132,8 @@ def links(
       softvec links shop.svec --graph orders.csv --of ann --json
     """
     emb = load_vectors(vectors, session)
-    options = {} if columns is None else {"columns": columns_of(columns)}
+    options: dict[str, Any] = {} if columns is None else {"columns": columns_of(columns)}
+    options |= {} if attributes is None else {"attributes": attributes}
     item = None if of is None else resolve(emb.names, of)
     if not recorded(emb, "softmax"):
         with working(session, "calibrating on hidden links"):

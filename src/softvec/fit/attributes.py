@@ -26,7 +26,7 @@ _HIDDEN, _MOST_HIDDEN = 0.2, 20_000  # edges hidden to measure agreement: a shar
 _PROBES = 64  # columns that measure agreement
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
 # graph that they say nothing about; of a graph without structure (docs/decisions.md).
-_WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.1
+_WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.5
 _TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the error from which areas count
 
 
@@ -53,7 +53,7 @@ class Agreement:
         graph, attributes, smoothed = _WEIGHTS
         lift = 2 * self.attributes - 1
         related = min(1.0, max(0.0, abs(lift) - 2 * self.error) / 0.1)
-        structure = float(np.clip((self.graph - 0.5 - self.error) / 0.1, 0, 1))
+        structure = float(np.clip((self.graph - 0.5 - self.error) / (2 * self.error), 0, 1))
         local = float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1)) if lift > 0 else 0.0
         alone = _UNRELATED * structure + attributes * (1 - structure)
         measured = np.array([

@@ -183,8 +183,8 @@ def _of_frame(frame: Any, names: Names) -> Table:
         keys: list[Any] = candidates[best]
         if best not in (_INDEX, next(iter(columns))):
             guess(f"names of nodes are read from the column {best!r} of the attributes")
-    elif numbered and len(frame) == len(names) and names == Names.range(len(names)):
-        keys = list(range(len(names)))
+    elif numbered and all(name in index for name in names):
+        keys = list(index)
     else:
         raise InputError(
             f"no column of the attributes holds names of nodes (first node: {names[0]!r}; columns: "
