@@ -158,11 +158,6 @@ def _recorded(emb: Embedding) -> Calibration | None:
 
 def _calibration(emb: Embedding, known: Affinity, n_jobs: int | None) -> Calibration:
     """Hide known links, fit the others with the settings of the embedding, and fit the softmax."""
-    if "attributes" in emb.provenance:
-        raise InputError(
-            "these vectors also hold attributes, which a calibration afterwards would lack; embed with ",
-            Option("view", "links"),
-        )
     settings = settings_of(emb.provenance, n_jobs)
     return calibrate(known, refit(settings), settings)
 
