@@ -58,10 +58,11 @@ def test_limit_of_file_size(tmp_path, name):
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
 def test_limit_of_file_size_under_a_checkpoint(tmp_path):
     (tmp_path / "e.txt").write_text("".join(f"{i} {i * 7 % 500}\n" for i in range(1, 500)))
-    command = [sys.executable, "-c", LIMITED, "embed", "e.txt", "--checkpoint", "c.npz", "-q"]
+    command = [sys.executable, "-c", LIMITED, "embed", "e.txt", "--checkpoint", "c", "-q"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
-    assert "cannot write c.npz: File too large" in done.stderr
+    assert "cannot write " in done.stderr
+    assert "the disk or a limit is full" in done.stderr
     assert sorted(contents(tmp_path)) == ["e.txt"]
 
 
@@ -96,7 +97,7 @@ def test_a_folder_that_takes_no_files_is_one_line(tmp_path, monkeypatch, capsys,
     told = capsys.readouterr().err
     assert code_of_exit == 2
     assert told.count("\n") == 1
-    assert told.startswith("softvec: cannot write v")
+    assert told.startswith("softvec: cannot write ")
     assert os.strerror(code) in told
     assert contents(tmp_path) == before
 
@@ -112,7 +113,7 @@ def test_full_disk(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"cannot write .*: No space left on device"):
         vectors(50).save(tmp_path / "v.svec")
     with pytest.raises(InputError, match="No space left on device"):
-        EDRep(4, n_epochs=2, checkpoint=tmp_path / "c.npz").fit(np.ones((9, 9)))
+        EDRep(4, n_epochs=2, checkpoint=tmp_path / "c").fit(np.ones((9, 9)))
     assert contents(tmp_path) == before
 
 
@@ -250,7 +251,7 @@ def test_long_names_of_several_bytes_a_letter(tmp_path):
 def test_two_writers_of_one_checkpoint_leave_a_whole_one(tmp_path):
     (tmp_path / "e.txt").write_text("".join(f"{i} {i * 7 % 500}\n" for i in range(1, 500)))
     command = [sys.executable, "-m", "softvec", "embed", "e.txt", "-d", "8", "-q", "--seed", "1", "--threads",
-               "1", "--checkpoint", "c.npz", "--set", "checkpoint_every=1", "-o"]  # fmt: skip
+               "1", "--checkpoint", "c", "--set", "checkpoint_every=1", "-o"]  # fmt: skip
     writers = [
         subprocess.Popen([*command, f"{k}.svec"], cwd=tmp_path, stderr=subprocess.PIPE) for k in (1, 2)
     ]

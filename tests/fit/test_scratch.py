@@ -110,7 +110,7 @@ def test_update_and_checkpoint(tmp_path, everything_on_disk):
         softvec.embed(newer, init=old, random_state=0, scratch=tmp_path),
         softvec.embed(newer, init=old, random_state=0),
     )
-    kept = {"checkpoint": tmp_path / "c.npz", "checkpoint_every": 2, "random_state": 0, "n_epochs": 9}
+    kept = {"checkpoint": tmp_path / "c", "checkpoint_every": 2, "random_state": 0, "n_epochs": 9}
     whole = softvec.embed(path, 8, random_state=0, n_epochs=9)
 
     class Stopped(Exception):
@@ -122,9 +122,9 @@ def test_update_and_checkpoint(tmp_path, everything_on_disk):
 
     with pytest.raises(Stopped):
         softvec.embed(path, 8, callbacks=[interrupt], scratch=tmp_path, **kept)
-    assert (tmp_path / "c.npz").exists()
+    assert (tmp_path / "c").exists()
     same(softvec.embed(path, 8, scratch=tmp_path, **kept), whole)
-    assert sorted(os.listdir(tmp_path)) == ["c.npz", "e.txt", "f.txt"]
+    assert sorted(os.listdir(tmp_path)) == ["c", "e.txt", "f.txt"]
 
 
 def test_estimator(tmp_path, everything_on_disk):

@@ -33,7 +33,8 @@ def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
     transposed = not problem.symmetric or (problem.both_ways and not all(leaf._symmetric for leaf in leaves))
     held = max(each[rank].held(d, stored, in_rounds=pays(each, d, stored)) for each in counts)
     copies = 2 if problem.both_ways or not problem.symmetric else 1
-    totals = (int(hi - lo) // (16 * max(256, 131072 // d)) + 1) * settings.n_clusters * d * d * 8
+    units = int(hi - lo) // (16 * max(256, 131072 // d)) + 1
+    totals = 2 * units.bit_length() * settings.n_clusters * d * d * 8  # of the tree of units
     length = problem.P._length if isinstance(problem.P, Powers) else 1
     part = Facts(
         "part", int(hi - lo), int(end - begin), entries, int(own * entries), problem.symmetric, transposed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -97,5 +98,6 @@ class Storage:
 
     def remove_if_empty(self) -> None:
         """Remove the folder itself, if nothing is left in it."""
-        if not self.is_url and os.path.isdir(self.path) and not os.listdir(self.path):
-            os.rmdir(self.path)
+        if not self.is_url:
+            with suppress(OSError):  # not empty, or gone
+                os.rmdir(self.path)

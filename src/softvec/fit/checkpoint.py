@@ -118,14 +118,13 @@ class Checkpoint:
     def save(self, state: State, seed: int, rows: Range, columns: Range, group: Group) -> None:
         """Write the rows of this process; rank 0 writes the manifest once all are written. Collective."""
         folder = f"epoch-{state.epoch:06d}-of-{group.size}"
-        own = rows if state.Y is None else columns
-        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
-        parts = []
-        for name, (array, (lo, hi)) in arrays.items():
-            if array is not None:
-                file = f"{folder}/{name}-{lo}-{hi}.npy"
-                self._files.write(file, partial(_write_array, array))
-                parts.append({"array": name, "rows": [lo, hi], "file": file, "crc": _crc(array)})
+        try:
+            parts = self._write_parts(folder, state, rows, columns)
+        except BaseException:  # such as a full disk: nothing is left that no manifest lists
+            if folder not in _folders(self._read()):
+                self._files.remove(folder)
+                self._files.remove_if_empty()
+            raise
         all_parts = [part for rank_parts in group.gather(parts) for part in rank_parts]
         if group.rank == 0:
             old = self.manifest()
@@ -143,6 +142,18 @@ class Checkpoint:
             for stale in _folders(old) - {folder}:
                 self._files.remove(stale)
         group.barrier()
+
+    def _write_parts(self, folder: str, state: State, rows: Range, columns: Range) -> list[dict[str, Any]]:
+        """Write the rows of this process; return their entries in the manifest."""
+        own = rows if state.Y is None else columns
+        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
+        parts = []
+        for name, (array, (lo, hi)) in arrays.items():
+            if array is not None:
+                file = f"{folder}/{name}-{lo}-{hi}.npy"
+                self._files.write(file, partial(_write_array, array))
+                parts.append({"array": name, "rows": [lo, hi], "file": file, "crc": _crc(array)})
+        return parts
 
     def load(self, manifest: dict[str, Any], rows: Range, columns: Range) -> State:
         """Return the state of these rows and columns, from parts of any size."""
