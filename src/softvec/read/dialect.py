@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from softvec.core.checks import counted
@@ -25,8 +24,7 @@ _EMPTY = re.compile(rb"\n[\0-\x20]*\n")
 _LINES_OF_A_FIELD = 100
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
-_SHOWN = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
-_MISSING = ("na", "n/a", "nan", "null", "none", "?", "-", "\\n")
+MISSING = ("na", "n/a", "nan", "null", "none", "?", "-", "\\n")
 _NO_VALUE = (b"", b"{}", rb"\N")  # networkx writes {} where an edge has no data, MySQL \N
 
 
@@ -324,7 +322,7 @@ def _describe(title: str | None, fields: list[bytes], dialect: Dialect) -> Colum
     present = shown = [f for f in fields if f not in _NO_VALUE]
     if not dialect.plain:
         shown = [plain_number(f, dialect.decimal) if GROUPED.fullmatch(f) else f for f in present]
-    known = [f for f in shown if f.lower().decode("utf-8", "replace") not in _MISSING]
+    known = [f for f in shown if f.lower().decode("utf-8", "replace") not in MISSING]
     # 80% is enough: a weight that is not a number should be an error, not a reason to ignore all weights
     wanted = max(1, 0.8 * len(known), 0.5 * len(fields))
     if sum(NUMBER.fullmatch(f) is not None for f in known) >= wanted:
@@ -345,65 +343,6 @@ def delimiter_byte(delimiter: str) -> int:
     if len(text) != 1 or not text.isascii() or text in "\n\r\"'":
         raise InputError.of("delimiter", delimiter, "one character, or ' ' for blanks of any kind")
     return ord(text)
-
-
-def data_records(text: bytes, line: int, dialect: Dialect) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the position, the line number and the bytes of each record of data; quotes may hold line ends."""
-    at, held, start, number = 0, b"", 0, line
-    for raw in text.split(b"\n"):
-        if held or is_data(raw, dialect.comments):
-            held = held + b"\n" + raw if held else raw
-            if dialect.delimiter == 0 or held.count(b'"') % 2 == 0:
-                yield start, number, held
-                held = b""
-        at += len(raw) + 1
-        line += 1
-        if not held:
-            start, number = at, line
-    if held:
-        yield start, number, held
-
-
-def parse_lines(
-    text: bytes, dialect: Dialect, name: str, line: int, skip: bool
-) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the line number and the fields of each record; raise an error for a bad line.
-
-    With ``skip``, skip the first record, the header.
-    """
-    for _, number, raw in islice(data_records(text, line, dialect), int(skip), None):
-        fields = split(raw, dialect.delimiter)
-        if len(fields) != dialect.n_fields:
-            raise InputError(ragged(raw, fields, dialect, name, number))
-        yield number, fields
-
-
-def ragged(raw: bytes, fields: list[bytes], dialect: Dialect, name: str, number: int) -> str:
-    """Return the message for a line with too many or too few fields."""
-    shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
-    between = _SHOWN.get(dialect.delimiter, repr(chr(dialect.delimiter)))
-    return (
-        f"{name}, line {number}: {counted(len(fields), 'column')} where other lines have {dialect.n_fields}, "
-        f"separated by {between}: {shown!r}"
-    )
-
-
-def bad_field(role: str, field: str) -> Message:
-    """Return the message for a missing name, or a weight or time that is not a number."""
-    drop = () if role == "entry" else (", or pass ", Option("missing", "drop"))
-    if not field:
-        return Message(f"the {role} is missing; fill it in", *drop)
-    remedy = ("; fill in missing values", *drop) if field.lower() in _MISSING else ()
-    return Message(f"the {role} {field[:60]!r} is not a number", *remedy)
-
-
-def number_of(field: bytes, name: str, number: int, dialect: Dialect) -> float:
-    """Return an entry of a matrix, in the number format of the dialect."""
-    field = field if dialect.plain else plain_number(field, dialect.decimal)
-    if not NUMBER.fullmatch(field):
-        shown = field.decode("utf-8", "replace")
-        raise InputError(f"{name}, line {number}: ", bad_field("entry", shown))
-    return float(field)
 
 
 def all_integers(fields: Sequence[Any]) -> bool:

@@ -18,6 +18,7 @@ from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.read import dialect as dialects
+from softvec.read import records
 from softvec.read.columns import add_table, to_arrow
 from softvec.read.detect import Detected
 from softvec.read.dialect import Dialect
@@ -80,7 +81,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
     source, options, dialect = detected.source, detected.options, detected.dialect
     assert dialect is not None
     integers = options.ids != "string" and builder.maybe_integers
-    blocks = records(text_blocks(source, encoding=options.encoding), dialect)
+    blocks = whole_records(text_blocks(source, encoding=options.encoding), dialect)
     if dialect.has_header_line:
         blocks = _after_header(blocks, dialect)
     first = next(blocks, (b"", 1))
@@ -105,7 +106,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
         builder.use(None)
 
 
-def records(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+def whole_records(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
     """Move the end of each block into the next one from the line on in which a quoted field begins."""
     held, line = b"", 1
     for block, start in blocks:
@@ -124,7 +125,7 @@ def records(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[t
 def _after_header(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
     """Return blocks without the header, the first record of data."""
     for block, line in blocks:
-        first = next(dialects.data_records(block, line, dialect), None)
+        first = next(records.data_records(block, line, dialect), None)
         if first is not None:
             start, number = first[0], first[1] + first[2].count(b"\n") + 1
             rest = block[start + len(first[2]) + 1 :]
@@ -191,12 +192,10 @@ class _BlockParser:
         try:
             return split_columns(text, self._dialect, self._roles, kinds)
         except pa.ArrowInvalid as error:
-            for _, number, raw in dialects.data_records(self._block, self._line, self._dialect):
+            for _, number, raw in records.data_records(self._block, self._line, self._dialect):
                 fields = dialects.split(raw, self._dialect.delimiter)
                 if len(fields) != self._dialect.n_fields:
-                    raise InputError(
-                        dialects.ragged(raw, fields, self._dialect, self._name, number)
-                    ) from None
+                    raise InputError(records.ragged(raw, fields, self._dialect, self._name, number)) from None
             message = " ".join(str(error).split())
             raise InputError(f"{self._name}, line {self._line} or later: {message}") from None
 
@@ -212,7 +211,7 @@ class _BlockParser:
                 for role, column in columns.items()
             }
         for role in ("source", "target"):
-            self._refuse(columns[role], role, lambda field: field == "", dialects.bad_field)
+            self._refuse(columns[role], role, lambda field: field == "", records.bad_field)
         if integers:
             whole = _integers(columns)
             if whole is None and ids == "integer":
@@ -237,7 +236,7 @@ class _BlockParser:
                 return pc.ascii_trim_whitespace(column).cast(kind)
             except pa.ArrowInvalid:
                 continue
-        self._refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), dialects.bad_field)
+        self._refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), records.bad_field)
         return pa.array([None if field is None else float(field) for field in column.to_pylist()])
 
     def _refuse(
@@ -253,7 +252,7 @@ class _BlockParser:
 
     def place(self, row: int) -> str:
         """Return the file and line of a row, for messages."""
-        for at, (_, number, _) in enumerate(dialects.data_records(self._block, self._line, self._dialect)):
+        for at, (_, number, _) in enumerate(records.data_records(self._block, self._line, self._dialect)):
             if at == row:
                 return f"{self._name}, line {number}"
         return self._name

@@ -108,6 +108,8 @@ class EdgeBuilder:
             return sides, weights, times
         if self.negative == "abs":
             weights = np.abs(weights)
+        if self.negative != "drop" and self.min_weight is None:
+            return sides, weights, times
         keep = weights >= 0 if self.negative == "drop" else np.ones(len(weights), bool)
         self.dropped += int(len(keep) - keep.sum())
         if self.min_weight is not None:

@@ -17,16 +17,18 @@ from softvec.core.errors import InputError, guess, optional_package, printable
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import dialect as dialects
+from softvec.read import records
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
 from softvec.read.dialect import Dialect
 from softvec.read.edgelist import warn_total
-from softvec.read.kinds import labels_among, neighbours, row_names
+from softvec.read.kinds import labels_among, row_names
 from softvec.read.matlab import check_version_4, read_variables
 from softvec.read.numbers import plain_number
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
 from softvec.read.streams import Source, text_blocks
+from softvec.read.text_kinds import neighbours
 
 
 def read_npz(source: Source) -> Graph:
@@ -275,8 +277,8 @@ def _by_lines(
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Parse lines of numbers one by one; raise an error for one that is not."""
     names, rows = [], []
-    for number, fields in dialects.parse_lines(block, dialect, name, line, skip):
-        rows.append([dialects.number_of(fields[at], name, number, dialect) for at in body])
+    for number, fields in records.parse_lines(block, dialect, name, line, skip):
+        rows.append([records.number_of(fields[at], name, number, dialect) for at in body])
         names += [] if named is None else [fields[named].decode("utf-8")]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(body)), names
 

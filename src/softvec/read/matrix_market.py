@@ -6,7 +6,6 @@ blocks by Arrow's CSV reader.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -17,6 +16,8 @@ from scipy import sparse
 
 from softvec.core.errors import InputError
 from softvec.read.arrays import check_shape
+from softvec.read.dialect import Dialect
+from softvec.read.edgelist import cleaned, split_columns
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, text_blocks
 
@@ -87,10 +88,18 @@ class _Body:
         return [np.concatenate(column) for column in parts]
 
     def _parse(self, block: bytes, line: int, types: list[str]) -> list[NDArray[Any]]:
-        columns = _by_arrow(block, types)
-        if columns is None:  # several blanks between columns, or before them
-            columns = _by_arrow(re.sub(rb"(?m)^ | ?\r?$", b"", re.sub(rb"[ \t]+", b" ", block)), types)
-        return self._by_lines(block, line, types) if columns is None else columns
+        import pyarrow as pa
+
+        dialect = Dialect(0, b"%", n_fields=len(types))
+        columns = {str(at): at for at in range(len(types))}
+        kinds = {name: pa.from_numpy_dtype(np.dtype(types[at])) for name, at in columns.items()}
+        text = cleaned(block, dialect)
+        if not text.strip():
+            return []
+        try:
+            return [column.to_numpy() for column in split_columns(text, dialect, columns, kinds).values()]
+        except pa.ArrowInvalid:
+            return self._by_lines(block, line, types)
 
     def _by_lines(self, block: bytes, line: int, types: list[str]) -> list[NDArray[Any]]:
         rows = []
@@ -110,27 +119,6 @@ class _Body:
                 raise InputError(f"{self.name}, line {number}: {shown!r}; expected {expected}")
             rows.append(row)
         return [np.array(column, kind) for column, kind in zip(zip(*rows), types)] if rows else []
-
-
-def _by_arrow(block: bytes, types: list[str]) -> list[NDArray[Any]] | None:
-    """Parse lines with single blanks between columns; None if they are different."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    if not block.strip():
-        return []
-    names = [str(column) for column in range(len(types))]
-    kinds = {name: pa.from_numpy_dtype(np.dtype(kind)) for name, kind in zip(names, types)}
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(block),
-            read_options=csv.ReadOptions(column_names=names),
-            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False),
-            convert_options=csv.ConvertOptions(column_types=kinds, null_values=[], strings_can_be_null=False),
-        )
-    except pa.ArrowException:
-        return None
-    return [table.column(name).to_numpy() for name in names]
 
 
 def _coordinate(body: _Body, field: str, symmetry: str, source: Source) -> sparse.csr_array:
