@@ -75,6 +75,14 @@ def test_nodes_are_matched_by_name_and_others_added_without_edges():
     assert affinity.matrix.sum() == pairs(FRIENDS).matrix.sum()
 
 
+def test_rows_without_a_value_count_as_unknown():
+    matrix = sparse.csr_array(np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]))
+    affinity = attach(pairs([(0, 1), (1, 2), (2, 3)]), matrix)
+    assert affinity.attributes is not None
+    assert affinity.attributes.known.tolist() == [True, True, True, False]
+    assert affinity.summary.endswith("1 node without attributes")
+
+
 def test_numbers_match_their_text():
     affinity = attach(pairs([("1", "2"), ("2", "3")]), {1: "a", 2: "a", 3: "b", 4: "b"})
     assert list(affinity.rows) == ["1", "2", "3", "4"]

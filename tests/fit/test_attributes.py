@@ -67,8 +67,12 @@ def test_agreement_of_nulls_is_a_half_and_drops_what_says_nothing(rng):
 
 
 def test_weights_of_unlike_neighbours_keep_the_attributes_and_do_not_smooth():
-    graph, attributes, smoothed = Agreement(0.3, 0.3, 0.5, 0.01).weights
+    graph, attributes, smoothed = Agreement(0.3, 0.3, 0.5, 0.5, 0.01).weights
     assert (graph, attributes, smoothed) == (0.5, 2.0, 0.0)
+
+
+def test_attributes_of_one_type_are_worth_what_they_tell_two_steps_away():
+    assert Agreement(0.5, 0.8, 0.57, 0.57, 0.003).weights == pytest.approx((1, 0.64, 0.6))
 
 
 def test_fused_vectors_serve_a_classifier_and_new_nodes(rng):

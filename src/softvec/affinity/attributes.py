@@ -216,7 +216,9 @@ def attach(affinity: Affinity, given: Any, data: Any = None) -> Affinity:
     matrix = encoded[np.maximum(rows, 0)]
     if not known.all():
         matrix = sparse.csr_array(sparse.diags_array(known.astype(np.float32)) @ matrix)
-    note = _note(columns, int(np.count_nonzero(at < 0)), len(extra))
+    filled = np.diff(matrix.indptr) > 0 if sparse.issparse(matrix) else (matrix != 0).any(axis=1)
+    known &= filled  # a row without any value says nothing
+    note = _note(columns, int(np.count_nonzero(~known[: len(at)])), len(extra))
     attributes = Attributes(tuple(columns), matrix, known, note)
     return replace(grown, attributes=attributes, summary=f"{affinity.summary}; {note}")
 

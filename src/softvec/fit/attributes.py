@@ -27,6 +27,7 @@ _PROBES = 64  # columns that measure agreement
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
 # graph that they say nothing about; of a graph without structure (docs/decisions.md).
 _WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.5
+_INDIRECT = 0.2  # trust in attributes that only averages show to be related, as of one type of nodes
 _TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the error from which areas count
 
 
@@ -34,12 +35,14 @@ _TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the e
 class Agreement:
     """How well hidden edges are told from pairs of the same ends, shuffled: areas under the ROC curve.
 
-    ``attributes`` and ``smoothed`` are those of a node and the average over its neighbourhood, ``graph`` the
-    graph alone; ``error`` is the standard error of an area of a half.
+    ``attributes`` and ``smoothed`` are those of a node and the average over its neighbourhood, ``chance`` is
+    such an average of random numbers, ``graph`` the graph alone; ``error`` is the standard error of an area
+    of a half. If one type of nodes has attributes, ``smoothed`` above ``chance`` tells what they are worth.
     """
 
     attributes: float
     smoothed: float
+    chance: float
     graph: float
     error: float
 
@@ -47,14 +50,15 @@ class Agreement:
     def weights(self) -> tuple[float, float, float]:
         """Weights of the graph, the attributes and the averaged attributes.
 
-        >>> Agreement(0.8, 0.9, 0.8, 0.005).weights
+        >>> Agreement(0.8, 0.9, 0.7, 0.8, 0.005).weights
         (1.0, 2.0, 3.0)
         """
         graph, attributes, smoothed = _WEIGHTS
-        lift = 2 * self.attributes - 1
-        related = min(1.0, max(0.0, abs(lift) - 2 * self.error) / 0.1)
+        alike, gain = 2 * self.attributes - 1, 2 * (self.smoothed - self.chance)
+        direct, indirect = (min(1.0, max(0.0, lift - 2 * self.error) / 0.1) for lift in (abs(alike), gain))
+        related = max(direct, _INDIRECT * indirect)
         structure = float(np.clip((self.graph - 0.5 - self.error) / (2 * self.error), 0, 1))
-        local = float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1)) if lift > 0 else 0.0
+        local = max(alike, gain) > 0 and float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1))
         alone = _UNRELATED * structure + attributes * (1 - structure)
         measured = np.array([
             graph * max(_NO_STRUCTURE, structure),
@@ -150,13 +154,15 @@ def measure_agreement(A: sparse.csr_array, own: Array, rng: np.random.Generator)
     kept = sparse.coo_array((upper.data[~hidden], (upper.row[~hidden], upper.col[~hidden])), A.shape)
     ends = np.stack([upper.row, upper.col])[:, hidden]
     if ends.shape[1] < 2:
-        return Agreement(0.5, 0.5, 0.5, 0.5)
+        return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
     u, v = np.where(rng.random(ends.shape[1]) < 0.5, ends, ends[::-1])
     pairs = u, v, rng.permutation(v)
     rest = sparse.csr_array(kept + kept.T)
-    views = own, _smooth(rest, own[:, :_PROBES]), _positions(rest, rng)
-    attributes, smoothed, graph = (_area(view, *pairs) for view in views)
-    return Agreement(attributes, smoothed, graph, float(np.sqrt(1 / (6 * len(u)))))
+    lead = own[:, :_PROBES]
+    around = _smooth(rest, np.hstack([lead, rng.standard_normal(lead.shape, dtype=np.float32)]))
+    views = own, around[:, : lead.shape[1]], around[:, lead.shape[1] :], _positions(rest, rng)
+    attributes, smoothed, chance, graph = (_area(view, *pairs) for view in views)
+    return Agreement(attributes, smoothed, chance, graph, float(np.sqrt(1 / (6 * len(u)))))
 
 
 def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
