@@ -31,6 +31,15 @@ def test_rows_with_gaps_are_dropped_and_counted():
         read(io.BytesIO(GAPS.encode()), missing="skip")
 
 
+def test_the_command_drops_rows_with_gaps(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(GAPS)
+    short = ["-d", "2", "--epochs", "2", "--seed", "0", "-o", str(tmp_path / "v.svec")]
+    assert run(["embed", str(tmp_path / "a.csv"), *short]) == 2
+    assert "--drop-missing" in capsys.readouterr().err
+    assert run(["embed", str(tmp_path / "a.csv"), "--drop-missing", *short]) == 0
+    assert "3 rows with missing values dropped" in capsys.readouterr().err
+
+
 def test_integer_ids_with_gaps_stay_integers():
     got = read(io.BytesIO(b"source,target\n1,2\n2,\n3,1\n"), missing="drop")
     assert got.rows.to_list() == [1, 2, 3]
@@ -56,7 +65,7 @@ def test_light_edges_are_left_out_and_counted(tmp_path, capsys):
     assert by_name(got) == {("a", "b"): 900, ("b", "a"): 900, ("c", "d"): 700, ("d", "c"): 700}
     assert "1 edge below 700 dropped" in got.summary
     short = ["-d", "2", "--epochs", "2", "--seed", "0", "-o", str(tmp_path / "v.svec")]
-    assert run(["embed", str(path), "--set", "min_weight=700", *short]) == 0
+    assert run(["embed", str(path), "--min-weight", "700", *short]) == 0
     assert "1 edge below 700" in capsys.readouterr().err
 
 

@@ -40,6 +40,8 @@ def embed(
     delimiter: reading.Delimiter = None,
     header: reading.Header = None,
     format: reading.InputFormat = None,
+    drop_missing: reading.DropMissing = False,
+    min_weight: reading.MinWeight = None,
     window: reading.Window = None,
     min_count: reading.MinCount = None,
     more: reading.More = None,
@@ -95,6 +97,7 @@ def embed(
     options |= reading.reading_options(
         names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
         delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
+        drop_missing=drop_missing, min_weight=min_weight,
     )  # fmt: skip
     options |= {"symmetric": False} if two_sided else {}
     if init is not None:

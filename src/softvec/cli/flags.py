@@ -25,6 +25,7 @@ _ONE_VALUE = {
     ("symmetric", False): "--two-sided",
     ("check_memory", False): "--force",
     ("everyone", False): "--active-only",
+    ("missing", "drop"): "--drop-missing",
 }
 
 
@@ -76,7 +77,7 @@ def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
     flags = {flag for parameter in parameter_of.values() for flag in parameter.opts}
 
     def write(option: Option) -> str:
-        fixed = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool) else None
+        fixed = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool | str) else None
         if fixed in flags:
             return str(fixed)
         if option.name in parameter_of:

@@ -67,6 +67,13 @@ InputFormat = Annotated[
         "--input-format", help="Format: text, mtx, npz, npy, mat, parquet, graphml, ... (default: detected)."
     ),
 ]
+DropMissing = Annotated[
+    bool, _flag("--drop-missing", help="Leave out rows of a table with missing values, and count them.")
+]
+MinWeight = Annotated[
+    float | None,
+    _flag("--min-weight", help="Leave out edges of a table with smaller weights (default: none)."),
+]
 Window = Annotated[
     str | None,
     _flag(
@@ -87,7 +94,13 @@ More = Annotated[
 
 
 def reading_options(
-    *, weight: str | None, columns: str | None, delimiter: str | None, window: str | None, **others: Any
+    *,
+    weight: str | None,
+    columns: str | None,
+    delimiter: str | None,
+    window: str | None,
+    drop_missing: bool = False,
+    **others: Any,
 ) -> dict[str, Any]:
     """Return the options that the user set, as the library takes them."""
     options = {
@@ -95,6 +108,7 @@ def reading_options(
         "columns": columns_of(columns),
         "delimiter": _DELIMITERS.get(delimiter or "", delimiter),
         "window": _window(window),
+        "missing": "drop" if drop_missing else None,
         **others,
     }
     return {name: value for name, value in options.items() if value is not None}
