@@ -190,7 +190,7 @@ MEASURED = (
     ),
     Measured(
         "link prediction", "README.md", "counts of shared neighbours, degrees, ProNE, NetMF",
-        "seven graphs; of three fits, links that were hidden choose the view",
+        "seven graphs; inner hidden links choose the view; the three fits and the score saw these splits",
         links, "python -m experiments links",
     ),
     Measured(
