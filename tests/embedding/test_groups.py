@@ -48,6 +48,31 @@ def test_communities_of_a_graph_are_found_and_isolated_nodes_do_not_disturb():
     assert best > 0.8
 
 
+@pytest.mark.parametrize("shape", ["caves", "ring"])
+def test_groups_of_a_few_nodes_are_found(shape):
+    nx = pytest.importorskip("networkx")
+    graph = nx.connected_caveman_graph(30, 6) if shape == "caves" else nx.ring_of_cliques(30, 5)
+    groups = softvec.embed(graph, random_state=0).cluster()
+    assert partition_scores(np.arange(len(graph)) // (len(graph) // 30), groups)["ami"] > 0.98
+
+
+@pytest.mark.parametrize(("n", "p"), [(200, 0.05), (500, 0.02), (500, 0.006)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_random_graph_has_no_groups(n, p, seed):
+    nx = pytest.importorskip("networkx")
+    emb = softvec.embed(nx.gnp_random_graph(n, p, seed=seed), random_state=0, isolated="drop")
+    with pytest.warns(UserWarning, match=r"no groups beyond chance.*pass n_clusters= to divide"):
+        groups = emb.cluster()
+    assert not groups.any()
+    assert len(np.unique(emb.cluster(7))) == 7
+
+
+def test_random_vectors_have_no_groups():
+    V = np.random.default_rng(0).standard_normal((400, 16))
+    assert not find_groups(V).any()
+    assert not find_groups(V[:60]).any()
+
+
 def test_one_finder_for_embedding_and_evaluate():
     V, _ = planted(400, 6, 0.5)
     groups = Embedding(V).cluster()

@@ -36,7 +36,7 @@ def test_table_of_the_documentation_is_that_of_the_results(page, name, result, t
 
 
 def test_groups_are_measured_beside_leiden_if_it_is_there():
-    pytest.importorskip("leidenalg")
+    pytest.importorskip("igraph")
     A = sp.csr_array(sp.block_diag([np.ones((12, 12)) - np.eye(12)] * 4))
     row = groups.measure(A, np.repeat(np.arange(4), 12), 1)
     for method in (groups.OURS, groups.LEIDEN):

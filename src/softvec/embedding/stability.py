@@ -31,7 +31,8 @@ class Stability:
     neighbours : float
         Mean share of the ``n_neighbors`` nearest that two seeds have in common.
     groups : float
-        Adjusted mutual information of the groups of two seeds: 1 if equal, 0 for chance.
+        Adjusted mutual information of the groups of two seeds: 1 if equal, 0 for chance, or if there are no
+        groups beyond chance.
     n_neighbors, n_groups : int
         Number of neighbours compared, and of groups.
     item_neighbours, item_groups : ndarray of shape (n,)
@@ -48,9 +49,10 @@ class Stability:
     item_groups: NDArray[np.float32]
 
     def __repr__(self) -> str:
+        groups = f"AMI of {self.n_groups} groups {self.groups:.2f}"
         return (
             f"<Stability over {self.repeats} seeds: {self.neighbours:.0%} of {self.n_neighbors} neighbours "
-            f"the same, AMI of {self.n_groups} groups {self.groups:.2f}>"
+            f"the same, {groups if self.n_groups > 1 else 'no groups beyond chance'}>"
         )
 
 
@@ -105,8 +107,12 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
     """Return the overlap of each item's groups, the mean AMI of two runs, and the number of groups."""
     from sklearn.metrics import adjusted_mutual_info_score
 
-    first = runs[0].cluster()
+    from softvec.embedding.groups import find_groups, grouping_vectors
+
+    first = find_groups(grouping_vectors(runs[0]))
     n_groups = int(first.max()) + 1
+    if n_groups < 2:  # no groups beyond chance, so no agreement
+        return np.full(len(first), np.nan, np.float32), 0.0, n_groups
     groups = [first, *(run.cluster(n_groups) for run in runs[1:])]
     shared, scores = np.zeros(len(first)), []
     pairs = list(combinations(groups, 2))
