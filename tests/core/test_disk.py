@@ -25,6 +25,8 @@ FORMATS = [
 
 def vectors(n=2000, d=16, seed=0):
     X = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
+    X[: n // 2, 0] += 8  # two groups
+    X[n // 2 :, -1] += 8
     return Embedding(X, [f"name{i}" for i in range(n)])
 
 

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import integer, recorded
-from softvec.core.errors import AdviceWarning, Option
 from softvec.core.machine import Machine, machine
 from softvec.core.progress import progress
 from softvec.core.threads import one_blas_thread, row_blocks
@@ -85,8 +84,8 @@ def cluster(
         grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
     )
     if n_clusters is None and max_clusters != 1 and len(emb) >= _FEW and groups.max(initial=-1) == 0:
-        text = "no groups beyond chance: the groups of two random halves of the items disagree; pass "
-        warnings.warn(AdviceWarning(text, Option("n_clusters", ...), " to divide them anyway"), stacklevel=2)
+        text = "no groups beyond chance: random halves of the items disagree on them, so all items are one group"
+        warnings.warn(text, stacklevel=2)
     return groups
 
 
