@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softvec.api import embed
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding, search
 from softvec.names import Names
@@ -271,3 +272,29 @@ def test_range_names_take_no_memory():
     emb = Embedding(np.eye(3))
     assert emb.names == Names.range(3)
     assert emb.most_similar(0, n=1)[0][0] == 1
+
+
+def test_the_nearest_of_a_hub_are_not_its_leaves(tmp_path):
+    nx = pytest.importorskip("networkx")
+    graph = nx.les_miserables_graph()
+    emb = embed(graph, random_state=0)
+    near = [name for name, _ in emb.most_similar("Valjean", n=3)]
+    assert {"Cosette", "Javert"} <= set(near)
+    leaves = [name for name, _ in emb.most_similar("Valjean", n=3, rank="cosine")]
+    assert all(graph.degree(name) == 1 for name in leaves)
+    unit = emb.vectors / np.linalg.norm(emb.vectors, axis=1, keepdims=True)
+    i = emb.names.index("Valjean")
+    scores = emb.vectors @ unit[i]
+    scores[i] = -np.inf
+    best = np.argsort(-scores)[:5]
+    answer = emb.most_similar("Valjean", n=5)
+    assert [name for name, _ in answer] == [emb.names[int(j)] for j in best]
+    np.testing.assert_allclose([cosine for _, cosine in answer], unit[best] @ unit[i], rtol=1e-5)
+    emb.save(f"{tmp_path}/v/")
+    from softvec.embedding.files.parts import open_stored
+
+    stored = open_stored(f"{tmp_path}/v/")
+    for name, cosine in answer:
+        assert dict(stored.most_similar("Valjean", n=5))[name] == pytest.approx(cosine, rel=1e-6)
+    with pytest.raises(InputError, match="rank is 'x'"):
+        emb.most_similar("Valjean", rank="x")

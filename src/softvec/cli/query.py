@@ -34,6 +34,10 @@ def neighbors(
     context: Annotated[
         bool, Flag("--context", help="Neighbours from the second side: items for a user.")
     ] = False,
+    cosine: Annotated[
+        bool,
+        Flag("--cosine", help="Rank by the cosine alone (default: times the length, for graphs)."),
+    ] = False,
     *,
     session: Session,
 ) -> None:
@@ -51,14 +55,14 @@ def neighbors(
     words = _given(names or [], vectors)
     emb = open_vectors(vectors, session)
     keys = [resolve(emb.names, word) for word in words]
-    among = "context" if context else "rows"
+    among, rank = "context" if context else "rows", "cosine" if cosine else "auto"
     if minus or plus:
         without = [resolve(emb.names, name) for name in minus or []]
         title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
-        answers = {title: emb.most_similar(keys, without, n, among=among)}
+        answers = {title: emb.most_similar(keys, without, n, among=among, rank=rank)}
     else:
         keys = _with_vectors(emb, keys) if listed else keys
-        answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, n, among=among)))
+        answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, n, among=among, rank=rank)))
     if not session.quiet:
         _say_how(emb, keys)
     shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}

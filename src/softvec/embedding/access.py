@@ -40,7 +40,9 @@ class Searched(Protocol):
 
     def _side(self, among: str) -> Searched: ...
 
-    def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    def _nearest(
+        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
 
 class Provenance(dict[str, Any]):

@@ -185,8 +185,10 @@ class Embedding:
     analogy = neighbours.analogy
     nearest = neighbours.nearest
 
-    def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        return neighbours.search_rows(self, Q, n, method)
+    def _nearest(
+        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        return neighbours.search_rows(self, Q, n, method, by_length)
 
     @cached_property
     def index(self) -> search.Index:

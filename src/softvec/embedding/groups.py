@@ -84,7 +84,9 @@ def cluster(
         grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose
     )
     if n_clusters is None and max_clusters != 1 and len(emb) >= _FEW and groups.max(initial=-1) == 0:
-        text = "no groups beyond chance: random halves of the items disagree on them, so all items are one group"
+        text = (
+            "no groups beyond chance: random halves of the items disagree on them, so all items are one group"
+        )
         warnings.warn(text, stacklevel=2)
     return groups
 

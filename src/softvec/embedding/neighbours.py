@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softvec.core.checks import choice, integer
+from softvec.core.checks import choice, integer, recorded
 from softvec.core.errors import InputError
 from softvec.embedding import search
 from softvec.embedding.access import Searched, is_many, listed
@@ -21,6 +21,7 @@ Answer = list[tuple[Hashable, float]]
 # An index costs about as much as 20,000 exact searches of the same vectors (usearch, 2 cores, d = 128:
 # 140 us to add a vector against 8 ns to score one), whatever their number.
 _INDEX_QUERIES = 20_000
+_CANDIDATES = 4  # of the index for each neighbour, if they are ranked by length too
 
 
 def similarity(emb: Embedding, a: Any, b: Any) -> Any:
@@ -53,6 +54,7 @@ def most_similar(
     *,
     among: str = "rows",
     exclude: Any = None,
+    rank: str = "auto",
 ) -> Answer:
     """Return the names nearest to a name, or to a sum and difference of names.
 
@@ -69,6 +71,10 @@ def most_similar(
     exclude : name, list of names, graph, edges, frame, sparse matrix or path, optional
         Names to leave out; or data, whose neighbours of the query are left out, such as what a user
         already has.
+    rank : {"auto", "cosine"}
+        "auto" ranks by the cosine times the length of a vector where the fit made lengths a measure of
+        confidence (``shrinkage``, the default for graphs): else the nearest of a hub are leaves, whose only
+        edge leads to it. Other vectors are ranked by the cosine.
 
     Returns
     -------
@@ -82,15 +88,21 @@ def most_similar(
     query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
     skip = left_out(emb, np.array(rows), among, exclude)
     skip = [np.unique(np.concatenate(skip))]
-    return _answers(emb, np.atleast_2d(query), skip, n, among)[0]
+    return _answers(emb, np.atleast_2d(query), skip, n, among, rank)[0]
 
 
 def most_similar_batch(
-    emb: Searched, names: Iterable[Hashable], n: int = 10, *, among: str = "rows", exclude: Any = None
+    emb: Searched,
+    names: Iterable[Hashable],
+    n: int = 10,
+    *,
+    among: str = "rows",
+    exclude: Any = None,
+    rank: str = "auto",
 ) -> list[Answer]:
     """Return the nearest neighbours of each of many names, without the name itself."""
     rows = emb._rows(names)
-    return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among)
+    return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among, rank)
 
 
 def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
@@ -120,11 +132,13 @@ def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -
 
 
 def _answers(
-    emb: Searched, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str
+    emb: Searched, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str, rank: str
 ) -> list[Answer]:
+    choice("rank", rank, ("auto", "cosine"))
+    by_length = rank == "auto" and among == "rows" and bool(recorded(emb, "parameters").get("shrinkage"))
     side = emb._side(among)
     extra = max(map(len, skips), default=0)
-    rows, cosines = side._nearest(Q, integer("n", n) + extra, "auto")
+    rows, cosines = side._nearest(Q, integer("n", n) + extra, "auto", by_length)
     answers = []
     for near, scores, skip in zip(rows, cosines, skips):
         kept = np.flatnonzero(~np.isin(near, skip))[:n]
@@ -158,14 +172,23 @@ def nearest(
     return (rows, cosines) if Q.ndim == 2 else (rows[0], cosines[0])
 
 
-def search_rows(emb: Embedding, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Search with the index if it pays off, else exactly."""
+def search_rows(
+    emb: Embedding, Q: NDArray[Any], n: int, method: str, by_length: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Search with the index if it pays off, else exactly; rank by cosine times length if asked to."""
     choice("method", method, ("auto", "exact", "index"))
     if not np.isfinite(Q).all():
         raise InputError("the query holds NaN or infinite values")
     if method == "index" or (method == "auto" and _index_pays(emb, len(Q))):
-        return emb.index.nearest(Q, n)
-    return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale)
+        if not by_length:
+            return emb.index.nearest(Q, n)
+        rows, cosines = emb.index.nearest(Q, _CANDIDATES * n)
+        order = np.argsort(-cosines / emb._scale[rows], axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+    if not by_length:
+        return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale)
+    rows, scores = search.exact_nearest(Q, emb.vectors, n, scale=np.ones_like(emb._scale))
+    return rows, scores * emb._scale[rows]
 
 
 def _index_pays(emb: Embedding, queries: int) -> bool:

@@ -117,18 +117,25 @@ def exact_nearest(
 
 
 def nearest_in_blocks(
-    Q: NDArray[np.floating], blocks: Iterable[NDArray[np.floating]], n: int, *, n_jobs: int | None = None
+    Q: NDArray[np.floating],
+    blocks: Iterable[NDArray[np.floating]],
+    n: int,
+    *,
+    by_length: bool = False,
+    n_jobs: int | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Search like :func:`exact_nearest`, for vectors that come in blocks and are never all in memory.
 
     All blocks but the last must have a multiple of ``ROWS`` vectors: then the scores have the same bits.
+    ``by_length`` ranks by, and returns, the cosine times the length of a vector.
     """
     Q = unit_rows(Q)
     best = np.empty((len(Q), 0), np.intp), np.empty((len(Q), 0), np.float32)
     first = 0
     for V in blocks:
         if len(V) and len(Q) and n:
-            rows, cosines = _search(Q, V, min(n, len(V)), inverse_norms(V), n_jobs)
+            factors = np.ones(len(V), np.float32) if by_length else inverse_norms(V)
+            rows, cosines = _search(Q, V, min(n, len(V)), factors, n_jobs)
             best = _ordered(np.hstack([best[0], rows + first]), np.hstack([best[1], cosines]), n)
         first += len(V)
     return best

@@ -159,8 +159,14 @@ class StoredEmbedding:
     def _side(self, among: str) -> StoredEmbedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
-    def _nearest(self, Q: NDArray[Any], n: int, method: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        return search.nearest_in_blocks(Q, self.vectors.blocks(), n)
+    def _nearest(
+        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows, scores = search.nearest_in_blocks(Q, self.vectors.blocks(), n, by_length=by_length)
+        if not by_length:
+            return rows, scores
+        found, at = np.unique(rows, return_inverse=True)
+        return rows, scores * search.inverse_norms(self.vectors[found])[at].reshape(rows.shape)
 
 
 def open_stored(path: str | os.PathLike[str]) -> StoredEmbedding:
