@@ -16,7 +16,7 @@ from softvec.affinity.options import DataOptions, Kind
 from softvec.core.errors import InputError
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
-from softvec.embedding.align import starting_vectors
+from softvec.embedding.align import aligned, starting_vectors
 from softvec.embedding.stability import measure
 from softvec.fit.calibrate import best_for_links
 from softvec.fit.memory import refuse_if_too_big
@@ -253,7 +253,7 @@ def _embedding(
         extras=made.extras if request.init is None or warm else {},
         copy=False,
     )
-    return emb if request.init is None else emb.align(request.init)
+    return emb if request.init is None else aligned(emb, request.init)
 
 
 def _runner(workers: Cluster, request: Request, watch: Watch) -> Runner:

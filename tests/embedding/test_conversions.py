@@ -42,6 +42,7 @@ def rich(names=("a", "b", "c")):
         extras={
             "classes": [0, 1], "weights": [1.0, 2.5], "stable_neighbours": [0.5, np.nan, 1.0],
             "stable_groups": [1.0, 0.25, np.nan], "neighbours_to_vector": rng.normal(size=(4, 4)),
+            "attributes_to_vector": rng.normal(size=(7, 4)), "attribute_coding": rng.normal(size=(7, 2)),
         },
     )  # fmt: skip
 

@@ -135,3 +135,16 @@ def test_rounds_settle_on_a_graph_of_two_sides():
     assert np.mean(np.einsum("ij,ij->i", update.vectors, again.vectors)) > 0.8 * np.mean(
         np.einsum("ij,ij->i", update.vectors, update.vectors)
     )
+
+
+def test_alignment_says_how_well_it_went(emb, graph):
+    turned = emb._with(vectors=emb.vectors @ rotation(16, 1))
+    assert turned.align(emb).provenance["alignment"] == {"names": len(emb), "cosine": 1.0}
+    other = Embedding(np.random.default_rng(0).normal(size=emb.shape), emb.names)
+    with pytest.warns(UserWarning, match=r"mean cosine of 0\.\d\d with the other vectors.*init=other"):
+        result = other.align(emb)
+    unit = [X / np.linalg.norm(X, axis=1, keepdims=True) for X in (result.vectors, emb.vectors)]
+    expected = np.mean(np.sum(unit[0] * unit[1], axis=1))
+    assert result.provenance["alignment"]["cosine"] == pytest.approx(expected, abs=1e-3)
+    continued = softvec.embed(changed(graph), random_state=0, init=emb)
+    assert continued.provenance["alignment"]["cosine"] > 0.9

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.checks import recorded
+from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
 from softvec.embedding.relations import positions
+from softvec.embedding.search import unit_rows
+from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
     from softvec.embedding.core import Embedding
 
 Array = NDArray[Any]
+_COMPARABLE = 0.8  # mean cosine after alignment; continued fits have more, fits with another seed about 0.5
 # Parameters that a continued fit keeps by default.
 CONTINUED = (
     "beta", "constraint", "gradient", "n_clusters", "regularization", "normalizer", "base_measure",
@@ -31,7 +35,8 @@ def align(emb: Embedding, other: Embedding) -> Embedding:
 
     The rotation (with reflection) brings the vectors of the common names as close together as possible, by
     orthogonal Procrustes. Cosines between these vectors do not change; cosines with vectors of ``other``
-    become meaningful.
+    become meaningful, as far as the two fits agree: ``provenance["alignment"]`` of the result holds the
+    number of common names and the mean cosine between their vectors, and a low one raises a warning.
 
     Examples
     --------
@@ -41,19 +46,35 @@ def align(emb: Embedding, other: Embedding) -> Embedding:
     >>> new = Embedding([[0, 1], [-1, 0], [0, -1]], ["ada", "bob", "cyd"])
     >>> new.align(old).vectors.round(6).tolist()
     [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+    >>> new.align(old).provenance["alignment"]
+    {'names': 2, 'cosine': 1.0}
     """
+    turned = aligned(emb, other)
+    agreement = turned.provenance.get("alignment", {"cosine": 1.0})
+    if agreement["cosine"] < _COMPARABLE:
+        warnings.warn(
+            f"after alignment, {counted(agreement['names'], 'common name')} have a mean cosine of "
+            f"{agreement['cosine']:.2f} with the other vectors: the two fits differ; to compare them, "
+            "continue the earlier fit: softvec.embed(data, init=other)",
+            stacklevel=2,
+        )
+    return turned
+
+
+def aligned(emb: Embedding, other: Embedding) -> Embedding:
+    """Return the vectors of :func:`align`, however well they agree."""
     if emb.n_components != other.n_components:
         raise InputError(
             f"vectors of {emb.n_components} dimensions cannot be aligned with vectors of {other.n_components}"
         )
     rotation = _rotation(emb, other)
     record = {"aligned_with": recorded(other, "data").get("summary", f"{len(other):,} vectors")}
-    context = None if emb.context_vectors is None else _rotated(emb.context_vectors, rotation)
+    vectors = _rotated(emb.vectors, rotation)
     return emb._with(
-        vectors=_rotated(emb.vectors, rotation),
+        vectors=vectors,
         extras={**emb.extras, **_maps(emb, rotation)},
-        context_vectors=context,
-        provenance={**emb.provenance, **record},
+        context_vectors=None if emb.context_vectors is None else _rotated(emb.context_vectors, rotation),
+        provenance={**emb.provenance, **record, **_agreement(vectors, emb.names, other)},
     )
 
 
@@ -65,6 +86,19 @@ def _maps(emb: Embedding, rotation: Array) -> dict[str, Array]:
     if "attributes_to_vector" in emb.extras:
         maps["attributes_to_vector"] = emb.extras["attributes_to_vector"] @ rotation
     return maps
+
+
+def _agreement(X: Array, names: Names, other: Embedding) -> dict[str, Any]:
+    """Return the number of common names and the mean cosine of their two vectors; empty if there are none."""
+    at = positions(other.names, names)
+    mine = np.flatnonzero(at >= 0)
+    A, B = unit_rows(X[mine]), unit_rows(other.vectors[at[mine]])
+    compared = np.flatnonzero(A.any(axis=1) & B.any(axis=1))  # a zero vector has no direction
+    if not len(compared):
+        return {}
+    cosines = np.einsum("ij,ij->i", A[compared], B[compared])
+    cosine = round(float(cosines.mean(dtype=np.float64)), 4)
+    return {"alignment": {"names": len(compared), "cosine": cosine}}
 
 
 def _rotation(emb: Embedding, other: Embedding) -> Array:

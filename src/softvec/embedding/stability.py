@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import recorded
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
 
     from softvec.embedding.groups import find_groups, grouping_vectors
 
-    first = find_groups(grouping_vectors(runs[0]))
+    neighbours = recorded(runs[0], "data").get("mean_neighbours")
+    first = find_groups(grouping_vectors(runs[0]), neighbours=neighbours)
     n_groups = int(first.max()) + 1
     if n_groups < 2:  # no groups beyond chance, so no agreement
         return np.full(len(first), np.nan, np.float32), 0.0, n_groups

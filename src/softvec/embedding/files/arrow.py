@@ -38,9 +38,9 @@ ROWS = 65_536  # of a row group
 # options of a parquet file: random-looking floats do not compress; names do
 PARQUET: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
 SIZE = "size"
-# columns of the arrays of the fit, and their dtypes; the square ones are in the metadata
-FIT_COLUMNS = {key: dtype for key, (side, dtype) in EXTRAS.items() if side != "square"}
-_SQUARE = [key for key, (side, _) in EXTRAS.items() if side == "square"]
+# columns of the arrays of the fit, and their dtypes; matrices are in the metadata
+FIT_COLUMNS = {key: dtype for key, (side, dtype) in EXTRAS.items() if side in ("rows", "columns")}
+_MATRICES = {key: dtype for key, (_, dtype) in EXTRAS.items() if key not in FIT_COLUMNS}
 
 
 # names
@@ -140,25 +140,25 @@ def sides_of(emb: Embedding | StoredEmbedding) -> tuple[list[SideRows], str]:
 
 
 def description(emb: Embedding | StoredEmbedding) -> dict[str, Any]:
-    """Return what is no column: the provenance and the square arrays of the fit."""
-    square = {key: _to_text(emb.extras[key]) for key in _SQUARE if key in emb.extras}
-    return {"provenance": emb.provenance} | ({"arrays": square} if square else {})
+    """Return what is no column: the provenance and the matrices of the fit."""
+    arrays = {key: emb.extras[key] for key in _MATRICES if key in emb.extras}
+    texts = {
+        key: {"columns": array.shape[1], "base64": base64.b64encode(array.tobytes()).decode()}
+        for key, array in arrays.items()
+    }
+    return {"provenance": emb.provenance} | ({"arrays": texts} if texts else {})
 
 
-def _to_text(array: NDArray[Any]) -> str:
-    return base64.b64encode(array.astype("<f4").tobytes()).decode()
-
-
-def square_arrays(meta: Mapping[str, Any], d: int, name: str) -> dict[str, NDArray[np.float32]]:
-    """Return the arrays of :func:`description`, of shape (d, d)."""
+def matrices(meta: Mapping[str, Any], name: str) -> dict[str, NDArray[Any]]:
+    """Return the matrices of :func:`description`."""
     arrays = {}
-    for key, text in (meta.get("arrays") or {}).items():
-        if key in _SQUARE:
+    for key, entry in (meta.get("arrays") or {}).items():
+        if key in _MATRICES:
             try:
-                data = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
-                arrays[key] = data.reshape(d, d).astype(np.float32)
-            except (TypeError, ValueError):
-                raise InputError(f"{name} is damaged: its {key} is not a matrix of {d} rows") from None
+                data = np.frombuffer(base64.b64decode(entry["base64"], validate=True), _MATRICES[key])
+                arrays[key] = data.reshape(-1, entry["columns"])
+            except (TypeError, ValueError, KeyError):
+                raise InputError(f"{name} is damaged: its {key} is not a matrix") from None
     return arrays
 
 
@@ -311,7 +311,7 @@ def _own(table: Any, meta: dict[str, Any], name: str) -> Embedding:
         extras |= {key: column.to_numpy() for key, column in columns.items() if len(column)}
     if SIZE in table.column_names:
         contents["sizes"] = sides[""].column(SIZE).to_numpy()
-    extras |= square_arrays(meta, contents["vectors"].shape[1], name)
+    extras |= matrices(meta, name)
     return checked_embedding(name, **contents, provenance=meta["provenance"], extras=extras)
 
 

@@ -19,7 +19,7 @@ from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.embedding import access, neighbours, search
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import SIZE, decoded, square_arrays
+from softvec.embedding.files.arrow import SIZE, decoded, matrices
 from softvec.embedding.files.common import require_finite
 from softvec.embedding.files.content import checked_embedding
 from softvec.embedding.files.folder import Folder, open_folder
@@ -180,7 +180,7 @@ def open_stored(path: str | os.PathLike[str]) -> StoredEmbedding:
         context_names, more = _columns(folder, "context")
         columns |= more
     sizes = columns.pop(SIZE, None)
-    extras = columns | square_arrays(folder.described, folder.dimensions, str(path))
+    extras = columns | matrices(folder.described, str(path))
     provenance = folder.described["provenance"]
     return StoredEmbedding(
         StoredVectors(folder, "rows"), names, context, context_names, sizes, provenance, extras
