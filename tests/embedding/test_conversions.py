@@ -136,6 +136,7 @@ def test_no_rows(tmp_path, format):
     assert list(back.names) == []
 
 
+@pytest.mark.filterwarnings("ignore:these vectors predict")
 def test_stability_and_links_survive_a_conversion(tmp_path):
     edges = [(i, j) for i in range(12) for j in range(i) if (i + j) % 3]
     emb = softvec.embed(edges, 4, random_state=0, repeats=2)
