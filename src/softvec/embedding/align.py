@@ -88,7 +88,7 @@ def _maps(emb: Embedding, rotation: Array) -> dict[str, Array]:
     return maps
 
 
-def _agreement(X: Array, names: Names, other: Embedding) -> dict[str, Any]:
+def _agreement(X: Array, names: Names, other: Embedding) -> dict[str, dict[str, float]]:
     """Return the number of common names and the mean cosine of their two vectors; empty if there are none."""
     at = positions(other.names, names)
     mine = np.flatnonzero(at >= 0)
