@@ -19,9 +19,11 @@ from softvec.kernels import worth_compiling
 from softvec.names.blocks import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.options import TableOptions
-from softvec.read.roles import ColumnSample, Table, small_is_close
+from softvec.read.roles import small_is_close
+from softvec.read.table import ColumnSample, Table
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
+RoleColumns = dict[str, Any]  # Arrow arrays, or lists of names of any kind, by role
 _SAMPLE = 2000  # rows used to detect the content of a column
 
 
@@ -174,7 +176,7 @@ def add_table(
     builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times)
 
 
-def _complete_rows(columns: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+def _complete_rows(columns: RoleColumns) -> tuple[RoleColumns, NDArray[np.bool_]]:
     """Return the rows of columns without missing values, and which they are."""
     import pyarrow as pa
 

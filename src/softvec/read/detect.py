@@ -15,8 +15,9 @@ from softvec.read.dialect import Dialect, Sample
 from softvec.read.formats import ARROW, ForeignLayout, find_format
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
 from softvec.read.options import MATRIX_KINDS, TableOptions
-from softvec.read.roles import Table, find_roles
+from softvec.read.roles import find_roles
 from softvec.read.streams import HEAD, LONGEST_SAMPLED, Source, open_source, text_blocks
+from softvec.read.table import Table
 from softvec.read.text_kinds import is_square, kind_of_prose, kind_of_text
 
 _EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # some programs write ids like this

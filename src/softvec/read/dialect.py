@@ -15,7 +15,7 @@ from softvec.core.errors import InputError, Message, Option
 from softvec.read.formats import refuse_layout
 from softvec.read.header import find_header
 from softvec.read.numbers import DIGITS, GROUPED, INTEGER, NUMBER, find_decimal, plain_number
-from softvec.read.roles import ColumnSample
+from softvec.read.table import ColumnSample
 
 COMMENTS = b"#%"
 _OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line

@@ -19,14 +19,14 @@ from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.read import dialect as dialects
 from softvec.read import records
-from softvec.read.columns import add_table, to_arrow
+from softvec.read.columns import RoleColumns, add_table, to_arrow
 from softvec.read.detect import Detected
 from softvec.read.dialect import Dialect
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.numbers import NUMBER
 from softvec.read.options import TableOptions
-from softvec.read.roles import Table
 from softvec.read.streams import BLOCK, text_blocks
+from softvec.read.table import Table
 
 MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "\\N")
 _TOTALS = ("Total", "TOTAL", "Totals", "Sum", "Grand Total")
@@ -154,7 +154,7 @@ class _BlockParser:
         small = n > 0 and out[:n].min() >= -(2**31) and out[:n].max() < 2**31
         return out[:n].astype(np.int32) if small else out[:n]
 
-    def columns(self, integers: bool, ids: str) -> dict[str, Any]:
+    def columns(self, integers: bool, ids: str) -> RoleColumns:
         """Return the columns by role: ids as integers or text, weights and times as numbers or dates."""
         import pyarrow as pa
 
@@ -185,7 +185,7 @@ class _BlockParser:
         ends = (columns[role] for role in ("source", "target"))
         return self._dropping or any(pc.any(pc.equal(column, "")).as_py() for column in ends)
 
-    def _as_text(self, text: bytes, kinds: dict[str, Any]) -> dict[str, Any]:
+    def _as_text(self, text: bytes, kinds: Mapping[str, Any]) -> RoleColumns:
         """Return all columns as text; raise an error for a line with too many or too few columns."""
         import pyarrow as pa
 
@@ -199,7 +199,7 @@ class _BlockParser:
             message = " ".join(str(error).split())
             raise InputError(f"{self._name}, line {self._line} or later: {message}") from None
 
-    def _checked(self, columns: dict[str, Any], integers: bool, ids: str) -> dict[str, Any]:
+    def _checked(self, columns: RoleColumns, integers: bool, ids: str) -> RoleColumns:
         """Return columns of text as what they are to be; raise an error for a field that is not."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -287,7 +287,7 @@ def _has_pair(text: bytes, pair: bytes) -> bool:
 
 def split_columns(
     text: bytes, dialect: Dialect, roles: Mapping[str, int], kinds: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> RoleColumns:
     """Return columns of a table by role, as Arrow arrays of the given types; raises ArrowInvalid."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -332,7 +332,7 @@ def _has_odd_integers(text: bytes) -> bool:
     return not bool(within.all())
 
 
-def _integers(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+def _integers(columns: Mapping[str, Any]) -> RoleColumns | None:
     """Return the ends of edges as integers; None if one is not an integer (007 is a name)."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -17,7 +17,8 @@ from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.kinds import ends_are_named, kind_of_table, row_names, wide_kind
 from softvec.read.objects import Graph
 from softvec.read.options import TableOptions
-from softvec.read.roles import Table, find_roles
+from softvec.read.roles import find_roles
+from softvec.read.table import Table
 
 _WIDE = 64  # columns of a wide frame that are inspected
 

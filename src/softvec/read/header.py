@@ -10,7 +10,8 @@ from typing import Any
 from softvec.core.dates import is_stamp
 from softvec.core.errors import Message, Option
 from softvec.read.numbers import GROUPED, NUMBER
-from softvec.read.roles import known_names, paired, word_of
+from softvec.read.roles import known_names, paired
+from softvec.read.table import word_of
 
 _MISSING = frozenset(
     (b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b".", rb"\N")

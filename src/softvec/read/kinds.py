@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.errors import Message, Option, guess
-from softvec.read.roles import ColumnSample, Table, by_name, names_two_kinds, paired, word_of
+from softvec.read.roles import by_name, names_two_kinds, paired
+from softvec.read.table import ColumnSample, Table, word_of
 
 _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
 _LABELS = frozenset(

@@ -17,8 +17,9 @@ from softvec.read.edgelist import add_text, check_text, warn_names
 from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.formats import ARROW, find_format
 from softvec.read.options import TableOptions
-from softvec.read.roles import Table, known_names
+from softvec.read.roles import known_names
 from softvec.read.streams import open_source
+from softvec.read.table import Table
 from softvec.read.tables import add_arrow
 
 EDGE_KINDS = ("graph", "pairs", "bipartite", "temporal")

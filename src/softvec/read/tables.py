@@ -14,8 +14,8 @@ from softvec.read.columns import add_table, describe
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.objects import Graph
-from softvec.read.roles import ColumnSample, Table
 from softvec.read.streams import Source
+from softvec.read.table import ColumnSample, Table
 
 _BATCH = 262_144  # rows held at a time
 

@@ -12,7 +12,8 @@ from softvec.read.dialect import Dialect, Sample, all_integers, split
 from softvec.read.header import repeats_header
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
 from softvec.read.numbers import INTEGER
-from softvec.read.roles import Table, known_names, names_two_kinds
+from softvec.read.roles import known_names, names_two_kinds
+from softvec.read.table import Table
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
 
