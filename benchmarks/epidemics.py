@@ -18,7 +18,7 @@ from benchmarks.common import (
 
 RESULT = RESULTS / "epidemics.json"
 PAGE = ROOT / "docs" / "howto" / "epidemics.md"
-N_GRAPHS, N_EPIDEMICS = 5, 4
+N_GRAPHS, N_EPIDEMICS = 3, 4
 PEOPLE, WINDOWS = 200, 40
 PATTERNS = {"5 groups, 85% within": (5, 0.85), "10 groups, 97% within": (10, 0.97)}  # and share within
 SHARES = {"each person once": None, "2% of the states": 0.02, "5%": 0.05, "20%": 0.2}
