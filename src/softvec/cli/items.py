@@ -116,7 +116,7 @@ def links(
     ] = 0.1,
     attributes: Annotated[
         str | None,
-        Flag("--attributes", metavar="FILE", help="Table of attributes that the vectors were fitted with."),
+        Flag("--attributes", metavar="FILE", help="Attributes the vectors were fitted with (default: none)."),
     ] = None,
     columns: Columns = None,
     n_jobs: Threads = None,
