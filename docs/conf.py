@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
             f"{name}.py"
             for name in (
                 "communities",
+                "attributes",
                 "links",
                 "genes",
                 "single_cells",

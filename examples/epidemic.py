@@ -41,15 +41,18 @@ sick = epidemic.states[1:] == 1  # (snapshot, person)
 tests = {(person, int(t)): bool(sick[t, person]) for person, t in enumerate(rng.integers(0, steps, people))}
 
 # %%
-# Predict the state of everybody at all times, and the curve with a band of 90 %. The scores compare with
-# a prediction from time and the person's other tests alone.
+# Predict the state of everybody at all times, and the curve with a band of 90 %, from the tests of the people
+# met and the vectors. The scores compare with a prediction without vectors.
 
-result = predict_epidemic(emb, tests, random_state=0)
+result = predict_epidemic(emb, tests, contacts=rows, random_state=0)
 result
 
 # %%
 # True and predicted number of infected people.
 
-axis = result.plot()
+import matplotlib.pyplot as plt
+
+_, axis = plt.subplots(figsize=(6, 3.5))
+result.plot(ax=axis)
 axis.plot(sick.sum(axis=1), "k", label="true")
 axis.legend(frameon=False)

@@ -21,6 +21,7 @@ import softvec
 from softvec.cluster import connect as connect_module
 from softvec.cluster.choose import choose
 from softvec.cluster.connect import _reason, connect
+from softvec.cluster.hosts import this_host
 from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
@@ -253,7 +254,13 @@ class FakeRay:
 
     def options(self, scheduling_strategy):
         self.places.append(scheduling_strategy.node_id[0])
-        return SimpleNamespace(remote=lambda driver: None)
+        return SimpleNamespace(remote=lambda driver: SimpleNamespace(host=self))
+
+    def wait(self, answers, num_returns, timeout):
+        return answers, []
+
+    def get(self, answers):
+        return [this_host() for _ in answers]
 
 
 def test_every_node_with_cpus_runs_one_worker_on_all_its_cores():

@@ -88,7 +88,8 @@ class Storage:
         """Remove a file, or a folder with its files."""
         if self.is_url:
             files, path = self._remote(name)
-            files.rm(path, recursive=True)
+            with suppress(FileNotFoundError):  # another worker removed it
+                files.rm(path, recursive=True)
             return
         target = Path(self.path, name)
         if target.is_dir():

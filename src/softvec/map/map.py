@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -188,7 +189,10 @@ def _columns(
     if communities is None:
         communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
     if communities and len(both) > 1:
-        groups = label_column("community", both.cluster(random_state=random_state).tolist())
+        with warnings.catch_warnings():
+            if not clusters:  # nobody asked for groups: without any, the map has one colour
+                warnings.simplefilter("ignore")
+            groups = label_column("community", both.cluster(random_state=random_state).tolist())
         columns.append(replace(groups, detected=True))
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
