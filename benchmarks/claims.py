@@ -113,6 +113,13 @@ def groups() -> str:
     return f"AMI: {ahead}; no groups in {noise.count(1)} of {len(noise)} random graphs"
 
 
+def attributes() -> str:
+    """Compare graphs fused with attributes with each source alone and with both side by side."""
+    scores = {name: dict(found["micro_f1"]) for name, found in _result("attributes")["sets"].items()}
+    ours = {name: cells.pop("softvec") for name, cells in scores.items()}
+    return f"micro-F1: {_ahead(ours, {name: _best(cells) for name, cells in scores.items()})}"
+
+
 def linear() -> str:
     """Return how the time of an epoch grows with the number of edges."""
     data = _result("scaling")
@@ -218,6 +225,11 @@ MEASURED = (
     Measured(
         "updates an embedding", "docs/embedding.md", "a new fit", "graphs of the comparison, 1% of the edges",
         updates, "python -m benchmarks.additions",
+    ),
+    Measured(
+        "Attributes of nodes", "README.md", "attributes, smoothed attributes, graph, both side by side",
+        "five graphs, and two with shuffled sources; they were seen while the weights were chosen",
+        attributes, "python -m benchmarks.attributes",
     ),
     Measured(
         "the probability that each person", "docs/howto/epidemics.md",
