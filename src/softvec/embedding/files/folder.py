@@ -287,7 +287,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
 
 def _json(name: Path) -> Any:
     with open(name, "rb") as file:
-        return parse_json(file.read(_MOST_MANIFEST + 1), f"{name} is damaged: it", _MOST_MANIFEST)
+        size = min(os.fstat(file.fileno()).st_size, _MOST_MANIFEST) + 1  # a read reserves all it may return
+        return parse_json(file.read(size), f"{name} is damaged: it", _MOST_MANIFEST)
 
 
 def _header(name: Path) -> dict[str, Any]:
