@@ -1,7 +1,7 @@
 """Embedding: immutable named vectors, with their provenance.
 
 Methods are functions of the other modules: assigned if their module is cheap to import, called from a wrapper
-if it is imported on first use.
+if it is imported on first use. Longer than 400 lines: one public class with the documentation of its methods.
 """
 
 from __future__ import annotations

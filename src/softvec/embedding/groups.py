@@ -9,7 +9,7 @@ when only a random half of the items is grouped: the agreement of two halves is 
 and low for a random graph, which then has no groups beyond chance. All vectors are then assigned to the
 nearest centroid in a few passes. Time and memory are linear in the number of vectors.
 
-The two degree coordinates of fused vectors are left out.
+The two degree coordinates of fused vectors are left out. Longer than 400 lines: one method, told whole.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Steps:
         def step_of_rows(lo: int, hi: int) -> Array:
             G, total = self.buffers.get("G", (hi - lo, width), dtype), np.zeros(width, dtype)
             rows(lo, hi, G, G[:0])
-            previous = self.source[: 0 if out is None else hi][lo:]
+            previous = self.source[:0] if out is None else self.source[lo:hi]
             self.runtime.kernels.unit_rows(G, self.centre, self.weight[lo:hi], previous, target[lo:hi], total)
             return total
 
