@@ -148,7 +148,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.fit(P, y, **fit_params).embedding_
 
     def _fit(self, P: Any, labels: Any, dissimilarity: Any, item_weight: Any) -> None:
-        settings = Settings(**{setting.name: getattr(self, setting.name) for setting in SETTINGS})
+        settings = Settings.checked(**{setting.name: getattr(self, setting.name) for setting in SETTINGS})
         operator = self._operator(P, reset=True)
         warm = self.warm_start and hasattr(self, "embedding_")
         if warm:

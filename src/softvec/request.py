@@ -43,6 +43,7 @@ class Earlier:
     @classmethod
     def of(cls, emb: Embedding) -> Earlier:
         """Return what the provenance of an embedding tells."""
+        Settings.checked(**continued(emb))
         options = recorded(emb, "data").get("options")
         length = options.get("length") if isinstance(options, dict) else None
         return cls(continued(emb), None if length is None else int(length), emb.two_sided)
@@ -172,14 +173,14 @@ def _settings(fit: dict[str, Any]) -> tuple[Settings, frozenset[str], Embedding 
     asked = {name: value for name, value in fit.items() if value is not None or name not in _NONE_IS_DEFAULT}
     init = asked.get("init")
     if not isinstance(init, Embedding):
-        return Settings(**asked), frozenset(asked), None
+        return Settings.checked(**asked), frozenset(asked), None
     del asked["init"]
     n_components = asked.get("n_components", init.n_components)
     if n_components != init.n_components:
         raise InputError.of(
             "n_components", n_components, f"{init.n_components}, the dimensions of init", "leave it out"
         )
-    return Settings(**{**asked, "n_components": n_components}), frozenset(asked), init
+    return Settings.checked(**{**asked, "n_components": n_components}), frozenset(asked), init
 
 
 def _has_views(emb: Embedding) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 
+import softvec
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.fit import (
@@ -17,7 +18,7 @@ from softvec.fit import (
     power_start,
     random_start,
 )
-from softvec.operators import Powers, as_operator, row_normalize
+from softvec.operators import Powers, as_operator, normalize, row_normalize
 
 N, D, K = 14, 4, 3
 EPS = 1e-6
@@ -335,12 +336,6 @@ def test_an_epoch_after_the_last_takes_the_moments_that_were_left_out():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gradient": "exact"}, "gradient is 'exact'"),
-        ({"constraint": "cube"}, "constraint is 'cube'"),
-        ({"normalizer": "none"}, "normalizer is 'none'"),
-        ({"beta": 0.0}, "beta is 0.0"),
-        ({"beta": np.nan}, "beta is nan"),
-        ({"regularization": -1.0}, "regularization is -1"),
         ({"N": as_operator(np.eye(3))}, "dissimilarities have shape"),
         ({"item_weight": np.ones(3)}, "item weights"),
     ],
@@ -353,6 +348,39 @@ def test_wrong_options_are_named(options, message):
 def test_rectangular_needs_two_sides():
     with pytest.raises(InputError, match="symmetric=False"):
         Problem(as_operator(np.ones((2, 3))))
-    for bad in ({"n_epochs": -1}, {"learning_rate": 0.0}, {"learning_rate": 1.5}, {"tol": -1.0}):
-        with pytest.raises(InputError, match=next(iter(bad))):
-            Settings(**bad)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_epochs": -1}, "n_epochs is -1"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"learning_rate": 1.5}, "learning_rate is 1.5"),
+        ({"tol": -1.0}, "tol is -1"),
+        ({"gradient": "exact"}, "gradient is 'exact'"),
+        ({"constraint": "cube"}, "constraint is 'cube'"),
+        ({"normalizer": "none"}, "normalizer is 'none'"),
+        ({"beta": 0.0}, "beta is 0.0"),
+        ({"beta": np.nan}, "beta is nan"),
+        ({"regularization": -1.0}, "regularization is -1"),
+    ],
+)
+def test_settings_are_checked_at_the_door(options, message):
+    with pytest.raises(InputError, match=message):
+        Settings.checked(**options)
+
+
+def test_one_fit_checks_its_settings_and_its_entries_once(monkeypatch):
+    checks, scans = [], []
+    check, scan = Settings._check, normalize._check_values
+    monkeypatch.setattr(Settings, "_check", lambda self: (checks.append(self), check(self)))
+    monkeypatch.setattr(
+        normalize,
+        "_check_values",
+        lambda values, part, name: (scans.append(values is part._values), scan(values, part, name)),
+    )
+    A = sparse.csr_array(np.array([[0, 2.0, 1], [2, 0, 3], [1, 3, 0]]))
+    softvec.embed(A, 8, random_state=0)
+    softvec.embed(A, 8, random_state=0, view="fused")
+    assert len(checks) == 2
+    assert sum(scans) == 3  # fused views divide the weights by their mean: another matrix

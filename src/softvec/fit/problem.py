@@ -54,13 +54,6 @@ class Problem:
 
     def __post_init__(self) -> None:
         n, m = self.P.shape
-        Settings(
-            beta=self.beta,
-            gradient=self.gradient,
-            regularization=self.regularization,
-            constraint=self.constraint,
-            normalizer=self.normalizer,
-        )  # validates them
         if self.symmetric and n != m:
             raise InputError(
                 f"P has shape ({n}, {m}); a symmetric fit needs a square P. Pass ", Option("symmetric", False)

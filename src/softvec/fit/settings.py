@@ -280,7 +280,14 @@ class Settings:
     ruled_out_by: tuple[str, ...] = field(default=(), metadata=_RECORD)
     softmax: Mapping[str, Any] | None = field(default=None, metadata=_RECORD)
 
-    def __post_init__(self) -> None:
+    @classmethod
+    def checked(cls, **values: Any) -> Settings:
+        """Return settings of a user or a file, checked; what is made from them is not checked again."""
+        settings = cls(**values)
+        settings._check()
+        return settings
+
+    def _check(self) -> None:
         for name in ("n_components", "n_clusters", "checkpoint_every", "walk_length"):
             integer(name, getattr(self, name))
         integer("n_epochs", self.n_epochs, 0)

@@ -23,7 +23,7 @@ from softvec.fit.refine import refine
 from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
-from softvec.operators import Operator, Powers
+from softvec.operators import Operator, Powers, Sparse, row_normalize
 from softvec.operators.normalize import isolated_items, isolated_nodes
 
 Array = NDArray[Any]
@@ -94,7 +94,7 @@ def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Setting
         values["random_state"] = parameters["seed"]
         if values.get("init") == "given":  # an update: few epochs from vectors that are not kept
             values |= {"init": "power", "n_epochs": max(values["n_epochs"], 20), "rounds": 0}
-        return Settings(**values, n_jobs=n_jobs)
+        return Settings.checked(**values, n_jobs=n_jobs)
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             "these vectors do not record the settings of their fit; embed the data again"
@@ -204,7 +204,9 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     }
     history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
     history["epoch"] = np.arange(len(history["epoch"]))
-    extras = {"neighbours_to_vector": neighbours_to_vector(A, X, settings.n_jobs)}
+    extras = {
+        "neighbours_to_vector": neighbours_to_vector(row_normalize(affinity.operator), X, settings.n_jobs)
+    }
     diagnoses = {
         view.name: asdict(fit.diagnosis)
         for view, fit in zip(settings.views, fits)
@@ -219,10 +221,11 @@ def _with_attributes(affinity: Affinity, settings: Settings, made: _Made) -> tup
     assert A is not None
     assert attributes is not None
     A = sparse.csr_array(A + A.T) if affinity.directed else A
+    walk = row_normalize(Sparse(A, symmetric=True))
     seed = int(made.parameters["seed"])
     fused = fuse_attributes(made.X, A, attributes.matrix, attributes.known, seed, settings.n_jobs)
     extras = {
-        "neighbours_to_vector": neighbours_to_vector(A, fused.X, settings.n_jobs),
+        "neighbours_to_vector": neighbours_to_vector(walk, fused.X, settings.n_jobs),
         "attributes_to_vector": fused.vectors,
         "attribute_coding": np.hstack([[column.mean, column.scale] for column in attributes.columns]).T,
     }

@@ -25,7 +25,7 @@ from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, Runner, fit, seed_of
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.start import push
-from softvec.operators import Operator, Powers, Product, Sparse, row_normalize
+from softvec.operators import Operator, Powers, Product, Sparse, check_nonnegative, row_normalize
 
 Array = NDArray[Any]
 _BLOCK = 4096
@@ -97,6 +97,7 @@ def fit_views(
     seed = None if settings.random_state is None else seed_of(settings.random_state)
     A = _of_mean_weight_one(A, d)
     plain, degree = Sparse(A, symmetric=True), _row_sums(A)
+    check_nonnegative(plain)
     parts: dict[str, Array] = {}
     fits, before = [], 0
     for number, view in enumerate(settings.views):
@@ -244,9 +245,9 @@ def degree_coordinates(
     return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
-def neighbours_to_vector(A: sparse.csr_array, X: Array, n_jobs: int | None = None) -> Array:
+def neighbours_to_vector(walk: Operator, X: Array, n_jobs: int | None = None) -> Array:
     """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
-    G = row_normalize(Sparse(A, symmetric=True)) @ X  # rows without neighbours are 0 and add nothing
+    G = walk @ X  # rows without neighbours are 0 and add nothing
     with machine(n_jobs) as pool:
         return least_squares(G, X, pool)
 
