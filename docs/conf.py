@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
             for name in (
                 "communities",
                 "attributes",
+                "signs",
                 "links",
                 "genes",
                 "single_cells",

@@ -10,10 +10,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import numpy as np
+
 from softvec.affinity import Affinity, files
 from softvec.affinity.objects import from_object
 from softvec.affinity.options import DataOptions, Kind
-from softvec.core.errors import InputError
+from softvec.affinity.signs import by_sign
+from softvec.core.errors import InputError, Option
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.align import aligned, starting_vectors
@@ -214,7 +217,10 @@ def embed_affinity(
     """Fit an affinity as asked for."""
     if affinity.operator.nnz == 0:
         raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
-    watch, origin, settings = watch or Watch(), origin or Origin(), resolve(request, affinity.facts)
+    watch, origin = watch or Watch(), origin or Origin()
+    if affinity.signed is not None:
+        return _signed(affinity, request, watch, runner, origin)
+    settings = resolve(request, affinity.facts)
     if request.check_memory and runner is None:  # a cluster checks the memory of its workers
         refuse_if_too_big(affinity.facts, settings)
     with large_arrays_in(settings.scratch):
@@ -254,6 +260,43 @@ def _embedding(
         copy=False,
     )
     return emb if request.init is None else aligned(emb, request.init)
+
+
+def _signed(
+    affinity: Affinity, request: Request, watch: Watch, runner: Runner | None, origin: Origin
+) -> Embedding:
+    """Fit positive and negative links apart, each with half of the dimensions, and put them side by side."""
+    settings, d = request.settings, request.settings.n_components
+    for name, wrong in (
+        ("view", settings.view == "links"), ("init", request.init is not None),
+        ("repeats", request.repeats > 1), ("checkpoint", settings.checkpoint is not None),
+        ("n_components", d < 2),
+    ):  # fmt: skip
+        if wrong:
+            raise InputError(
+                "signed links are fitted apart, positive and negative, with half of the dimensions each; "
+                "change ", Option(name), ", or pass ", Option("signed", False)
+            )  # fmt: skip
+    halves = [replace(request, settings=replace(settings, n_components=k)) for k in (d - d // 2, d // 2)]
+    parts = [
+        embed_affinity(part, half, watch, runner=runner, origin=origin)
+        for part, half in zip(by_sign(affinity), halves)
+    ]
+    first = parts[0].provenance
+    data = {key: first["data"][key] for key in ("kind", "shape", "options", "source") if key in first["data"]}
+    data |= {"summary": affinity.summary, "entries": affinity.facts.entries, **affinity.details}
+    shared = {"n_components": d, "view": "signed", "random_state": settings.random_state}
+    record = {
+        "softvec": first["softvec"],
+        "data": data,
+        "parameters": {**shared, "seed": first["parameters"]["seed"]},
+        "view": {"chosen": "signed", "why": "links have signs"},
+        "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)},
+        "diagnosis": None,
+        "seconds": {key: sum(part.provenance["seconds"][key] for part in parts) for key in first["seconds"]},
+    }
+    vectors = np.hstack([part.vectors for part in parts])
+    return Embedding(vectors, affinity.rows, sizes=affinity.sizes, provenance=record, copy=False)
 
 
 def _runner(workers: Cluster, request: Request, watch: Watch) -> Runner:

@@ -173,11 +173,11 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _operator(self, P: Any, *, reset: bool) -> Operator:
         """Return P as a checked operator, and record its width and column names."""
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
-            P = P.operator
+            P = _unsigned(P).operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
             from softvec.affinity.objects import from_object
 
-            P = from_object(P).operator
+            P = _unsigned(from_object(P)).operator
         operator = prepared(P, self.normalize)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(
@@ -263,6 +263,13 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = []  # dtype= decides, not the input
         return tags
+
+
+def _unsigned(affinity: Any) -> Any:
+    """Refuse links with signs, which one matrix of probabilities cannot hold."""
+    if affinity.signed is not None:
+        raise InputError("the links have signs, which one P cannot hold; see softvec.embed")
+    return affinity
 
 
 class _Shaped:

@@ -105,6 +105,10 @@ class Request:
     ) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
         _refuse_unknown(options)
+        signed = options.pop("signed", None)
+        if signed is not None and "negative" in options:
+            raise InputError(Option("signed"), " decides on negative weights; leave out ", Option("negative"))
+        options |= {} if signed is None else {"negative": "sign" if signed else "abs"}
         fit = {name: value for name, value in options.items() if name in FIT_OPTIONS}
         builder = {name: value for name, value in options.items() if name not in fit}
         settings, given, init = _settings(fit)

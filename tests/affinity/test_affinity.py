@@ -288,7 +288,7 @@ def test_names_of_rows_and_of_ids(path):
 @pytest.mark.parametrize(
     ("edges", "options", "message"),
     [
-        ([(1, 2, -1.0)], {}, r"item 0: the weight -1.0 is negative.*negative='drop'"),
+        ([(1, 2, -1.5)], {}, r"item 0: the weight -1.5 is negative.*negative='drop'"),
         ([(1, 2, 1.0), (1, 3, float("nan"))], {}, "item 1: the weight nan is not finite"),
         ([(1, 2, "x")], {}, "item 0 is .* its weight is not a number"),
         ([(1, 2), (1, 2, 3)], {}, "item 1 .* of 3 entries"),
@@ -325,7 +325,7 @@ def test_negative_weights_can_be_dealt_with(path):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.array([[0, -1.0], [1, 0]]), "negative values: -1.0 at row 0, column 1"),
+        (np.array([[0, -1.5], [1, 0]]), "negative values: -1.5 at row 0, column 1"),
         (np.array([[0, np.nan], [1, 0]]), "NaN or infinite values: nan at row 0, column 1"),
         (np.array([[0, 1j], [1, 0]]), "numeric matrix"),
         (sparse.csr_array(np.eye(2) * 1j), "not numeric"),

@@ -372,8 +372,8 @@ def test_frames(library, monkeypatch):
         aff.as_affinity(make(columns), columns=("x", "to"))
     with pytest.raises(InputError, match="row 1: the source is missing"):
         aff.as_affinity(make({"source": ["a", None], "target": ["b", "c"]}))
-    with pytest.raises(InputError, match=r"row 0: the weight -1\.0 is negative"):
-        aff.as_affinity(make({"source": ["a"], "target": ["b"], "weight": [-1.0]}))
+    with pytest.raises(InputError, match=r"row 0: the weight -1\.5 is negative"):
+        aff.as_affinity(make({"source": ["a"], "target": ["b"], "weight": [-1.5]}))
 
 
 def test_square_frames_are_matrices():

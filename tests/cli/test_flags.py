@@ -80,7 +80,7 @@ def test_options_are_written_as_the_command_takes_them(command, option, typed):
 
 
 def test_what_is_typed_for_a_remedy_is_understood(call, folder):
-    (folder / "negative.txt").write_text("a b 1\nb c -2\nc a 1\n")
+    (folder / "negative.txt").write_text("a b 1\nb c -2.5\nc a 1\n")
     line = call("embed", "negative.txt", code=2).err
     typed = line.split("pass ")[1].split(" or ")[0]
     assert typed == "--set negative=drop"

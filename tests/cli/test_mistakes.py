@@ -118,7 +118,7 @@ def mistake(folder, run_command):
         (["evaluate", "v.svec", "bad.npz"], "bad.npz is not a readable .npz file"),
         (["similarity", "v.svec", "--pairs", "l.txt"], "l.txt holds 0 lines of word, word, score"),
         (["normalizer", "v.svec", "--error", 0], "--error is 0.0; expected a number above 0"),
-        (["embed", "negative.txt"], "or --set negative=abs"),
+        (["embed", "negative.txt"], "or --unsigned, or --signed for signs of links"),
         (["embed", "e.txt", "--beta", "-1"], "--beta is -1.0; expected a number above 0"),
         (["embed", "e.txt", "--epochs", "-1"], "--epochs is -1; expected an integer of at least 0"),
         (["embed", "e.txt", "--gradient", "nope"], "--gradient is 'nope'; expected one of row, paper, full"),
@@ -146,7 +146,7 @@ def test_mistakes(mistake, folder, arguments, expected):
     (folder / "bad.npz").write_bytes(b"PK\x03\x04 not really")
     (folder / "c.txt").write_text("0 1 2\n20 2 3\n40 1 3\n60 1 2\n")
     (folder / "latin.txt").write_bytes("caf\xe9 b\nb c\n".encode("latin-1"))
-    (folder / "negative.txt").write_text("a b 1\nb c -2\n")
+    (folder / "negative.txt").write_text("a b 1\nb c -2.5\n")
     (folder / "loops.txt").write_text("a a\n")
     (folder / "lines.txt").write_text("a b c\nb a c d\nc a\nd b\n")
     (folder / "twice.txt").write_text("a b\na b\nb c\n")

@@ -39,7 +39,7 @@ GOOD = "".join(f"{i} {i + 1}\n" for i in range(30))
         ("empty.txt", "", "is empty"),
         ("comment.txt", "# nothing\n\n", "is empty"),
         ("blank.txt", "\n\n  \n", "is empty"),
-        ("negative.txt", "a b 1\nb c -2\n", r"line 2: the weight -2\.0 is negative.*negative='drop'"),
+        ("negative.txt", "a b 1\nb c -2.5\n", r"line 2: the weight -2\.5 is negative.*negative='drop'"),
         ("nan.txt", "a b 1\n# note\nb c nan\n", "line 3: the weight nan is not finite"),
         ("inf.txt", "a b 1\nb c inf\n", "line 2: the weight inf is not finite"),
         ("word.edges", GOOD.replace("\n", " 1\n") + "a b x\n", "line 31: the weight 'x' is not a number"),
@@ -166,7 +166,7 @@ def test_one_node_can_keep_its_loop(tmp_path):
 
 
 def test_negative_matrix(tmp_path):
-    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array(np.array([[0, -1.0], [2, 0]])))
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array(np.array([[0, -1.5], [2, 0]])))
     with pytest.raises(InputError, match="negative values"):
         sio.read(tmp_path / "a.npz")
 

@@ -194,6 +194,8 @@ def attach(affinity: Affinity, given: Any, data: Any = None) -> Affinity:
     data : object
         What the affinity was read from: a list of str names attributes of a networkx or igraph graph.
     """
+    if affinity.signed is not None:
+        raise InputError(Option("attributes"), " are not for signed links; pass ", Option("negative", "abs"))
     if affinity.kind not in ("graph", "pairs") or affinity.counts is None or not affinity.symmetric:
         raise InputError(
             Option("attributes"), f" are for graphs, and this is {affinity.kind} data; leave them out"

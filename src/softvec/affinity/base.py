@@ -54,6 +54,8 @@ class Affinity:
         The relative error of a dense P that was sparsified or factorised.
     attributes : Attributes or None
         Attributes of the nodes of a graph.
+    signed : csr_array or None
+        The matrix of a graph whose links have signs; ``counts`` holds its absolute values.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Affinity:
     contacts: Contacts | None = None
     error: float | None = None
     attributes: Attributes | None = None
+    signed: sparse.csr_array | None = None
 
     def __post_init__(self) -> None:
         if self.operator.shape != (len(self.rows), len(self.columns)):

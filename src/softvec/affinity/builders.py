@@ -11,7 +11,14 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import Report, refuse_duplicates
-from softvec.affinity.matrices import EdgeRules, from_edges, from_matrix, merging, report_notes
+from softvec.affinity.matrices import (
+    SIGNED_DIRECTED,
+    EdgeRules,
+    from_edges,
+    from_matrix,
+    merging,
+    report_notes,
+)
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import Edges
@@ -31,7 +38,7 @@ def random_walk(
     names: Any = None,
     columns: Any = None,
     weight: Any = None,
-    negative: str = "error",
+    negative: str = "auto",
     key: str | None = None,
 ) -> Affinity:
     """Build P from a graph: the mean of the powers 1..length of its random walk ``D^-1 A``.
@@ -60,8 +67,9 @@ def random_walk(
         Columns of a frame: (source, target[, weight]), or a mapping from role to column.
     weight : str, optional
         The attribute of edges, or the column of a frame, that holds the weights; ``"weight"`` by default.
-    negative : {"error", "drop", "abs"}
-        Negative weights.
+    negative : {"auto", "sign", "error", "drop", "abs"}
+        Negative weights: signs of links, an error, left out, or made positive. By default whole numbers are
+        signs, and others, such as correlations, an error. A signed graph has no direction.
     key : str, optional
         Which graph in ``obsp`` of an AnnData; ``"connectivities"`` by default.
 
@@ -96,6 +104,8 @@ def random_walk(
         rules = replace(rules, weighted=False if merge == "merge" else weighted)
         notes = report_notes(Report(duplicates=source.parallel), self_loops, merge)
     walk = from_matrix(source.matrix, rules, names=names, notes=notes)
+    if directed and walk.signed is not None:
+        raise InputError(*SIGNED_DIRECTED)
     if not isinstance(graph, Affinity) or walk.shape != graph.shape:
         return walk
     return replace(
@@ -117,7 +127,7 @@ def pairs(
     names: Any = None,
     columns: Any = None,
     weight: Any = None,
-    negative: str = "error",
+    negative: str = "auto",
 ) -> Affinity:
     """Build P from a list of pairs; a pair listed twice counts twice.
 
@@ -223,7 +233,8 @@ def _graph_source(
         if data.counts is None:
             raise InputError(f"this {data.kind} affinity has no matrix for random walks")
         own = None if data.rows is data.columns else data.columns
-        return objects.Graph(data.counts, data.rows, True if data.directed else None, own)
+        matrix = data.counts if data.signed is None else data.signed
+        return objects.Graph(matrix, data.rows, True if data.directed else None, own)
     if frames.is_frame(data):
         square = frames.square_frame(data) if columns is None and weight is None else None
         return square or _edge_source(data, None, columns, two_sided, negative, weight, told)

@@ -92,9 +92,9 @@ def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | N
             ) from None  # fmt: skip
     unread = {name: value for name, value in options.items() if name not in (*TABLE_OPTIONS, *_OF_READER)}
     kind, build_options = contents.kind, {**unread, **contents.names}
-    shared = ["weighted", "n_jobs"] if "n_jobs" in KINDS[kind].options else ["weighted"]
+    shared = ["weighted", *(name for name in ("n_jobs", "negative") if name in KINDS[kind].options)]
     if isinstance(contents.data, Graph):
-        shared += ["columns", "negative"]
+        shared += ["columns"]
         kind = _kind_of_matrix(contents, kind, build_options)
     build_options |= {name: options[name] for name in shared if name in options}
     check_options(kind, build_options, contents.kind)

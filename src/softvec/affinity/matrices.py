@@ -18,11 +18,16 @@ from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, row_normalize
 from softvec.operators.normalize import isolated_items, isolated_nodes
+from softvec.read.columns import negative_remedy
 from softvec.read.edges import NEGATIVE, Edges
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
 ISOLATED = ("keep", "drop")
+SIGNED_DIRECTED = (
+    "signed links are fitted without direction; leave out ", Option("directed"), ", or pass ",
+    Option("negative", "abs")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class EdgeRules:
     isolated: str = "keep"
     length: int = 1
     dangling: str = "zero"
-    negative: str = "error"
+    negative: str = "auto"
 
     def __post_init__(self) -> None:
         check_weighted(self.weighted)
@@ -56,6 +61,13 @@ def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
     rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
     columns = edges.columns if edges.two_sided else rows
     notes = [*edges.notes, *report_notes(report, rules.self_loops, merge)]
+    if use and matrix.nnz and matrix.data.min() <= 0:  # 0: links of both signs that cancel
+        if rules.directed:
+            raise InputError(*SIGNED_DIRECTED)
+        cancelled = int(np.count_nonzero(matrix.data == 0)) // (1 + both)
+        notes += [f"{counted(cancelled, 'link')} of both signs left out"] if cancelled else []
+        matrix = canonical(matrix, rules.negative)
+        _say_signed(matrix, rules.negative)
     return _assemble_by(rules, matrix, rows, columns, both or None, notes)
 
 
@@ -116,6 +128,11 @@ def assemble(
         notes = [*notes, f"{counted(dropped, 'isolated node')} dropped"] if dropped else notes
     if symmetric_matrix is None:
         symmetric_matrix = one_sided and is_symmetric(matrix)
+    signed = None
+    if has_signs(matrix):
+        signed, matrix = matrix, abs(matrix)
+        matrix = pattern(matrix) if (matrix.data == 1).all() else matrix
+        notes = [*notes, f"signed: {_negative_share(signed)} negative"]
     operator: Operator
     if column_weight is None:
         operator = Sparse(matrix, symmetric=symmetric_matrix)
@@ -128,8 +145,29 @@ def assemble(
     parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
     return Affinity(
         operator, rows, columns, kind, summary, matrix, parameters,
-        directed=one_sided and not symmetric_matrix, weighted=matrix.dtype != bool,
+        directed=one_sided and not symmetric_matrix, weighted=matrix.dtype != bool, signed=signed,
     )  # fmt: skip
+
+
+def has_signs(matrix: sparse.csr_array) -> bool:
+    """Whether some entries of a matrix are negative."""
+    return matrix.dtype.kind in "fi" and bool(matrix.nnz) and bool(matrix.data.min() < 0)
+
+
+def _negative_share(signed: sparse.csr_array) -> str:
+    return f"{np.count_nonzero(signed.data < 0) / signed.nnz:.0%}"
+
+
+def _say_signed(matrix: sparse.csr_array, negative: str) -> None:
+    """Say that negative weights are taken for signs, unless the user did; refuse links without contrast."""
+    if matrix.nnz and matrix.data.max() < 0:
+        raise InputError("all weights are negative; pass ", Option("negative", "abs"), " to ignore the sign")
+    if negative == "auto" and has_signs(matrix):
+        guess(
+            f"{_negative_share(matrix)} of the links are negative, and are fitted as signs; ",
+            Option("negative", "abs"),
+            " to ignore the sign",
+        )
 
 
 def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator:
@@ -215,6 +253,8 @@ def from_matrix(
     if not square and rules.directed is False:
         raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
     notes = [*notes, *_negative_notes(matrix, rules.negative)]
+    if has_signs(clean) and weighted is not False:
+        return _signed_matrix(clean, rules, names, notes)
     if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
         clean = pattern(clean)
     rows = name_rows(Names.range(clean.shape[0]), names)
@@ -234,10 +274,24 @@ def from_matrix(
     return _assemble_by(rules, clean, rows, rows, symmetric, notes)
 
 
+def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes: list[str]) -> Affinity:
+    """Build an affinity from a square matrix of signed links, without their direction."""
+    loops = int(np.count_nonzero(matrix.diagonal()))
+    if rules.self_loops == "drop":
+        matrix = off_diagonal(matrix)
+    notes = [*notes, *report_notes(Report(loops), rules.self_loops, "sum")]
+    if not is_symmetric(matrix):
+        matrix = canonical(matrix + matrix.T, "sign")
+        notes.append("made symmetric")
+    _say_signed(matrix, rules.negative)
+    rows = name_rows(Names.range(matrix.shape[0]), names)
+    return _assemble_by(rules, matrix, rows, rows, True, notes)
+
+
 def _negative_notes(matrix: Any, negative: str) -> list[str]:
     """Return a note on what became of negative values."""
     values = matrix.tocoo().data if sparse.issparse(matrix) else np.asarray(matrix)
-    if negative == "error" or values.dtype.kind not in "fi":
+    if negative not in ("drop", "abs") or values.dtype.kind not in "fi":
         return []
     count = int(np.count_nonzero(values < 0))
     done = {"drop": "dropped", "abs": "made positive"}[negative]
@@ -305,20 +359,22 @@ def canonical(matrix: Any, negative: str = "error") -> sparse.csr_array:
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    if negative != "error" and csr.nnz and csr.dtype.kind in "fi" and csr.data.min() < 0:
+    if negative in ("drop", "abs") and csr.nnz and csr.dtype.kind in "fi" and csr.data.min() < 0:
         csr = csr.copy()
         csr.data = np.abs(csr.data) if negative == "abs" else np.maximum(csr.data, 0)
     if csr.nnz and not np.all(csr.data):
         csr = csr.copy()
         csr.eliminate_zeros()
-    _check_entries(csr)
+    _check_entries(csr, negative)
     return csr
 
 
-def _check_entries(csr: sparse.csr_array) -> None:
+def _check_entries(csr: sparse.csr_array, negative: str) -> None:
     if csr.dtype.kind in "ub" or not csr.nnz:
         return
-    bad = np.flatnonzero(~((csr.data > 0) & np.isfinite(csr.data)))
+    finite = np.isfinite(csr.data)
+    signs = negative == "sign" or (negative == "auto" and np.array_equal(csr.data, np.round(csr.data)))
+    bad = np.flatnonzero(~finite if signs else ~((csr.data > 0) & finite))
     if len(bad):
         row = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1
         value = csr.data[bad[0]]
@@ -328,7 +384,7 @@ def _check_entries(csr: sparse.csr_array) -> None:
             f"({counted(len(bad), 'such entry', 'such entries')}); affinities must be finite and >= 0"
         )
         if value < 0 and np.isfinite(value):
-            raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))
+            raise InputError(text, *negative_remedy(negative))
         raise InputError(text)
 
 

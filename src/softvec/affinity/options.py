@@ -18,7 +18,8 @@ class DataOptions(TypedDict, total=False):
     self_loops: Literal["drop", "keep"]
     duplicates: Literal["sum", "merge", "error"] | None
     isolated: Literal["keep", "drop"]
-    negative: Literal["error", "drop", "abs"]
+    negative: Literal["auto", "sign", "error", "drop", "abs"]
+    signed: bool | None
     dangling: Literal["zero", "self", "error"]
     length: int
     names: Any

@@ -35,6 +35,7 @@ def embed(
     attributes: reading.Attributes = None,
     directed: reading.Directed = None,
     weighted: reading.Weighted = None,
+    signed: reading.Signed = None,
     weight: reading.Weight = None,
     columns: reading.Columns = None,
     delimiter: reading.Delimiter = None,
@@ -95,7 +96,7 @@ def embed(
     target, written_as = _planned_output(source, output, output_format, map_file, fit.get("checkpoint"))
     options = fit | _without_flags(parse_settings(more or []))
     options |= reading.reading_options(
-        names=names, directed=directed, weighted=weighted, weight=weight, columns=columns,
+        names=names, directed=directed, weighted=weighted, signed=signed, weight=weight, columns=columns,
         delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
         drop_missing=drop_missing, min_weight=min_weight,
     )  # fmt: skip

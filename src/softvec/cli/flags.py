@@ -26,6 +26,8 @@ _ONE_VALUE = {
     ("check_memory", False): "--force",
     ("everyone", False): "--active-only",
     ("missing", "drop"): "--drop-missing",
+    ("negative", "abs"): "--unsigned",
+    ("negative", "sign"): "--signed",
 }
 
 
@@ -74,7 +76,9 @@ def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
     An option without a flag is written with ``--set`` if the command has it, else as in Python.
     """
     parameter_of = {parameter.name: parameter for parameter in parameters}
-    flags = {flag for parameter in parameter_of.values() for flag in parameter.opts}
+    flags = {
+        flag for parameter in parameter_of.values() for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
 
     def write(option: Option) -> str:
         fixed = _ONE_VALUE.get((option.name, option.value)) if isinstance(option.value, bool | str) else None

@@ -49,6 +49,14 @@ Weighted = Annotated[
     bool | None,
     _flag("--weighted/--unweighted", help="Use weights (default: if present).", show_default=False),
 ]
+Signed = Annotated[
+    bool | None,
+    _flag(
+        "--signed/--unsigned",
+        help="Negative weights as signs of links, or as positive ones (default: signs if all are whole).",
+        show_default=False,
+    ),
+]
 Weight = Annotated[
     str | None,
     _flag("--weight", metavar="COLUMN", help="Column or attribute of the weights (default: detected)."),

@@ -15,7 +15,7 @@ from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import machine
 from softvec.embedding.attributes import Described, from_attributes
-from softvec.embedding.relations import positions, relations, two_kinds
+from softvec.embedding.relations import positions, refuse_signed, relations, two_kinds
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.views import degree_coordinates
 from softvec.names import Names
@@ -96,6 +96,7 @@ def _both(new: NewRows, X: NDArray[np.float32], described: Described) -> tuple[N
 
 def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
+    refuse_signed(emb, "new items cannot be added to")
     fit = recorded(emb, "parameters")
     constraint = str(fit.get("constraint", "sphere"))
     if fit.get("view") == "power" and "attributes" not in emb.provenance:

@@ -17,7 +17,7 @@ from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
-from softvec.embedding.relations import known_weights, mutual, two_kinds
+from softvec.embedding.relations import known_weights, mutual, refuse_signed, two_kinds
 from softvec.fit.calibrate import Calibration, calibrate, refit
 from softvec.fit.link_softmax import Softmax, pair_scores
 from softvec.fit.vectors import settings_of
@@ -104,6 +104,7 @@ def _softmax(emb: Embedding, known: Affinity) -> Softmax:
 
 def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
     """Return the known links between the items of an embedding; refuse vectors that cannot tell links."""
+    refuse_signed(emb, "links are not predicted from")
     record = recorded(emb, "data")
     kind = record.get("kind")
     if kind not in _KINDS:

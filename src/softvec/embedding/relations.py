@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.checks import recorded
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.embedding.access import Searched
 from softvec.names import Names
 
@@ -31,6 +31,12 @@ def mutual(emb: Searched) -> bool:
         return True
     undirected = recorded(emb, "data").get("directed") is False and not two_kinds(emb)
     return undirected and emb._side("context").names == emb.names
+
+
+def refuse_signed(emb: Searched, what: str) -> None:
+    """Refuse what vectors of positive and negative links, fitted apart, cannot do."""
+    if "signs" in emb.provenance:
+        raise InputError(f"{what} vectors of signed links; embed the graph with ", Option("signed", False))
 
 
 def relations(emb: Searched, data: Any, **options: Any) -> Affinity:

@@ -103,7 +103,8 @@ def modularity(graph: Any, groups: Any) -> float:
     >>> modularity(two_pairs, [0, 0, 1, 1])
     0.5
     """
-    A = sp.coo_array(getattr(graph, "matrix", graph))
+    signed = getattr(graph, "signed", None)
+    A = sp.coo_array(getattr(graph, "matrix", graph) if signed is None else signed)
     if A.shape[0] != A.shape[1]:
         raise InputError(f"graph has shape {A.shape}; expected a square adjacency matrix")
     weights = A.data.astype(np.float64)

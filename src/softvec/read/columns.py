@@ -275,8 +275,8 @@ def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
     if not len(weights) or (weights.min() >= 0 and weights.max() < np.inf):
         return
     bad = ~np.isfinite(weights)
-    if negative == "error":
-        bad |= weights < 0
+    if negative in ("error", "auto"):
+        bad |= (weights < 0) & ((negative == "error") | (weights != np.round(weights)))
     if bad.any():
         row = int(np.argmax(bad))
         value = weights[row]
@@ -284,7 +284,19 @@ def check_weights(weights: NDArray[Any], negative: str, where: Any) -> None:
         text = f"{where(row)}: the weight {value} is {what}; weights must be finite and >= 0"
         if what == "not finite":
             raise InputError(text)
-        raise InputError(text, "; pass ", Option("negative", "drop"), " or ", Option("negative", "abs"))
+        raise InputError(text, *negative_remedy(negative))
+
+
+def negative_remedy(negative: str) -> tuple[str | Option, ...]:
+    """Return what to pass for negative weights, after a message."""
+    signs: tuple[str | Option, ...] = (", or ", Option("negative", "sign"), " for signs of links")
+    return (
+        "; pass ",
+        Option("negative", "drop"),
+        " or ",
+        Option("negative", "abs"),
+        *signs * (negative == "auto"),
+    )
 
 
 def _block(columns: Sequence[Any], like: type | None = None) -> Any:

@@ -17,7 +17,7 @@ from softvec.names import Names
 from softvec.names.blocks import Codes, Segments, Tokens
 from softvec.names.coding import Block, NameCoder
 
-NEGATIVE = ("error", "drop", "abs")
+NEGATIVE = ("auto", "sign", "error", "drop", "abs")  # auto: whole numbers are signs, others an error
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class TableOptions:
     weighted: bool | None = None
     weight: Any = None
     decimal: str | None = None
-    negative: str = "error"
+    negative: str = "auto"
     missing: str = "error"
     min_weight: float | None = None
     n_jobs: int | None = None
@@ -51,14 +51,17 @@ class TableOptions:
 
     def for_kind(self, kind: str) -> TableOptions:
         """Return the options, completed for the kind of data."""
-        columns, weight = self.columns, self.weight
+        columns, weight, negative = self.columns, self.weight, self.negative
+        if negative == "auto" and kind not in ("graph", "pairs"):
+            negative = "error"
         if kind in MATRIX_KINDS:
             columns = weight = None
         elif kind == "temporal":
             columns = timed_columns(columns)
         return replace(
-            self, two_sided=kind == "bipartite", timed=kind == "temporal", columns=columns, weight=weight
-        )
+            self, two_sided=kind == "bipartite", timed=kind == "temporal", columns=columns, weight=weight,
+            negative=negative,
+        )  # fmt: skip
 
     @property
     def column_names(self) -> list[str]:
