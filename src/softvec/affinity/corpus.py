@@ -81,6 +81,8 @@ class Corpus:
             self._open_document = False
             self.add_text(document.replace("\n", " ").encode("utf-8", "surrogatepass"))
             return
+        if not isinstance(document, Iterable):
+            raise InputError(f"a document is {document!r}; expected a text or a sequence of words")
         words = list(document)
         for word in words:
             if not isinstance(word, str):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -122,6 +123,14 @@ class Names:
         if isinstance(self._store, storage.Objects):
             for name in self._store.names:
                 storage.tag(name)
+
+    def written_twice(self) -> tuple[str, str] | None:
+        """Return two names that differ only in how Unicode composes a letter, or None."""
+        for name in self._store.decomposed():
+            composed = unicodedata.normalize("NFC", str(name))
+            if composed != name and composed in self:
+                return str(name), composed
+        return None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return plain arrays (no objects, no pickle) for :meth:`from_arrays`."""
@@ -246,6 +255,7 @@ class Names:
         variants = (name.lower(), name.upper(), name.strip(), name.capitalize(), name.replace(" ", "_"))
         exact = [v for v in dict.fromkeys(variants) if v != name and v in self]
         sample = [v for v in self._store.similar(name) if isinstance(v, str)]
-        similar = difflib.get_close_matches(name, sample, n=3, cutoff=0.6)
+        lowered = {v.lower(): v for v in sample}
+        similar = [lowered[v] for v in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)]
         close: dict[Hashable, None] = dict.fromkeys([*exact, *similar])
         return list(close)[:3]

@@ -46,6 +46,9 @@ class Store(ABC):
     def to_list(self, lo: int, hi: int) -> list[Hashable]:
         return [self.get(i) for i in range(lo, hi)]
 
+    def decomposed(self) -> list[Hashable]:
+        return []
+
     def similar(self, name: str) -> list[Hashable]:
         return []
 
@@ -184,13 +187,20 @@ class Strings(Store):
 
     def similar(self, name: str) -> list[Hashable]:
         """Return a bounded sample of names of similar length, those with the most matching bytes first."""
-        wanted = name.encode("utf-8", "surrogatepass")
+        wanted = name.lower().encode("utf-8", "surrogatepass")
         rows = np.flatnonzero(np.abs(np.diff(self.offsets) - len(wanted)) <= 1 + len(wanted) // 4)
         if len(rows) > _SUGGESTION_SAMPLE:
             equal = np.zeros(len(rows), dtype=np.int8)
             for k, byte in enumerate(wanted[:16]):
-                equal += self.data[np.minimum(self.offsets[rows] + k, len(self.data) - 1)] == byte
+                at = np.minimum(self.offsets[rows] + k, len(self.data) - 1)
+                equal += (self.data[at] | 32) == (byte | 32)  # in any case
             rows = rows[np.argsort(-equal, kind="stable")[:_SUGGESTION_SAMPLE]]
+        return [self.get(i) for i in rows.tolist()]
+
+    def decomposed(self) -> list[Hashable]:
+        """Return the names with combining marks, U+0300 to U+036F."""
+        marks = np.flatnonzero((self.data == 0xCC) | (self.data == 0xCD))
+        rows = np.unique(np.searchsorted(self.offsets, marks, side="right") - 1)
         return [self.get(i) for i in rows.tolist()]
 
     def take(self, rows: np.ndarray) -> Store:

@@ -116,7 +116,7 @@ def sparse_matrix(arrays: dict[str, NDArray[Any]], stored: int, name: str) -> sp
         shape = tuple(int(side) for side in arrays["shape"].reshape(-1).tolist())
         check_shape(shape, stored, name)
         data = _plain_numbers(arrays["data"], name)
-        for key in {"indices", "indptr", "row", "col", "offsets"} & set(arrays):
+        for key in {"indices", "indptr", "row", "col", "offsets", "shape"} & set(arrays):
             if arrays[key].dtype.kind not in "iu":
                 raise InputError(f"{name} is damaged: its {key} are {arrays[key].dtype}, not integers")
         if kind == "dia":

@@ -139,6 +139,8 @@ def to_arrow(column: Any) -> Any:
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:  # else the null counts as a name
+        array = array.dictionary_decode()
     return array
 
 
@@ -163,7 +165,7 @@ def add_table(
         named, rows = place, np.flatnonzero(kept)
         place = lambda row: named(int(rows[row]))  # noqa: E731
     for role, column in columns.items():
-        _refuse_nulls(column, role, place)
+        _refuse_nulls(column, role, place, where)
     weights = times = None
     if "weight" in columns:
         weights = numbers(columns["weight"], "weight", where)
@@ -198,15 +200,14 @@ def _complete_rows(columns: RoleColumns) -> tuple[RoleColumns, NDArray[np.bool_]
     return filtered, kept
 
 
-def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
+def _refuse_nulls(column: Any, role: str, place: Callable[[int], str], where: str) -> None:
     nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
     if nulls:
         valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
         row = int(np.argmin(np.asarray(valid)))
-        raise InputError(
-            f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or pass ",
-            Option("missing", "drop"),
-        )
+        text = f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or "
+        drop = ("drop the rows",) if where == "the frame" else ("pass ", Option("missing", "drop"))
+        raise InputError(text, *drop)
 
 
 def numbers(column: Any, role: str, where: str) -> NDArray[Any]:

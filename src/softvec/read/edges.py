@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.core.machine import Machine
 from softvec.core.scratch import empty
 from softvec.names import Names
@@ -130,6 +130,12 @@ class EdgeBuilder:
         else:
             codes, rows = done[0]
             columns = rows
+        for names in (rows, columns) if self.two_sided else (rows,):
+            if (twice := names.written_twice()) is not None:
+                text = (
+                    f"{twice[1]!r} is written with composed and with separate marks, and read as two items; "
+                )
+                guess(text, "bring the names to one form (NFC)")
         weights, times = self._weights.finish() or None, self._times.finish() or None
         return Edges(codes, rows, columns, weights, times, self._notes())
 

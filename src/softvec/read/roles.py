@@ -40,6 +40,10 @@ _SMALL_IS_CLOSE = frozenset(
     ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
      "evalue", "e_value", "padj")
 )  # fmt: skip
+_NOT_WEIGHTS = frozenset(
+    ("price", "prices", "salary", "id", "ids", "year", "yr", "birthyear", "lat", "lon", "lng", "latitude",
+     "longitude", "zip", "zipcode", "postcode", "phone", "age")
+)  # fmt: skip
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
 _MOST_COMPARED = 32  # columns of names, each compared with each
 
@@ -137,9 +141,11 @@ def find_roles(
         _weight(table)
     elif "weight" not in chosen:
         _check_named_weight(table, where)
-    ends = (table.columns[table.roles[role]] for role in ("source", "target"))
+    ends = [table.columns[table.roles[role]] for role in ("source", "target")]
     if table.header and all(end.numeric and not end.whole for end in ends):
         table.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
+    elif any(isinstance(value, float) for end in ends for value in end.values if end.whole):
+        table.guess("ids are decimals, such as 1.0, and so are the names; convert them to integers")
     table.roles = {role: table.roles[role] for role in ROLES if role in table.roles}
     return table
 
@@ -160,6 +166,8 @@ def by_name(table: Table) -> None:
         words = ["" if word in _BOUNDS else word for word in words]
     both = [any(word in _KNOWN[role] - _BOUNDS for word in words) for role in ("source", "target")]
     pair = None if all(both) else paired(header)
+    if not any(both) and {"s", "t"} <= set(words):
+        pair = words.index("s"), words.index("t")
     if pair is not None:
         table.roles |= dict(zip(("source", "target"), pair))
     for role in ROLES:
@@ -265,9 +273,9 @@ def _weight(table: Table) -> None:
             table.guess(text, Option("weighted", False), " if it is not")
         table.roles["weight"] = 2
     elif len(numbers) == 1 and len(free) == 1:
-        at = table.roles["weight"] = numbers[0]
+        table.roles["weight"] = numbers[0]
         if header is not None:
-            _judge_weight(table, at)
+            _judge_weight(table, numbers[0])
     elif numbers and header is not None:
         shown = ", ".join(table.show(at) for at in numbers[:4])
         text = f"no weights are used, though there are numbers in {shown}; name one with "
@@ -282,7 +290,13 @@ def small_is_close(name: Any) -> bool:
 
 def _judge_weight(table: Table, at: int) -> None:
     word, shown = word_of(table.columns[at].name), table.show(at)
-    if not small_is_close(word) and (not word or not (_KNOWN["weight"] & {word, *word.split("_")})):
+    parts = re.sub("(?<=[a-z])(?=[A-Z])", "_", str(table.columns[at].name)).lower()  # orderId is an id
+    if _NOT_WEIGHTS & {word, *re.split(r"[\s_-]+", parts)}:
+        del table.roles["weight"]
+        table.guess(
+            f"column {shown} is not used as a weight, by its name; ", Option("weight", shown), " uses it"
+        )
+    elif not small_is_close(word) and (not word or not (_KNOWN["weight"] & {word, *word.split("_")})):
         table.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
 
 
@@ -314,7 +328,9 @@ def _chosen(header: Sequence[Any] | None, n_columns: int, wanted: Any, where: st
             f"such as {{'source': 'from', 'target': 'to'}}"
         )
     if not isinstance(wanted, Mapping):
-        wanted = dict(zip(("source", "target", "weight"), wanted))
+        words = [word_of(column) for column in wanted]
+        timed = len(words) > 2 and words[0] in _KNOWN["time"] and words[2] not in _KNOWN["weight"]
+        wanted = timed_columns(wanted) if timed else dict(zip(("source", "target", "weight"), wanted))
     unknown = set(wanted) - set(ROLES)
     if unknown or not {"source", "target"} <= set(wanted):
         raise InputError(

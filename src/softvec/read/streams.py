@@ -134,9 +134,7 @@ def _decompressed(raw: IO[bytes], compression: str | None) -> Any:
     if compression is None:
         return raw
     if compression == "xz":
-        import lzma
-
-        return _Translated(lzma.LZMAFile(raw), lzma.LZMAError)
+        return _Xz(raw)
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
@@ -175,17 +173,42 @@ class Bounded(io.RawIOBase):
         super().close()
 
 
-class _Translated:
-    """A reader whose own errors become OSError."""
+class _Xz:
+    """The streams of an xz file; only zero bytes may stand between them."""
 
-    def __init__(self, stream: Any, error: type[Exception]):
-        self._stream, self._error = stream, error
+    def __init__(self, raw: IO[bytes]):
+        import lzma
+
+        self._raw, self._new, self._error = raw, lzma.LZMADecompressor, lzma.LZMAError
+        self._stream, self._held = self._new(), b""
 
     def read(self, size: int = -1) -> bytes:
-        try:
-            return self._stream.read(size)
-        except self._error as error:
-            raise OSError(str(error)) from None
+        while True:
+            try:
+                if self._stream.eof and not self._next_stream():
+                    return b""
+                self._held = self._held or (self._raw.read(BLOCK) if self._stream.needs_input else b"")
+                if self._stream.needs_input and not self._held:
+                    raise OSError("the data ends early")
+                part = self._stream.decompress(self._held, size)
+            except self._error as error:
+                raise OSError(str(error)) from None
+            self._held = self._stream.unused_data
+            if part:
+                return part
+
+    def _next_stream(self) -> bool:
+        """Begin the next stream, if there is one; anything else after the end is damage."""
+        zeros = 0
+        while data := self._held or self._raw.read(BLOCK):
+            self._held = data.lstrip(b"\0")
+            zeros += len(data) - len(self._held)
+            if self._held:
+                self._stream = self._new()
+                break
+        if zeros % 4:
+            raise OSError("zero bytes after the end of the data")
+        return bool(self._held)
 
 
 def read_upto(stream: Any, size: int) -> bytes:
