@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from softvec.fit.attributes import Agreement, _axes, _smooth, fuse_attributes, measure_agreement
 
 N, K = 600, 4
+ALL = np.ones(N, bool)
 
 
 @pytest.fixture
@@ -54,14 +55,14 @@ def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng):
 def test_agreement_of_nulls_is_a_half_and_drops_what_says_nothing(rng):
     A, _, F = planted(rng)
     own = F.toarray() - F.toarray().mean(axis=0)
-    both = measure_agreement(A, own, rng)
+    both = measure_agreement(A, own, ALL, rng)
     assert min(both.attributes, both.smoothed, both.graph) > 0.55
-    shuffled = measure_agreement(A, own[rng.permutation(N)], rng)
+    shuffled = measure_agreement(A, own[rng.permutation(N)], ALL, rng)
     assert abs(shuffled.attributes - 0.5) < 4 * shuffled.error
     graph, attributes, smoothed = shuffled.weights
     assert (graph, smoothed) == (1, pytest.approx(0, abs=0.6))
     assert attributes < 0.8
-    null = measure_agreement(random_graph(rng), own, rng)
+    null = measure_agreement(random_graph(rng), own, ALL, rng)
     assert abs(null.graph - 0.5) < 4 * null.error
     assert null.weights[0] < 0.7 < 1.5 < null.weights[1]
 
@@ -71,8 +72,26 @@ def test_weights_of_unlike_neighbours_keep_the_attributes_and_do_not_smooth():
     assert (graph, attributes, smoothed) == (0.5, 2.0, 0.0)
 
 
-def test_attributes_of_one_type_are_worth_what_they_tell_two_steps_away():
-    assert Agreement(0.5, 0.8, 0.57, 0.57, 0.003).weights == pytest.approx((1, 0.64, 0.6))
+def test_attributes_of_one_type_are_worth_what_they_tell_two_steps_away(rng):
+    """600 papers with words, 60 authors without; papers of one author have one topic."""
+    labels = np.arange(N) % K
+    authors = rng.integers(0, 15, (N, 3)) * K + labels[:, None]
+    wrote = sparse.coo_array((np.ones(3 * N), (np.repeat(np.arange(N), 3), authors.ravel())), (N, 60))
+    A = sparse.csr_array(sparse.block_array([[None, wrote], [wrote.T, None]]).astype(bool))
+    known = np.arange(N + 60) < N
+    words = rng.random((N, 80)) < np.where(labels[:, None] == np.arange(80) % K, 0.25, 0.05)
+    edges = (wrote.toarray() > 0).astype(float)
+    cases = {"topic": words, "shuffled": words[rng.permutation(N)], "copied": edges}
+    worth = {}
+    for name, values in cases.items():
+        own = np.zeros((N + 60, values.shape[1]), np.float32)
+        own[:N] = values - values.mean(axis=0)
+        found = measure_agreement(A, own, known, np.random.default_rng(1))
+        assert found.steps == 2
+        worth[name] = found.weights[1]
+    assert worth["topic"] == pytest.approx(2)
+    assert max(worth["shuffled"], worth["copied"]) < 0.7
+    assert Agreement(0.96, 0.93, 0.7, 0.75, 0.01, 2).weights == pytest.approx((1, 0.3, 0))
 
 
 def test_fused_vectors_serve_a_classifier_and_new_nodes(rng):

@@ -27,7 +27,8 @@ _PROBES = 64  # columns that measure agreement
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
 # graph that they say nothing about; of a graph without structure (docs/decisions.md).
 _WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.5
-_INDIRECT = 0.2  # trust in attributes that only averages show to be related, as of one type of nodes
+_FEW_DIRECT = 0.05  # share of edges between nodes with attributes below which pairs are two steps apart
+_COPIED = 0.05  # averages must tell such pairs so much better than attributes, else these repeat the edges
 _TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the error from which areas count
 
 
@@ -37,7 +38,9 @@ class Agreement:
 
     ``attributes`` and ``smoothed`` are those of a node and the average over its neighbourhood, ``chance`` is
     such an average of random numbers, ``graph`` the graph alone; ``error`` is the standard error of an area
-    of a half. If one type of nodes has attributes, ``smoothed`` above ``chance`` tells what they are worth.
+    of a half. If one type of nodes has attributes, and its nodes are not linked, pairs are two ``steps``
+    apart: they share a node. Attributes that tell such pairs better than their averages were made from the
+    edges, as the keywords of authors from those of their papers, and count little.
     """
 
     attributes: float
@@ -45,6 +48,7 @@ class Agreement:
     chance: float
     graph: float
     error: float
+    steps: int = 1
 
     @property
     def weights(self) -> tuple[float, float, float]:
@@ -55,8 +59,10 @@ class Agreement:
         """
         graph, attributes, smoothed = _WEIGHTS
         alike, gain = 2 * self.attributes - 1, 2 * (self.smoothed - self.chance)
-        direct, indirect = (min(1.0, max(0.0, lift - 2 * self.error) / 0.1) for lift in (abs(alike), gain))
-        related = max(direct, _INDIRECT * indirect)
+        lift = abs(alike) if self.steps == 1 else alike
+        related = min(1.0, max(0.0, lift - 2 * self.error) / 0.1)
+        if self.steps == 2:
+            related *= float(np.clip((self.smoothed - self.attributes) / _COPIED, 0, 1))
         structure = float(np.clip((self.graph - 0.5 - self.error) / (2 * self.error), 0, 1))
         local = max(alike, gain) > 0 and float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1))
         alone = _UNRELATED * structure + attributes * (1 - structure)
@@ -105,7 +111,7 @@ def fuse_attributes(
         center = raw[known].mean(axis=0)
         raw[~known] = center
         own = raw - center
-    agreement = measure_agreement(A, own, rng)
+    agreement = measure_agreement(A, own, known, rng)
     smoothed = _smooth(A, raw)
     linked = np.diff(A.indptr) > 0
     parts = [_even(np.where(linked[:, None], G, np.float32(0))), _even(own), _unit(smoothed)]
@@ -147,7 +153,9 @@ def _smooth(A: sparse.csr_array, X: Array) -> Array:
     return (1 - _OWN) / _STEPS * total + _OWN * X
 
 
-def measure_agreement(A: sparse.csr_array, own: Array, rng: np.random.Generator) -> Agreement:
+def measure_agreement(
+    A: sparse.csr_array, own: Array, known: Array, rng: np.random.Generator
+) -> Agreement:  # fmt: skip
     """Hide edges, and measure how well attributes, averages over the rest, and the rest alone tell them."""
     upper = sparse.triu(A, 1).tocoo()
     hidden = rng.random(upper.nnz) < min(_HIDDEN, _MOST_HIDDEN / max(upper.nnz, 1))
@@ -156,13 +164,31 @@ def measure_agreement(A: sparse.csr_array, own: Array, rng: np.random.Generator)
     if ends.shape[1] < 2:
         return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
     u, v = np.where(rng.random(ends.shape[1]) < 0.5, ends, ends[::-1])
-    pairs = u, v, rng.permutation(v)
     rest = sparse.csr_array(kept + kept.T)
+    steps = 1 if np.mean(known[u] & known[v]) > _FEW_DIRECT else 2
+    if steps == 2:
+        u, v = _two_steps(rest, u, v, known, rng)
+        if len(u) < 2:
+            return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
+    pairs = u, v, rng.permutation(v)
     lead = own[:, :_PROBES]
     around = _smooth(rest, np.hstack([lead, rng.standard_normal(lead.shape, dtype=np.float32)]))
     views = own, around[:, : lead.shape[1]], around[:, lead.shape[1] :], _positions(rest, rng)
     attributes, smoothed, chance, graph = (_area(view, *pairs) for view in views)
-    return Agreement(attributes, smoothed, chance, graph, float(np.sqrt(1 / (6 * len(u)))))
+    return Agreement(attributes, smoothed, chance, graph, float(np.sqrt(1 / (6 * len(u)))), steps)
+
+
+def _two_steps(
+    rest: sparse.csr_array, u: Array, v: Array, known: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the known ends of hidden edges, each with a known neighbour of the other end."""
+    u, v = np.where(known[u], u, v), np.where(known[u], v, u)
+    described = sparse.csr_array(rest @ sparse.diags_array(known.astype(np.float32)))
+    described.eliminate_zeros()
+    count = np.diff(described.indptr)
+    u, v = u[known[u] & (count[v] > 0)], v[known[u] & (count[v] > 0)]
+    other = described.indices[described.indptr[v] + (rng.random(len(v)) * count[v]).astype(np.int64)]
+    return u[other != u], other[other != u]
 
 
 def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
