@@ -66,7 +66,10 @@ def test_scale_of_the_matrix_does_not_matter(run, scale):
     assert np.allclose(run(A * scale), run(A), atol=2e-3)
 
 
-@pytest.mark.parametrize("options", [{}, {"gradient": "full"}, {"symmetric": False}, {"normalizer": "exact"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"gradient": "full"}, {"symmetric": False}, {"normalizer": "exact"}, {"normalizer": "edges"}],
+)
 def test_rows_from_smallest_to_largest(options):
     B = graph()
     ends = sparse.diags_array(np.geomspace(1e-300, 1e300, 50))

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from softvec.kernels import compiled, reference
+from softvec.normalizers.moments import block_sums, moments
 
 DTYPES = [np.float32, np.float64]
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
@@ -139,6 +140,32 @@ def test_mixture_term(dtype, k):
         results.append((out, log_z, r))
     for x, y in zip(*results):
         np.testing.assert_allclose(x, y, rtol=10 * TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("d", [1, 9, 40])
+def test_edges_term(dtype, k, weighted, d):
+    n, b, rng = 60, 11, np.random.default_rng(d)
+    Y = unit(n, d, dtype)
+    S = sparse.random_array((b, n), density=0.2, random_state=rng, format="csr").astype(dtype)
+    labels = rng.permutation(np.arange(n) % k) if k > 1 else np.empty(0, np.int64)
+    v = rng.random(n) + 0.3 if weighted else np.empty(0)
+    mom = moments(block_sums(Y, labels, k, v.astype(dtype) if weighted else None))
+    H = np.stack([Y[:b] @ omega.astype(dtype) for omega in mom.omega])
+    classes = reference.Classes(mom.mu.astype(dtype), mom.weight, mom.count)
+    for values in (S.data, S.data[:0]):
+        near = reference.Near(S.indptr.astype(np.int64), S.indices, values)
+        results = []
+        for module in (reference, compiled):
+            shapes = ((b, d), dtype), ((S.nnz,), dtype), ((b, 2), float), ((b, k, 2), float)
+            out = reference.EdgeTerms(*(np.full(shape, np.nan, kind) for shape, kind in shapes))
+            items, rho = reference.Items(Y, labels, v), np.linspace(0, 2, b)
+            module.edges_term(near, items, classes, Y[:b], H, rho, 5.0, out)
+            results.append(out)
+        for one, other in zip(*results):
+            np.testing.assert_allclose(one, other, rtol=10 * TOLERANCE[dtype], atol=5 * TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

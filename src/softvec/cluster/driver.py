@@ -101,7 +101,8 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
     """Split a problem over some workers, or fewer: each owns whole units of rows, with about equal work."""
     if problem.normalizer != "mixture":
         raise InputError(
-            Option("normalizer", "exact"), " needs all vectors in one process; leave out the cluster"
+            Option("normalizer", problem.normalizer),
+            " needs all vectors in one process; leave out the cluster",
         )
     if settings.callbacks:
         raise InputError("callbacks need all vectors, which no worker of a cluster holds; leave them out")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softvec import kernels
 from softvec.core.machine import Machine
+from softvec.fit.edges import edges_log_z
 from softvec.fit.problem import Problem
 from softvec.normalizers.exact import exact_log_z
 from softvec.normalizers.gaussian_mixture import mixture_log_z
@@ -52,7 +53,11 @@ def diagnose(
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ pool.sum(Y, Y.shape[1]))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
-    approximate = mixture_log_z(x, class_moments(Y, classes, problem.item_weight, pool), beta, pool)
+    mom = class_moments(Y, classes, problem.item_weight, pool)
+    if problem.normalizer == "edges":
+        approximate = edges_log_z(problem, chosen, X, Y, classes, mom)
+    else:
+        approximate = mixture_log_z(x, mom, beta, pool)
     error = np.abs(exact - approximate)
     return Diagnosis(
         len(chosen),

@@ -18,6 +18,7 @@ from softvec import kernels
 from softvec.core.machine import Machine
 from softvec.core.scratch import empty
 from softvec.core.threads import Buffers, row_blocks
+from softvec.fit.edges import Edges
 from softvec.fit.problem import Problem
 from softvec.fit.terms import Context, context
 from softvec.normalizers.exact import exact_gradient
@@ -96,6 +97,7 @@ class Engine:
         self.rows = Side(X, half, self.runtime)
         self.columns = self.rows if Y is None else Side(Y, half, self.runtime)
         self.buffers = Buffers()
+        self.edges = Edges(self) if problem.normalizer == "edges" else None
         self.set_classes(None)
         self.weighted = self._weighted_total() if problem.regularization > 0 else None
 
@@ -138,9 +140,13 @@ class Engine:
         if problem.both_ways:
             assert self.AT is not None
             plans.append(self.AT.plan(self.rows.source, self.runtime, ("AT",)))
-        exact = self._exact() if problem.normalizer == "exact" else None
+        exact, columns = None, problem.through_context or self.columns is not self.rows
+        if problem.normalizer == "exact":
+            exact = self._exact()
+        elif self.edges is not None and columns:
+            exact = self.edges.gradients(mom, mom.omega.astype(X.dtype))
         ctx = None
-        if exact is None and (problem.through_context or self.columns is not self.rows):
+        if exact is None and columns:
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
         through = ctx if problem.through_context else None
         step = _Step(self, mom, through, exact, plans, eta, sum_x, sum_y, last)
@@ -274,14 +280,18 @@ class _Step:
         both = pull if problem.both_ways else 0.0
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.takes_sums = engine.columns is engine.rows and not last
-        self.fused = exact is None and problem.N is None and problem.constraint == "sphere"
+        self.edges = engine.edges if exact is None else None
+        plain = exact is None and self.edges is None and problem.N is None
+        self.fused = plain and problem.constraint == "sphere"
 
     def run(self, lo: int, hi: int) -> _Part:
         engine, problem = self.engine, self.engine.problem
         x, copy = engine.rows.X[lo:hi], engine.rows.spare[lo:hi]
         none = x[:0]
         G = engine.buffers.get("G", x.shape, x.dtype)
-        self.plans[0](lo, hi, G, none)
+        attracted = self.edges is not None and self.edges.attracts
+        if not attracted:
+            self.plans[0](lo, hi, G, none)
         for plan in self.plans[1:]:
             plan(lo, hi, G, G)
         C = none
@@ -296,10 +306,13 @@ class _Step:
             )
             pull, log_z = float(stats[:, 1].sum()), float(stats[:, 0] @ rho)
         else:
-            V, log_z = self._normalizer(x, lo, hi)
-            pull = float(np.einsum("ij,ij->", x, G, dtype=np.float64))
-            rho = engine.rho[lo:hi, None].astype(x.dtype)
-            g = rho * self.anchors[-2] + self.anchors[-1] - G + V
+            V, log_z, pull = self._normalizer(x, lo, hi)
+            g = V
+            if not attracted:
+                pull = float(np.einsum("ij,ij->", x, G, dtype=np.float64))
+                g = np.subtract(V, G, out=G)
+            if problem.regularization:
+                g += engine.rho[lo:hi, None].astype(x.dtype) * self.anchors[-2] + self.anchors[-1]
             if len(C):
                 g += C
             move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
@@ -316,12 +329,22 @@ class _Step:
         assert self.ctx is not None
         return self.engine.context_rows(x, lo, hi, self.ctx)
 
-    def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float]:
-        """Return the normaliser's gradient and the sum of rho log Z, for the terms of P and of N."""
+    def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float, float]:
+        """Return the normaliser's gradient and the sum of rho log Z, for the terms of P and of N.
+
+        The last value is the attraction, if the gradient has it too.
+        """
         engine = self.engine
         if self.exact is not None:
-            return self.exact[0][lo:hi], float(self.exact[1][lo:hi].sum())
+            return self.exact[0][lo:hi], float(self.exact[1][lo:hi].sum()), 0.0
         H, k, beta = engine.products(x, self.omega), engine.k, engine.problem.beta
+        if self.edges is not None:
+            terms = self.edges.rows(lo, hi, self.mom, H)
+            return (
+                terms.gradient,
+                float(terms.stats[:, 0] @ engine.rho[lo:hi]),
+                float(terms.stats[:, 1].sum()),
+            )
         total, value = np.zeros_like(x), 0.0
         for rho, sign in ((engine.rho, 1), (engine.rho_n, -1)):
             if rho is None:
@@ -331,7 +354,7 @@ class _Step:
             engine.kernels.mixture_term(x, H, mu, self.mom.log_weight, rho[lo:hi], beta, V, log_z, r)
             total += V
             value += float(log_z @ rho[lo:hi])
-        return total, value
+        return total, value, 0.0
 
 
 class _ColumnStep:

@@ -60,7 +60,7 @@ def optimize(
     watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
     while state.epoch < settings.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
-        if epoch in cluster_at and problem.normalizer == "mixture":
+        if epoch in cluster_at and problem.normalizer != "exact":
             state.classes = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
             engine.set_classes(state.classes)
         eta = settings.rate(epoch)

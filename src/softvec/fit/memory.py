@@ -53,6 +53,9 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
+    if settings.normalizer == "edges":  # near items, built from a list; also transposed, with two gradients
+        columns = both_ways or not one_sided
+        small += (60 if columns else 36) * (facts.entries + n) + columns * rows * d * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
     small += _WRITE_BYTES if settings.checkpoint is not None else 0

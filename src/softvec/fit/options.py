@@ -29,7 +29,7 @@ class FitOptions(TypedDict, total=False):
     regularization: float
     symmetric: bool
     constraint: Literal["sphere", "ball"]
-    normalizer: Literal["mixture", "exact"]
+    normalizer: Literal["mixture", "edges", "exact"]
     dtype: Any
     tol: float | None
     base_measure: float

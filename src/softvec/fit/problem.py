@@ -34,8 +34,8 @@ class Problem:
         Weight of the term that centres the vectors.
     constraint : {"sphere", "ball"}
         Vectors of norm sqrt(beta), or of norm sqrt(beta) at most.
-    normalizer : {"mixture", "exact"}
-        Eq. main, or the exact sum in O(n m).
+    normalizer : {"mixture", "edges", "exact"}
+        Eq. main, the same with exact terms for each item and its neighbours, or the exact sum in O(n m).
     N : Operator, optional
         Dissimilarities of the contrastive term.
     item_weight : ndarray of shape (m,), optional
@@ -62,6 +62,8 @@ class Problem:
             raise InputError(
                 f"dissimilarities have shape {self.N.shape}, P has {self.P.shape}; make them equal"
             )
+        if self.N is not None and self.normalizer == "edges":
+            raise InputError(Option("normalizer", "edges"), " has no dissimilarities; leave one of them out")
         if self.item_weight is not None and self.item_weight.shape != (m,):
             raise InputError(f"item weights have shape {self.item_weight.shape}; expected ({m},)")
 

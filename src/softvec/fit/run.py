@@ -117,7 +117,7 @@ def fit(
             raise InputError("classes and dissimilarities are not supported on a cluster; leave them out")
         state, seed = runner(problem, settings, warm)
     result = Fit(problem, state, seed)
-    if diagnosed and problem.normalizer == "mixture":
+    if diagnosed and problem.normalizer != "exact":
         with machine(settings.n_jobs, scratch=settings.scratch) as pool:
             rows = _rows_to_check(problem, state)
             if rows >= min(P.shape[0], 10):

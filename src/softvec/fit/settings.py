@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
 Callback: TypeAlias = Callable[[int, float, "NDArray[Any]"], Any]
 GRADIENTS = ("row", "paper", "full")
 CONSTRAINTS = ("sphere", "ball")
-NORMALIZERS = ("mixture", "exact")
+NORMALIZERS = ("mixture", "edges", "exact")
 INITS = ("random", "power")
 VIEWS = ("auto", "walk", "fused", "links", "power")
 EFFORTS = ("default", "fast")
@@ -184,7 +184,9 @@ class Settings:
     )
     normalizer: str = _setting(
         "mixture",
-        '{"mixture", "exact"}, default="mixture"',
+        '{"mixture", "edges", "exact"}, default="mixture"',
+        'Sum of the softmax: Gaussian classes, as in the paper; "edges" adds exact terms for each item and '
+        "its neighbours, for a sharp softmax (beta above 6), in 1.2 to 2.3 times the time of an epoch; "
         '"exact" sums over all pairs: for comparison on small problems.',
     )
     normalize: bool = _setting(

@@ -14,12 +14,14 @@ import numpy as np
 
 from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, prefetch, store
 from softvec.kernels._jit import njit
+from softvec.kernels.edges import edges_term
 from softvec.kernels.expsum import add_exponentials, nearest
 from softvec.kernels.power import unit_rows
 
 __all__ = [
     "add_exponentials",
     "ball_step",
+    "edges_term",
     "fused_step",
     "gather",
     "gather_columns",

@@ -6,6 +6,8 @@ Unused arrays are passed with zero rows (or length zero). ``uint16`` arrays hold
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -230,3 +232,89 @@ def move_groups(W: Array, groups: NDArray, max_sweeps: int) -> None:
                 moved = True
         if not moved:
             return
+
+
+class Near(NamedTuple):
+    """Items whose terms of Z are exact, row by row, and the entries of P there (or none)."""
+
+    ends: NDArray  # (b + 1,), from 0
+    columns: NDArray
+    values: Array
+
+
+class Items(NamedTuple):
+    """All items: vectors, class and weight of each (empty: one class, weight 1)."""
+
+    Y: NDArray
+    classes: NDArray
+    weight: Array
+
+
+class Classes(NamedTuple):
+    """Mean, weight and number of the items of each class."""
+
+    mu: Array  # (k, d)
+    weight: Array
+    number: Array
+
+
+class EdgeTerms(NamedTuple):
+    """What :func:`edges_term` writes.
+
+    ``gradient`` (b, d); ``coefficients`` of the near items in it; ``stats`` (b, 2): log Z, and the sum of
+    P x.y over the near items; ``pulls`` (b, k, 2) or none: an item y of class c that is not near receives
+    ``pulls[:, c, 0] x + pulls[:, c, 1] (x.y) x`` from each row, times its weight.
+    """
+
+    gradient: Array
+    coefficients: Array
+    stats: Array
+    pulls: Array
+
+
+def edges_term(
+    near: Near, items: Items, classes: Classes, X: Array, H: Array, rho: Array, beta: float, out: EdgeTerms
+) -> None:
+    """Write the gradient of rho log Z of a block: exact terms near, Gaussians for all other items.
+
+    The Gaussian of a class has the moments of its items that are not near. With t = x.(y - mu), all that is
+    needed of them follows from sums of v, v t and v t^2 over the near ones, and from ``H[c] = X @ omega[c]``.
+    """
+    b, k = len(X), len(classes.weight)
+    row = np.repeat(np.arange(b), np.diff(near.ends))
+    of = items.classes[near.columns] if len(items.classes) else np.zeros(len(row), np.intp)
+    v = items.weight[near.columns] if len(items.weight) else np.ones(len(row))
+    y = as_float(items.Y[near.columns])
+    s = np.einsum("pj,pj->p", X[row], y).astype(np.float64)
+    mean = (X @ classes.mu.T).astype(np.float64)  # (b, k)
+    t = s - mean[row, of]
+    size, count, first, second = (
+        np.bincount(row * k + of, w, b * k).reshape(b, k) for w in (v, np.ones(len(v)), v * t, v * t * t)
+    )
+    left = classes.number - count
+    weight = np.where(left > 0, classes.weight - size, np.inf)
+    delta = first / weight  # the mean of the others is lower by this
+    whole = classes.weight * (classes.number - 1) / classes.number
+    scatter = whole * np.einsum("ij,cij->ic", X, H) - second - first * delta
+    divisor = np.where((left > 1) & (scatter > 0), weight * (left - 1) / np.maximum(left, 1), np.inf)
+    others = beta * (mean - delta) + beta**2 / 2 * scatter / divisor
+    others = np.where(left > 0, np.log(weight) + others, -np.inf)
+    exact = beta * s + np.log(v)
+    top = others.max(axis=1)
+    np.maximum.at(top, row, exact)
+    Z = np.exp(others - top[:, None]).sum(axis=1) + np.bincount(row, np.exp(exact - top[row]), b)
+    log_z = top + np.log(Z)
+    r = rho[:, None] * np.exp(others - log_z[:, None])
+    a, c = r / weight, beta * r / divisor
+    e = rho[row] * np.exp(exact - log_z[row]) - v * (a[row, of] + c[row, of] * (t + delta[row, of]))
+    of_mean = r + size * a + c * (first + delta * size)
+    if len(near.values):
+        e -= near.values
+    sums = np.zeros_like(X)
+    np.add.at(sums, row, (e[:, None] * y).astype(X.dtype))
+    out.gradient[:] = sums + of_mean @ classes.mu + np.einsum("ic,cij->ij", whole * c, H)
+    out.coefficients[:] = e
+    out.stats[:, 0] = log_z
+    out.stats[:, 1] = np.bincount(row, near.values * s, b) if len(near.values) else 0
+    if len(out.pulls):
+        out.pulls[:, :, 0], out.pulls[:, :, 1] = a - c * (mean - delta), c

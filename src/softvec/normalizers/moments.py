@@ -29,11 +29,13 @@ class Sums:
 class Moments:
     """Moments of each class, as Eq. main needs them.
 
-    ``weight`` is the sum of item weights (the class size without a base measure), ``divisor`` the divisor of
-    the scatter (size - 1), ``mu`` the means (k, d), ``omega`` the covariances (k, d, d).
+    ``weight`` is the sum of item weights (the class size without a base measure), ``count`` the class size,
+    ``divisor`` the divisor of the scatter (size - 1), ``mu`` the means (k, d), ``omega`` the covariances
+    (k, d, d).
     """
 
     weight: Array
+    count: Array
     divisor: Array
     mu: Array
     omega: Array
@@ -86,7 +88,7 @@ def moments(sums: Sums) -> Moments:
     omega = np.divide(
         scatter, divisor[:, None, None], out=np.zeros_like(scatter), where=divisor[:, None, None] > 0
     )
-    return Moments(sums.weight, divisor, mu, omega)
+    return Moments(sums.weight, sums.count, divisor, mu, omega)
 
 
 def class_moments(
