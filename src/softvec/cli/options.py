@@ -17,7 +17,6 @@ from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.embedding.files.parts import StoredEmbedding
 
 
 T = TypeVar("T")
@@ -61,7 +60,7 @@ def load_vectors(path: str, session: Session) -> Embedding:
         return Embedding.load(path, session.format, mmap=path != "-")
 
 
-def open_vectors(path: str, session: Session) -> Embedding | StoredEmbedding:
+def open_vectors(path: str, session: Session) -> Embedding:
     """Read a file of vectors; those of a folder stay on disk."""
     if path == "-" or not os.path.isdir(path):
         return load_vectors(path, session)

@@ -16,7 +16,6 @@ from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.embedding.files.parts import StoredEmbedding
 
 
 def neighbors(
@@ -90,7 +89,7 @@ def _print_neighbours(answers: dict[str, list[tuple[Any, float]]], listed: bool,
         print_table(("name", "cosine"), table, title=key)
 
 
-def _with_vectors(emb: Embedding | StoredEmbedding, keys: list[Any]) -> list[Any]:
+def _with_vectors(emb: Embedding, keys: list[Any]) -> list[Any]:
     """Return the names that have a vector, with a warning for each other one; an error if none has."""
     known, reasons = [], []
     for key in keys:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,38 +11,8 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError
 from softvec.names import Names
 
-
-class Searched(Protocol):
-    """What can be searched: an :class:`softvec.Embedding`, or one whose vectors are on disk."""
-
-    @property
-    def names(self) -> Names: ...
-
-    @property
-    def context_names(self) -> Names | None: ...
-
-    @property
-    def vectors(self) -> Any:
-        """Vectors by slices and arrays of row numbers."""
-        ...
-
-    @property
-    def provenance(self) -> Mapping[str, Any]: ...
-
-    @property
-    def two_sided(self) -> bool: ...
-
-    def __len__(self) -> int: ...
-
-    def _row(self, name: Hashable) -> int: ...
-
-    def _rows(self, names: Any) -> NDArray[np.int64]: ...
-
-    def _side(self, among: str) -> Searched: ...
-
-    def _nearest(
-        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
-    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
 
 
 class Provenance(dict[str, Any]):
@@ -91,7 +61,7 @@ def listed(names: Any) -> list[Any]:
     return list(names)
 
 
-def row(emb: Searched, name: Hashable) -> int:
+def row(emb: Embedding, name: Hashable) -> int:
     """Return the row number of a name; the error for a name of the second side points to ``.context``."""
     try:
         return emb.names.index(name)
@@ -101,7 +71,7 @@ def row(emb: Searched, name: Hashable) -> int:
         raise
 
 
-def rows(emb: Searched, names: Any) -> NDArray[np.int64]:
+def rows(emb: Embedding, names: Any) -> NDArray[np.int64]:
     """Return the row numbers of names."""
     several = list(names) if isinstance(names, Iterator) else listed(names)
     return np.fromiter((emb._row(name) for name in several), np.int64, len(several))

@@ -14,8 +14,17 @@ from softvec.core.threads import row_blocks
 from softvec.names import Names
 
 
+class OnDisk:
+    """Vectors that stay on disk, of which rows are read by slices and by arrays of row numbers."""
+
+    def __array__(self) -> NDArray[Any]:
+        raise TypeError("the vectors of a folder are too many for one array; read them in slices")
+
+
 def frozen_rows(vectors: ArrayLike, what: str, copy: bool) -> NDArray[np.float32]:
     """Return a read-only (n, d) float32 array; a memory-mapped one stays on disk, unread."""
+    if isinstance(vectors, OnDisk):
+        return vectors  # type: ignore[return-value]
     try:
         given = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
         convert = np.array if copy and given.flags.writeable else np.asarray

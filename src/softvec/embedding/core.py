@@ -185,10 +185,7 @@ class Embedding:
     analogy = neighbours.analogy
     nearest = neighbours.nearest
 
-    def _nearest(
-        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        return neighbours.search_rows(self, Q, n, method, by_length)
+    _nearest = neighbours.search_rows
 
     @cached_property
     def index(self) -> search.Index:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from softvec.core.checks import choice, integer, recorded
 from softvec.core.errors import InputError
 from softvec.embedding import search
-from softvec.embedding.access import Searched, is_many, listed
+from softvec.embedding.access import is_many, listed
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -47,7 +47,7 @@ def similarity(emb: Embedding, a: Any, b: Any) -> Any:
 
 
 def most_similar(
-    emb: Searched,
+    emb: Embedding,
     positive: Any,
     negative: Any = None,
     n: int = 10,
@@ -92,7 +92,7 @@ def most_similar(
 
 
 def most_similar_batch(
-    emb: Searched,
+    emb: Embedding,
     names: Iterable[Hashable],
     n: int = 10,
     *,
@@ -110,7 +110,7 @@ def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
     return most_similar(emb, [b, c], [a], n)
 
 
-def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
+def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) -> list[NDArray[np.int64]]:
     """Return the rows to leave out of the answers for each row: itself, and those of ``exclude``."""
     own = rows[:, None] if among == "rows" else np.empty((len(rows), 0), np.int64)
     if exclude is None:
@@ -132,7 +132,7 @@ def left_out(emb: Searched, rows: NDArray[np.int64], among: str, exclude: Any) -
 
 
 def _answers(
-    emb: Searched, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str, rank: str
+    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str, rank: str
 ) -> list[Answer]:
     choice("rank", rank, ("auto", "cosine"))
     by_length = rank == "auto" and among == "rows" and bool(recorded(emb, "parameters").get("shrinkage"))
@@ -173,7 +173,7 @@ def nearest(
 
 
 def search_rows(
-    emb: Embedding, Q: NDArray[Any], n: int, method: str, by_length: bool
+    emb: Embedding, Q: NDArray[Any], n: int, method: str, by_length: bool = False
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Search with the index if it pays off, else exactly; rank by cosine times length if asked to."""
     choice("method", method, ("auto", "exact", "index"))
@@ -186,12 +186,17 @@ def search_rows(
         order = np.argsort(-cosines / emb._scale[rows], axis=1, kind="stable")[:, :n]
         return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
     if not by_length:
-        return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale)
-    rows, scores = search.exact_nearest(Q, emb.vectors, n, scale=np.ones_like(emb._scale))
-    return rows, scores * emb._scale[rows]
+        return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale if _in_memory(emb) else None)
+    rows, scores = search.exact_nearest(Q, emb.vectors, n, scale=np.ones(len(emb), np.float32))
+    found, at = np.unique(rows, return_inverse=True)
+    return rows, scores * search.inverse_norms(emb.vectors[found])[at].reshape(rows.shape)
 
 
 def _index_pays(emb: Embedding, queries: int) -> bool:
-    if len(emb) <= search.INDEX_FROM:
+    if len(emb) <= search.INDEX_FROM or not _in_memory(emb):
         return False
     return "index" in emb.__dict__ or (queries >= _INDEX_QUERIES and find_spec("usearch") is not None)
+
+
+def _in_memory(emb: Embedding) -> bool:
+    return isinstance(emb.vectors, np.ndarray)

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from softvec.core.checks import recorded
 from softvec.core.errors import InputError, Option
-from softvec.embedding.access import Searched
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 
-def two_kinds(emb: Searched) -> bool:
+def two_kinds(emb: Embedding) -> bool:
     """Whether rows and columns are different things (users and items), not two vectors of the same items."""
     return emb.two_sided and recorded(emb, "data").get("kind", "bipartite") == "bipartite"
 
 
-def mutual(emb: Searched) -> bool:
+def mutual(emb: Embedding) -> bool:
     """Whether a pair of items is the same in both directions: one set of vectors, or an undirected graph."""
     if not emb.two_sided:
         return True
@@ -33,13 +32,13 @@ def mutual(emb: Searched) -> bool:
     return undirected and emb._side("context").names == emb.names
 
 
-def refuse_signed(emb: Searched, what: str) -> None:
+def refuse_signed(emb: Embedding, what: str) -> None:
     """Refuse what vectors of positive and negative links, fitted apart, cannot do."""
     if "signs" in emb.provenance:
         raise InputError(f"{what} vectors of signed links; embed the graph with ", Option("signed", False))
 
 
-def relations(emb: Searched, data: Any, **options: Any) -> Affinity:
+def relations(emb: Embedding, data: Any, **options: Any) -> Affinity:
     """Read a file, frame, graph or list of edges as data of the kind that was embedded."""
     from softvec.affinity import Affinity, as_affinity
 
@@ -71,12 +70,12 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     return rows
 
 
-def known_pairs(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
+def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
     """Return the pairs of an embedding that are related in ``data``, as a boolean matrix of shape (n, m)."""
     return sparse.csr_array(known_weights(emb, data, among, **options) != 0)
 
 
-def known_weights(emb: Searched, data: Any, among: str, **options: Any) -> sparse.csr_array:
+def known_weights(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
     """Return the weights of pairs of an embedding in ``data``, a matrix of shape (n, m)."""
     side = emb._side(among)
     shape = (len(emb), len(side))

@@ -7,7 +7,6 @@ when there are many queries against many vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from softvec.core.machine import machine
 from softvec.core.threads import resolve_n_jobs, row_blocks
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
+BLOCK = 8 * ROWS  # rows read from disk at a time; whole blocks, so that scores have the same bits
 QUERIES = 256  # queries of one block: its scores take 8 MB
 _SHORTEST = 1e-37  # a length with an inverse in float32
 INDEX_FROM = 200_000  # below this many vectors the exact search answers a query in a few milliseconds
@@ -98,6 +98,7 @@ def exact_nearest(
     ----------
     Q : ndarray of shape (q, d)
     V : ndarray of shape (m, d)
+        Or vectors on disk, of which one block at a time is in memory.
     n : int
         Neighbours per query; no more than m are returned.
     scale : ndarray of shape (m,), optional
@@ -111,33 +112,17 @@ def exact_nearest(
     cosines : ndarray of shape (q, n)
         In decreasing order; ties by row number.
     """
-    if not min(n, len(V)) or not len(Q):
-        return np.empty((len(Q), min(n, len(V))), np.intp), np.empty((len(Q), min(n, len(V))), np.float32)
-    return _search(unit_rows(Q), V, min(n, len(V)), inverse_norms(V) if scale is None else scale, n_jobs)
-
-
-def nearest_in_blocks(
-    Q: NDArray[np.floating],
-    blocks: Iterable[NDArray[np.floating]],
-    n: int,
-    *,
-    by_length: bool = False,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Search like :func:`exact_nearest`, for vectors that come in blocks and are never all in memory.
-
-    All blocks but the last must have a multiple of ``ROWS`` vectors: then the scores have the same bits.
-    ``by_length`` ranks by, and returns, the cosine times the length of a vector.
-    """
-    Q = unit_rows(Q)
+    n = min(n, len(V))
     best = np.empty((len(Q), 0), np.intp), np.empty((len(Q), 0), np.float32)
-    first = 0
-    for V in blocks:
-        if len(V) and len(Q) and n:
-            factors = np.ones(len(V), np.float32) if by_length else inverse_norms(V)
-            rows, cosines = _search(Q, V, min(n, len(V)), factors, n_jobs)
-            best = _ordered(np.hstack([best[0], rows + first]), np.hstack([best[1], cosines]), n)
-        first += len(V)
+    if not n or not len(Q):
+        return np.empty((len(Q), n), np.intp), np.empty((len(Q), n), np.float32)
+    Q = unit_rows(Q)
+    step = len(V) if isinstance(V, np.ndarray) else BLOCK
+    for lo, hi in row_blocks(len(V), step):
+        block = V[lo:hi]
+        factors = inverse_norms(block) if scale is None else scale[lo:hi]
+        rows, cosines = _search(Q, block, min(n, len(block)), factors, n_jobs)
+        best = _ordered(np.hstack([best[0], rows + lo]), np.hstack([best[1], cosines]), n)
     return best
 
 

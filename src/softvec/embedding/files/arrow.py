@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
 from softvec.read.arrays import length_of
 from softvec.read.tables import check_rows
-
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
@@ -125,7 +122,7 @@ class SideRows:
             yield pa.table([c.cast(f.type) for c, f in zip(columns, schema)], schema=schema)
 
 
-def sides_of(emb: Embedding | StoredEmbedding) -> tuple[list[SideRows], str]:
+def sides_of(emb: Embedding) -> tuple[list[SideRows], str]:
     """Return the sides, and the encoding of all names."""
     of_rows = {} if emb.sizes is None else {SIZE: emb.sizes}
     of_context: dict[str, NDArray[Any]] = {}
@@ -139,7 +136,7 @@ def sides_of(emb: Embedding | StoredEmbedding) -> tuple[list[SideRows], str]:
     return sides, encodings.pop() if len(encodings) == 1 else "json"
 
 
-def description(emb: Embedding | StoredEmbedding) -> dict[str, Any]:
+def description(emb: Embedding) -> dict[str, Any]:
     """Return what is no column: the provenance and the matrices of the fit."""
     arrays = {key: emb.extras[key] for key in _MATRICES if key in emb.extras}
     texts = {
@@ -162,7 +159,7 @@ def matrices(meta: Mapping[str, Any], name: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _tables(emb: Embedding | StoredEmbedding, rows: int) -> tuple[Any, Iterator[Any]]:
+def _tables(emb: Embedding, rows: int) -> tuple[Any, Iterator[Any]]:
     """Return the schema of an embedding, and its tables of at most ``rows`` rows each."""
     import pyarrow as pa
 
@@ -175,7 +172,7 @@ def _tables(emb: Embedding | StoredEmbedding, rows: int) -> tuple[Any, Iterator[
     return schema, (table for side in sides for table in side.tables(schema, encoding, rows))
 
 
-def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
     """Write parquet, or feather, which is the file format of Arrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq

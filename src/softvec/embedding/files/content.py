@@ -8,10 +8,10 @@ JSON beside them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softvec.core.errors import InputError
 from softvec.embedding.checks import EXTRAS
@@ -20,11 +20,8 @@ from softvec.names import Names
 from softvec.names.storage import DuplicateName
 from softvec.read.arrays import stored_names
 
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
 
-
-def arrays_of(emb: Embedding | StoredEmbedding) -> dict[str, Any]:
+def arrays_of(emb: Embedding) -> dict[str, Any]:
     """Return all arrays of an embedding."""
     arrays: dict[str, Any] = {"vectors": emb.vectors}
     arrays |= {f"names/{key}": np.asarray(value) for key, value in emb.names.to_arrays().items()}
@@ -62,7 +59,7 @@ def embedding_of(
     )
 
 
-def checked_embedding(name: str, vectors: NDArray[Any], names: Names, **contents: Any) -> Embedding:
+def checked_embedding(name: str, vectors: ArrayLike, names: Names, **contents: Any) -> Embedding:
     """Return an embedding of what a file holds; an error says that the file is damaged."""
     try:
         return Embedding(vectors, names, copy=False, **contents)

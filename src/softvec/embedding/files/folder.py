@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
@@ -27,9 +27,6 @@ from softvec.embedding.files.arrow import FIT_COLUMNS, PARQUET, ROWS, SIZE, Side
 from softvec.embedding.files.common import MANIFEST, MOST_JSON, check_json, parse_json
 from softvec.embedding.files.record import check_record
 from softvec.read.tables import check_rows
-
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
 
 FORMAT, VERSION = "softvec-folder", 1
 SIDES = {"rows": "part", "context": "context"}
@@ -208,7 +205,7 @@ def _write_json(folder: Path, head: Mapping[str, Any]) -> Path:
     return folder / MANIFEST
 
 
-def write(emb: Embedding | StoredEmbedding, folder: str | os.PathLike[str]) -> list[Path]:
+def write(emb: Embedding, folder: str | os.PathLike[str]) -> list[Path]:
     """Write an embedding as a folder, from one process."""
     sides, encoding = sides_of(emb)
     step = max(1, _PART // (4 * emb.n_components))

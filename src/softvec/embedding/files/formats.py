@@ -29,7 +29,6 @@ from softvec.names.storage import DuplicateName
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
-    from softvec.embedding.files.parts import StoredEmbedding
     from softvec.names import Names
 
 __all__ = ["FORMATS", "MANIFEST", "check_names", "format_of", "is_folder", "read_vectors", "write_vectors"]
@@ -88,7 +87,7 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
 
 
 def write_vectors(
-    emb: Embedding | StoredEmbedding,
+    emb: Embedding,
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
@@ -133,9 +132,7 @@ def write_vectors(
     return files
 
 
-def _write_whole(
-    emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str, index: bool
-) -> list[Path]:
+def _write_whole(emb: Embedding, path: str | os.PathLike[str], format: str, index: bool) -> list[Path]:
     from softvec.embedding.files import arrow, folder, svec, tensors
 
     if format == "folder":
@@ -188,7 +185,7 @@ def _has_surrogates(utf8: NDArray[np.uint8]) -> bool:
     return bool(((utf8[:-1] == 0xED) & (utf8[1:] >= 0xA0)).any())
 
 
-def _lost(emb: Embedding | StoredEmbedding, format: str) -> list[str | Option]:
+def _lost(emb: Embedding, format: str) -> list[str | Option]:
     """Return a line on what a format of text names and one side leaves out, empty if nothing."""
     from softvec.embedding.files.word2vec import changed_names
 
@@ -214,7 +211,7 @@ def _lost(emb: Embedding | StoredEmbedding, format: str) -> list[str | Option]:
     return [*([text, *lost] if lost else []), *(["; " if lost else "", changed] if changed else []), kept]
 
 
-def _one_side(emb: Embedding | StoredEmbedding, side: str) -> Embedding | StoredEmbedding:
+def _one_side(emb: Embedding, side: str) -> Embedding:
     """Return the rows or the context as an embedding; the rows keep their measured stability."""
     if side == "rows":
         stability = {key: array for key, array in emb.extras.items() if key.startswith("stable_")}

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
-from softvec.embedding import access, neighbours, search
+from softvec.core.threads import row_blocks
+from softvec.embedding import search
+from softvec.embedding.checks import OnDisk
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import SIZE, decoded, matrices
 from softvec.embedding.files.common import require_finite
@@ -26,11 +26,10 @@ from softvec.embedding.files.folder import Folder, open_folder
 from softvec.names import Names
 from softvec.read.arrays import stored_names
 
-_BLOCK = 8 * search.ROWS  # whole blocks of the exact search, one for each of its shares
 _IN_MEMORY = 256 << 20  # bytes of vectors up to which no temporary file is made
 
 
-class StoredVectors:
+class StoredVectors(OnDisk):
     """The vectors of one side of a folder, of shape (n, d); slices and numbered rows are read from disk.
 
     The last row group is cached, so that slices in order read each group once.
@@ -48,12 +47,10 @@ class StoredVectors:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        raise TypeError("the vectors of a folder are too many for one array; read them in slices")
-
     def __getitem__(self, key: slice | Any) -> NDArray[np.float32]:
         if not isinstance(key, slice):
-            return self._take(np.asarray(key, np.int64))
+            rows = np.asarray(key, np.int64)
+            return self._take(rows.reshape(-1)).reshape(*rows.shape, self.shape[1])
         lo, hi, step = key.indices(len(self))
         if step != 1:
             raise IndexError(f"a slice with step {step}; rows of a folder are read in order")
@@ -79,11 +76,6 @@ class StoredVectors:
             out[order[i:j]] = V[ascending[i:j] - first]
             i = j
         return out
-
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield all vectors in order."""
-        for lo in range(0, len(self), _BLOCK):
-            yield self[lo : lo + _BLOCK]
 
     def _group_of(self, row: int) -> tuple[int, NDArray[np.float32]]:
         """Return the row group that holds a row, and the number of its first row."""
@@ -114,63 +106,11 @@ class StoredVectors:
         return begin + first, V
 
 
-@dataclass(frozen=True, eq=False)
-class StoredEmbedding:
-    """An embedding whose vectors stay on disk; it can be searched and written to other formats."""
+def open_stored(path: str | os.PathLike[str]) -> Embedding:
+    """Open a folder: check the digests and read the names; vectors are read when needed.
 
-    vectors: StoredVectors
-    names: Names
-    context_vectors: StoredVectors | None
-    context_names: Names | None
-    sizes: NDArray[np.float64] | None
-    provenance: Mapping[str, Any]
-    extras: Mapping[str, NDArray[Any]]
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    @property
-    def n_components(self) -> int:
-        """Number of dimensions."""
-        return self.vectors.shape[1]
-
-    @property
-    def two_sided(self) -> bool:
-        """Whether there are context vectors."""
-        return self.context_vectors is not None
-
-    @property
-    def context(self) -> StoredEmbedding:
-        """The second side as an embedding of its own."""
-        if self.context_vectors is None or self.context_names is None:
-            raise InputError("this embedding has one side only, no context")
-        return StoredEmbedding(
-            self.context_vectors, self.context_names, None, None, None, self.provenance, {}
-        )
-
-    _row = access.row
-    _rows = access.rows
-    most_similar = neighbours.most_similar
-    most_similar_batch = neighbours.most_similar_batch
-
-    def _with(self, **changes: Any) -> StoredEmbedding:
-        return replace(self, **changes)
-
-    def _side(self, among: str) -> StoredEmbedding:
-        return self if choice("among", among, ("rows", "context")) == "rows" else self.context
-
-    def _nearest(
-        self, Q: NDArray[Any], n: int, method: str, by_length: bool = False
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        rows, scores = search.nearest_in_blocks(Q, self.vectors.blocks(), n, by_length=by_length)
-        if not by_length:
-            return rows, scores
-        found, at = np.unique(rows, return_inverse=True)
-        return rows, scores * search.inverse_norms(self.vectors[found])[at].reshape(rows.shape)
-
-
-def open_stored(path: str | os.PathLike[str]) -> StoredEmbedding:
-    """Open a folder: check the digests and read the names; vectors are read when needed."""
+    The embedding can be searched and written to other formats, as these take some rows at a time.
+    """
     folder = open_folder(path)
     folder.check_digests()
     names, columns = _columns(folder, "rows")
@@ -179,12 +119,11 @@ def open_stored(path: str | os.PathLike[str]) -> StoredEmbedding:
         context = StoredVectors(folder, "context")
         context_names, more = _columns(folder, "context")
         columns |= more
-    sizes = columns.pop(SIZE, None)
-    extras = columns | matrices(folder.described, str(path))
-    provenance = folder.described["provenance"]
-    return StoredEmbedding(
-        StoredVectors(folder, "rows"), names, context, context_names, sizes, provenance, extras
-    )
+    return checked_embedding(
+        str(path), StoredVectors(folder, "rows"), names, context_vectors=context, context_names=context_names,
+        sizes=columns.pop(SIZE, None), provenance=folder.described["provenance"],
+        extras=columns | matrices(folder.described, str(path)),
+    )  # fmt: skip
 
 
 def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
@@ -193,14 +132,9 @@ def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
     ``mmap`` copies vectors that would fill much of the memory to a temporary file and maps that: parquet
     pages have headers and levels in between, and cannot be mapped as an array.
     """
-    stored = open_stored(path)
-    context = stored.context_vectors
-    return checked_embedding(
-        str(path), _whole(stored.vectors, mmap), stored.names,
-        context_vectors=None if context is None else _whole(context, mmap),
-        context_names=stored.context_names, sizes=stored.sizes, provenance=stored.provenance,
-        extras=stored.extras,
-    )  # fmt: skip
+    emb = open_stored(path)
+    vectors, context = _whole(emb.vectors, mmap), emb.context_vectors
+    return emb._with(vectors=vectors, context_vectors=None if context is None else _whole(context, mmap))
 
 
 def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
@@ -221,10 +155,10 @@ def _batches(folder: Folder, side: str) -> Iterator[Any]:
         if part.side == side:
             with folder.opened(part) as file:
                 columns = [name for name in file.schema_arrow.names if name != "vector"]
-                for batch in file.iter_batches(_BLOCK, columns=columns):
+                for batch in file.iter_batches(search.BLOCK, columns=columns):
                     batch.validate(full=True)
-                    if batch.column("name").null_count:
-                        raise InputError(f"{folder.path / part.file} is damaged: names are missing")
+                    if any(column.null_count for column in batch.columns):
+                        raise InputError(f"{folder.path / part.file} is damaged: a name or number is missing")
                     yield batch
 
 
@@ -238,21 +172,13 @@ def _columns(folder: Folder, side: str) -> tuple[Names, dict[str, NDArray[Any]]]
             if key != "name":
                 columns.setdefault(key, []).append(batch.column(key).to_numpy(zero_copy_only=False))
     joined = {key: np.concatenate(arrays) for key, arrays in columns.items()}
-    n, sizes = folder.rows(side), joined.get(SIZE)
-    if sizes is not None and (len(sizes) != n or not np.all((sizes >= 0) & np.isfinite(sizes))):
-        raise InputError(f"{folder.path} is damaged: expected a size of 0 or more for each of {n:,} vectors")
-    for key, array in joined.items():
-        if len(array) != n or array.dtype.kind == "O":
-            raise InputError(f"{folder.path} is damaged: expected one number of {key} for each vector")
     return _joined(names, folder), joined
 
 
-def _whole(rows: StoredVectors, mmap: bool) -> NDArray[np.float32]:
-    V = _allocate(*rows.shape, mmap)
-    done = 0
-    for block in rows.blocks():
-        V[done : done + len(block)] = block
-        done += len(block)
+def _whole(rows: Any, mmap: bool) -> NDArray[np.float32]:
+    V = _allocate(len(rows), rows.shape[1], mmap)
+    for lo, hi in row_blocks(len(rows), search.BLOCK):
+        V[lo:hi] = rows[lo:hi]
     return V
 
 

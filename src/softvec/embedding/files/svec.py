@@ -27,7 +27,7 @@ import zipfile
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,6 @@ from softvec.embedding.files.content import arrays_of, embedding_of
 from softvec.embedding.search import restore_index
 from softvec.read.arrays import length_of, read_header
 
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
-
 FORMAT = "softvec-vectors"
 VERSION = 1
 _ALIGN = 64
@@ -61,9 +58,7 @@ _PADDING_ID = 0xD935  # the extra-field id that zipalign uses for padding
 _MAX_MEMBERS = 64
 
 
-def write(
-    emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], *, index: bool = False
-) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
     """Write vectors as one file, atomically."""
     head: dict[str, Any] = {
         "format": FORMAT,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,8 @@ from softvec.embedding.files.word2vec import MOST_COLUMNS, number_lines, parse_n
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
 
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
 
-
-def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
     """Write names and vectors as csv, tsv or npy."""
     return {"csv": _write_csv, "tsv": _write_tsv, "npy": _write_npy}[format](emb, path)
 
@@ -55,7 +52,7 @@ def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Embed
 _CSV_ROWS = 4096
 
 
-def _write_csv(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
+def _write_csv(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     names = for_terminal(text_names(emb.names, spaces=True), path)
     if not {"range", "integers"} & set(emb.names.to_arrays()):
         names = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
@@ -117,7 +114,7 @@ def metadata_path(path: str | os.PathLike[str]) -> Path:
     return file.with_name(f"{file.stem}_metadata{file.suffix}")
 
 
-def _write_tsv(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
+def _write_tsv(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the tsv format is two files and cannot go to standard output; try csv")
     if not len(emb.names):
@@ -158,7 +155,7 @@ def names_path(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_name(f"{Path(path).stem}_names.txt")
 
 
-def _write_npy(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str]) -> list[Path]:
+def _write_npy(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     if os.fspath(path) == "-":
         raise InputError("the npy format is two files and cannot go to standard output; try csv")
     beside = names_path(path)

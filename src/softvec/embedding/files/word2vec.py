@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from softvec.embedding.files.common import (
     written,
 )  # fmt: skip
 from softvec.names import Names
-
-if TYPE_CHECKING:
-    from softvec.embedding.files.parts import StoredEmbedding
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", " "))
@@ -112,7 +109,7 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     return [delimiter.encode().join(lines[i * d : (i + 1) * d]) for i in range(n)]
 
 
-def write(emb: Embedding | StoredEmbedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
     names = for_terminal(text_names(emb.names, spaces=False), path)
     n, d = emb.vectors.shape
