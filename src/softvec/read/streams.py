@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from softvec.core.errors import InputError, Option
-from softvec.core.untrusted import check_expanded, most_expanded, one_line
+from softvec.core.untrusted import check_expanded, one_line
 
 BLOCK = 4 << 20
 HEAD = 1 << 16  # decompressed bytes from which format, layout and kind are detected
@@ -138,39 +138,6 @@ def _decompressed(raw: IO[bytes], compression: str | None) -> Any:
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
-
-
-class Bounded(io.RawIOBase):
-    """A decompressed stream that raises an error if it expands too far."""
-
-    def __init__(self, stream: Any, stored: int, name: str):
-        self._stream, self._stored, self._name = stream, stored, name
-        self._most = most_expanded(stored)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence == os.SEEK_END:  # reads everything, to enforce the limit
-            while self.read(BLOCK):
-                pass
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._stream.readinto(buffer)
-        if self._stream.tell() > self._most:
-            check_expanded(self._stream.tell(), self._stored, self._name, "its gzip data")
-        return count
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
 
 
 class _Xz:

@@ -8,7 +8,6 @@ schema.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +23,11 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import check_expanded
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import check_json, open_source, parse_json, require_finite, title, written
+from softvec.embedding.files.common import Options, check_json, opened, parse_json, require_finite, written
 from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
 from softvec.read.arrays import length_of
+from softvec.read.streams import Source
 from softvec.read.tables import check_rows
 
 _KEY = b"softvec"
@@ -172,14 +172,14 @@ def _tables(emb: Embedding, rows: int) -> tuple[Any, Iterator[Any]]:
     return schema, (table for side in sides for table in side.tables(schema, encoding, rows))
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write parquet, or feather, which is the file format of Arrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema, tables = _tables(emb, ROWS)
     with atomic_write(path, "wb") as file:
-        parquet = format == "parquet"
+        parquet = options.format == "parquet"
         with (
             pq.ParquetWriter(file, schema, **PARQUET) if parquet else pa.ipc.new_file(file, schema) as writer
         ):
@@ -191,22 +191,22 @@ def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Pat
 # reading
 
 
-def read(source: Path | io.BytesIO, format: str) -> Embedding:
+def read(source: Source, options: Options) -> Embedding:
     """Read parquet or feather, whoever wrote it."""
-    with open_source(source) as file:
-        if format == "parquet":
+    with opened(source, f"{options.format} file") as file:
+        if options.format == "parquet":
             import pyarrow.parquet as pq
 
             parquet = pq.ParquetFile(file)
-            check_rows(parquet.metadata, length_of(file), title(source))
+            check_rows(parquet.metadata, length_of(file), source.name)
             table = parquet.read()
         else:
             import pyarrow.feather as feather
 
-            check_expanded(_unpacked_size(file), length_of(file), title(source), "its rows")
+            check_expanded(_unpacked_size(file), length_of(file), source.name, "its rows")
             table = feather.read_table(file)
         table.validate(full=True)  # Arrow does not check offsets and text unless asked
-        return from_arrow(table, title(source))
+        return from_arrow(table, source.name)
 
 
 def _unpacked_size(file: Any) -> int:

@@ -1,4 +1,4 @@
-"""What the modules of all formats share: open sources, write gzipped files, check vectors."""
+"""What the modules of all formats share: open files, write gzipped ones, check JSON and vectors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +18,20 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, printable
 from softvec.core.files import atomic_write
-from softvec.core.untrusted import one_line
-from softvec.read.arrays import length_of
-from softvec.read.streams import Bounded
+from softvec.core.untrusted import one_line, reading
+from softvec.read.streams import Source
 
 MANIFEST = "manifest.json"  # of a folder of vectors
 MOST_JSON = 8 << 20  # bytes: parsed and checked within two seconds
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is read or written: its format, vectors left on disk, with the search index."""
+
+    format: str
+    mmap: bool = False
+    index: bool = False
 
 
 def is_folder(path: str) -> bool:
@@ -30,43 +39,11 @@ def is_folder(path: str) -> bool:
     return path.endswith(("/", os.sep)) or os.path.isfile(os.path.join(path, MANIFEST))
 
 
-def title(source: Path | io.BytesIO) -> str:
-    """Return the name of a source in messages."""
-    return str(source) if isinstance(source, Path) else "standard input"
-
-
-def source_of(path: str | os.PathLike[str]) -> Path | io.BytesIO:
-    """Return the path of an existing file, or the contents of standard input or of a pipe."""
-    if os.fspath(path) == "-":
-        data = sys.stdin.buffer.read()
-        if not data:
-            raise InputError("standard input is empty; expected a file of vectors")
-        return io.BytesIO(data)
-    file = Path(path)
-    if not file.exists():
-        raise InputError(f"{path}: no such file")
-    if file.stat().st_size == 0 and file.is_file():
-        raise InputError(f"{path} is empty; expected a file of vectors")
-    if not file.is_file():  # a pipe, e.g. <(zcat ...), can be read once only
-        return io.BytesIO(file.read_bytes())
-    return file
-
-
-def open_source(source: Path | io.BytesIO) -> IO[bytes]:
-    """Open a file, gunzipping it if needed, or rewind the contents of standard input."""
-    try:
-        file: IO[bytes] = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getbuffer())
-    except PermissionError as error:
-        raise InputError(f"{source}: permission denied") from error
-    zipped = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    if not zipped:
-        return file
-    stored = length_of(file)
-    if isinstance(source, Path):
-        file.close()  # gzip.open closes only a file that it opened itself
-    unzipped = gzip.open(source if isinstance(source, Path) else file, "rb")  # noqa: SIM115 - closed by Bounded
-    return io.BufferedReader(Bounded(unzipped, stored, title(source)), 1 << 16)  # type: ignore[return-value]
+@contextmanager
+def opened(source: Source, what: str) -> Iterator[IO[bytes]]:
+    """Open the decompressed bytes of a source; an error of a parser names the file."""
+    with source.seekable() as file, reading(source.name, what):
+        yield file
 
 
 def written(path: str | os.PathLike[str], *others: Path) -> list[Path]:

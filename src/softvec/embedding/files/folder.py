@@ -20,11 +20,11 @@ from typing import Any
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
-from softvec.core.files import atomic_write, refuse_input_as_output, remove_stale
+from softvec.core.files import atomic_write, locked, refuse_input_as_output, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import FIT_COLUMNS, PARQUET, ROWS, SIZE, SideRows, description, sides_of
-from softvec.embedding.files.common import MANIFEST, MOST_JSON, check_json, parse_json
+from softvec.embedding.files.common import MANIFEST, MOST_JSON, Options, check_json, parse_json
 from softvec.embedding.files.record import check_record
 from softvec.read.tables import check_rows
 
@@ -205,8 +205,13 @@ def _write_json(folder: Path, head: Mapping[str, Any]) -> Path:
     return folder / MANIFEST
 
 
-def write(emb: Embedding, folder: str | os.PathLike[str]) -> list[Path]:
+def write(emb: Embedding, folder: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write an embedding as a folder, from one process."""
+    with locked(make_folder(folder), wait=False):
+        return _write_parts(emb, folder)
+
+
+def _write_parts(emb: Embedding, folder: str | os.PathLike[str]) -> list[Path]:
     sides, encoding = sides_of(emb)
     step = max(1, _PART // (4 * emb.n_components))
     starts = {side.side: range(0, max(len(side.names), 1), step) for side in sides}

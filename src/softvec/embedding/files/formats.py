@@ -8,24 +8,22 @@ may be gzipped (``.gz``). A path that ends in a slash is a ``folder`` of parquet
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import sys
 import warnings
-import zlib
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
-from softvec.core.files import locked
-from softvec.core.untrusted import reading
-from softvec.embedding.files.common import MANIFEST, is_folder, open_source, source_of, title
+from softvec.embedding.files.common import MANIFEST, Options, is_folder
+from softvec.embedding.files.record import check_record
 from softvec.names.storage import DuplicateName
+from softvec.read.streams import Source, open_source
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -38,6 +36,7 @@ __all__ = ["FORMATS", "MANIFEST", "check_names", "format_of", "is_folder", "read
 class Format:
     """What a format can hold."""
 
+    module: str
     extensions: tuple[str, ...]
     whole: bool = True  # both sides, sizes, the record and arrays of the fit, names of any type; else text
     text: bool = False  # safe to print
@@ -47,17 +46,21 @@ class Format:
 
 
 FORMATS = {
-    "softvec": Format((".svec", ".npz")),
-    "word2vec": Format((".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
-    "word2vec-binary": Format((".bin",), whole=False, gzip=True, spaces=False),
-    "parquet": Format((".parquet", ".pq")),
-    "feather": Format((".feather", ".arrow")),
-    "safetensors": Format((".safetensors",), from_memory=True),
-    "csv": Format((".csv",), whole=False, text=True, gzip=True),
-    "tsv": Format((".tsv",), whole=False),
-    "npy": Format((".npy",), whole=False),
-    "folder": Format(()),
+    "softvec": Format("svec", (".svec", ".npz")),
+    "word2vec": Format("word2vec", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
+    "word2vec-binary": Format("word2vec", (".bin",), whole=False, gzip=True, spaces=False),
+    "parquet": Format("arrow", (".parquet", ".pq")),
+    "feather": Format("arrow", (".feather", ".arrow")),
+    "safetensors": Format("tensors", (".safetensors",), from_memory=True),
+    "csv": Format("tables", (".csv",), whole=False, text=True, gzip=True),
+    "tsv": Format("tables", (".tsv",), whole=False),
+    "npy": Format("tables", (".npy",), whole=False),
+    "folder": Format("folder", ()),
 }
+_MAGIC = {  # first bytes
+    b"PK\x03\x04": "softvec", b"PK\x05\x06": "softvec", b"PAR1": "parquet", b"ARROW1": "feather",
+    b"\x93NUMPY": "npy",
+}  # fmt: skip
 EXTENSIONS = {extension: name for name, format in FORMATS.items() for extension in format.extensions}
 
 
@@ -120,29 +123,17 @@ def write_vectors(
     if side is not None:
         emb = _one_side(emb, side)
     check_names(chosen, emb.names, emb.context_names)
-    if FORMATS[chosen].whole:
-        return _write_whole(emb, path, chosen, index)
-    from softvec.embedding.files import tables, word2vec
-
-    lost = _lost(emb, chosen)
-    write = tables.write if FORMATS[chosen].spaces else word2vec.write
-    files = write(_one_side(emb, "rows"), path, chosen)
+    lost = [] if FORMATS[chosen].whole else _lost(emb, chosen)
+    emb = emb if FORMATS[chosen].whole else _one_side(emb, "rows")
+    files: list[Path] = _module(chosen).write(emb, path, Options(chosen, index=index))
     if lost:
         warnings.warn(AdviceWarning(*lost), stacklevel=3)
     return files
 
 
-def _write_whole(emb: Embedding, path: str | os.PathLike[str], format: str, index: bool) -> list[Path]:
-    from softvec.embedding.files import arrow, folder, svec, tensors
-
-    if format == "folder":
-        with locked(folder.make_folder(path), wait=False):
-            return folder.write(emb, path)
-    if format == "softvec":
-        return svec.write(emb, path, index=index)
-    if format == "safetensors":
-        return tensors.write(cast("Embedding", emb), path)
-    return arrow.write(emb, path, format)
+def _module(format: str) -> Any:
+    """Import the module of a format: ``read(source, options)`` and ``write(embedding, path, options)``."""
+    return import_module(f"softvec.embedding.files.{FORMATS[format].module}")
 
 
 def _check_target(path: str | os.PathLike[str], format: str, index: bool) -> None:
@@ -238,62 +229,50 @@ def read_vectors(
     index : bool
         Read the search index too, if the file has one (own format).
     """
-    from softvec.embedding.files.record import check_record
-
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
-    if os.fspath(path) != "-" and Path(path).is_dir():
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    if name != "standard input" and Path(path).is_dir():
         from softvec.embedding.files import parts
 
         emb = parts.read(path, mmap=mmap)
     else:
-        emb = _read_file(path, format, mmap=mmap, index=index)
-    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+        emb = _read_file(_source(path), format, mmap, index)
     check_record(emb.provenance, name)
     return emb
 
 
-def _read_file(path: str | os.PathLike[str], format: str | None, *, mmap: bool, index: bool) -> Embedding:
-    from softvec.embedding.files import arrow, svec, tables, tensors, word2vec
+def _source(path: str | os.PathLike[str]) -> Source:
+    """Open a file, standard input or a pipe, compressed or not."""
+    if os.fspath(path) != "-" and not Path(path).exists():
+        raise InputError(f"{path}: no such file")
+    source = open_source(path)
+    if not source.start and not source.compression:
+        raise InputError(f"{source.name} is empty; expected a file of vectors")
+    return source
 
-    source = source_of(path)
+
+def _read_file(source: Source, format: str | None, mmap: bool, index: bool) -> Embedding:
+    chosen = format or _sniff(source)
     try:
-        chosen = format or _sniff(source, os.fspath(path))
-        if chosen == "softvec":
-            return svec.read(source, mmap=mmap, index=index)
-        if chosen == "safetensors":
-            return tensors.read(source)
-        if chosen in ("word2vec", "word2vec-binary"):
-            return word2vec.read(source, binary=chosen == "word2vec-binary")
-        if chosen in ("parquet", "feather"):
-            with reading(title(source), f"{chosen} file", passing=gzip.BadGzipFile):
-                return arrow.read(source, chosen)
-        return tables.read(source, chosen, mmap=mmap)
+        emb: Embedding = _module(chosen).read(source, Options(chosen, mmap, index))
     except DuplicateName as error:
-        raise InputError(f"{title(source)}: {error}") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{title(source)} is a damaged or truncated gzip file: {error}") from error
+        raise InputError(f"{source.name}: {error}") from None
+    return emb
 
 
-def _sniff(source: Path | io.BytesIO, name: str) -> str:
-    with open_source(source) as file:
-        head = file.read(4096)
-    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        return "softvec"
-    if head[:4] == b"PAR1":
-        return "parquet"
-    if head[:6] == b"ARROW1":
-        return "feather"
-    if head[:6] == b"\x93NUMPY":
-        return "npy"
+def _sniff(source: Source) -> str:
+    head = source.start[:4096]
+    for magic, format in _MAGIC.items():
+        if head.startswith(magic):
+            return format
     if head[4:9] == b"\0\0\0\0{":  # a 64-bit length below 4 GiB, then JSON
         return "safetensors"
-    extension = os.path.splitext(name.removesuffix(".gz"))[1].lower()
-    by_name = EXTENSIONS.get(extension)
+    by_name = EXTENSIONS.get(source.suffix)
     if by_name in ("csv", "tsv", "word2vec-binary"):
         return by_name
     if by_name not in (None, "word2vec"):
-        raise InputError(f"{title(source)} is not a {by_name} file: it is truncated, or has the wrong name")
+        raise InputError(f"{source.name} is not a {by_name} file: it is truncated, or has the wrong name")
     return "word2vec-binary" if _looks_binary(head) else "word2vec"
 
 

@@ -18,7 +18,6 @@ every size checked against the bytes in the file.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -27,7 +26,7 @@ import zipfile
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,21 +34,22 @@ from numpy.typing import NDArray
 from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.core.untrusted import one_line, reading
+from softvec.core.untrusted import one_line
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.common import (
     MOST_JSON,
+    Options,
     check_json,
     npy_chunks,
-    open_source,
+    opened,
     parse_json,
     require_finite,
-    title,
     written,
 )  # fmt: skip
 from softvec.embedding.files.content import arrays_of, embedding_of
 from softvec.embedding.search import restore_index
 from softvec.read.arrays import length_of, read_header
+from softvec.read.streams import Source
 
 FORMAT = "softvec-vectors"
 VERSION = 1
@@ -58,7 +58,7 @@ _PADDING_ID = 0xD935  # the extra-field id that zipalign uses for padding
 _MAX_MEMBERS = 64
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write vectors as one file, atomically."""
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -69,8 +69,8 @@ def write(emb: Embedding, path: str | os.PathLike[str], *, index: bool = False) 
         "provenance": emb.provenance,
     }
     arrays = arrays_of(emb)
-    if index:
-        arrays["index"], head["index"] = cast(Embedding, emb).index.to_bytes()
+    if options.index:
+        arrays["index"], head["index"] = emb.index.to_bytes()
     described = check_json(json.dumps(head, indent=1, allow_nan=False))
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, "softvec.json", [described.encode()], _ALIGN)
@@ -93,19 +93,15 @@ def _add(archive: zipfile.ZipFile, name: str, chunks: Iterable[Any], align: int,
             member.write(chunk)
 
 
-def read(source: Path | io.BytesIO, *, mmap: bool = False, index: bool = False) -> Embedding:
-    """Read a file written by :func:`write`; ``mmap`` leaves the vectors on disk."""
-    name = title(source)
-    mapped = source if mmap and isinstance(source, Path) else None
-    try:
-        with (
-            reading(name, ".svec file", passing=zipfile.BadZipFile),
-            open_source(source) as file,
-            zipfile.ZipFile(file) as archive,
-        ):
-            return _read_archive(archive, name, mapped, index)
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{name} is damaged or truncated: {one_line(error)}") from error
+def read(source: Source, options: Options) -> Embedding:
+    """Read a file written by :func:`write`."""
+    mapped = source.path if options.mmap and source.compression is None else None
+    with opened(source, ".svec file") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read_archive(archive, source.name, mapped, options.index)
+        except zipfile.BadZipFile as error:
+            raise InputError(f"{source.name} is damaged or truncated: {one_line(error)}") from error
 
 
 def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> Embedding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 from collections.abc import Iterator
@@ -17,33 +16,33 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write, locked
-from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.common import (
+    Options,
     atomic_maybe_gzip,
     for_terminal,
     npy_chunks,
-    open_source,
+    opened,
     require_finite,
-    title,
     written,
-)  # fmt: skip
+)
 from softvec.embedding.files.word2vec import MOST_COLUMNS, number_lines, parse_names, text_names
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
+from softvec.read.streams import Source
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write names and vectors as csv, tsv or npy."""
-    return {"csv": _write_csv, "tsv": _write_tsv, "npy": _write_npy}[format](emb, path)
+    return {"csv": _write_csv, "tsv": _write_tsv, "npy": _write_npy}[options.format](emb, path)
 
 
-def read(source: Path | io.BytesIO, format: str, *, mmap: bool = False) -> Embedding:
+def read(source: Source, options: Options) -> Embedding:
     """Read csv, tsv or npy."""
-    with reading(title(source), f"{format} file", passing=gzip.BadGzipFile):
-        if format == "npy":
-            return _read_npy(source, mmap)
-        return _read_csv(source) if format == "csv" else _read_tsv(source)
+    with opened(source, f"{options.format} file") as file:
+        if options.format == "npy":
+            return _read_npy(source, file, options.mmap)
+        return (_read_csv if options.format == "csv" else _read_tsv)(source, file.read())
 
 
 # csv
@@ -66,15 +65,14 @@ def _write_csv(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     return written(path)
 
 
-def _read_csv(source: Path | io.BytesIO) -> Embedding:
-    with open_source(source) as file:
-        data = file.read().removeprefix(b"\xef\xbb\xbf")
+def _read_csv(source: Source, data: bytes) -> Embedding:
+    data = data.removeprefix(b"\xef\xbb\xbf")
     header = next(csv.reader(io.StringIO(data[: data.find(b"\n") + 1 or None].decode())))
     at = header.index("name") if "name" in header else 0
     if len(header) < 2:
-        raise InputError(f"{title(source)} has one column; expected names and numbers, separated by commas")
+        raise InputError(f"{source.name} has one column; expected names and numbers, separated by commas")
     texts, V = (_parse_csv if len(header) <= MOST_COLUMNS else _parse_wide_csv)(data, len(header), at)
-    require_finite(V, title(source))
+    require_finite(V, source.name)
     return Embedding(V, parse_names(texts), copy=False)
 
 
@@ -130,18 +128,16 @@ def _write_tsv(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     return written(path, beside)
 
 
-def _read_tsv(source: Path | io.BytesIO) -> Embedding:
-    with open_source(source) as file:
-        lines = file.read().split(b"\n")
+def _read_tsv(source: Source, data: bytes) -> Embedding:
     try:
-        V = np.array([line.split(b"\t") for line in lines if line.strip()], np.float32)
+        V = np.array([line.split(b"\t") for line in data.split(b"\n") if line.strip()], np.float32)
     except ValueError:
         raise InputError(
-            f"{title(source)} holds text, or rows of different lengths; the vectors of a projector pair are "
+            f"{source.name} holds text, or rows of different lengths; the vectors of a projector pair are "
             "numbers only (the names are in the *_metadata.tsv file beside it)"
         ) from None
-    require_finite(V, title(source))
-    names = _names_beside(source, metadata_path(source)) if isinstance(source, Path) else None
+    require_finite(V, source.name)
+    names = None if source.path is None else _names_beside(source.path, metadata_path(source.path))
     if names is not None and len(names) == len(V) + 1:
         names = names[1:]  # a table of several columns has a header
     return Embedding(V, _match(names, len(V), source), copy=False)
@@ -167,23 +163,22 @@ def _write_npy(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
     return written(path, beside)
 
 
-def _read_npy(source: Path | io.BytesIO, mmap: bool) -> Embedding:
-    if mmap and isinstance(source, Path):
-        V = map_array(source, title(source))
+def _read_npy(source: Source, file: IO[bytes], mmap: bool) -> Embedding:
+    if mmap and source.path is not None and source.compression is None:
+        V = map_array(source.path, source.name)
     else:
-        with open_source(source) as file:
-            V = read_array(file, length_of(file), title(source))
+        V = read_array(file, length_of(file), source.name)
     if V.ndim != 2 or V.dtype.kind not in "fiu":
-        raise InputError(f"{title(source)} holds {V.dtype} of shape {V.shape}; expected rows of numbers")
+        raise InputError(f"{source.name} holds {V.dtype} of shape {V.shape}; expected rows of numbers")
     if V.dtype != np.float32:
         with np.errstate(over="ignore"):  # what is too large for float32 is refused as infinite
             V = V.astype(np.float32)
     if not isinstance(V, np.memmap):  # a mapped file is left unread
-        require_finite(V, title(source))
+        require_finite(V, source.name)
     names = None
-    if isinstance(source, Path):
-        for beside in (names_path(source), source.with_name(f"{source.stem}_words.txt")):
-            names = names or _names_beside(source, beside)
+    if source.path is not None:
+        for beside in (names_path(source.path), source.path.with_name(f"{source.path.stem}_words.txt")):
+            names = names or _names_beside(source.path, beside)
     return Embedding(V, _match(names, len(V), source), copy=False)
 
 
@@ -223,11 +218,11 @@ def _names_beside(source: Path, beside: Path) -> list[str] | None:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _match(names: list[str] | None, n: int, source: Path | io.BytesIO) -> Names:
+def _match(names: list[str] | None, n: int, source: Source) -> Names:
     if names is None:
         return Names.range(n)
     if len(names) != n:
         raise InputError(
-            f"{title(source)} holds {n:,} vectors, but the file of names beside it holds {len(names):,}"
+            f"{source.name} holds {n:,} vectors, but the file of names beside it holds {len(names):,}"
         )
     return parse_names(names)

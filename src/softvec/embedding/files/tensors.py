@@ -10,9 +10,9 @@ A file of another program is read if it holds exactly one two-dimensional tensor
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import checked_metadata
-from softvec.embedding.files.common import MOST_JSON, check_json, require_finite, title, written
+from softvec.embedding.files.common import MOST_JSON, Options, check_json, require_finite, written
 from softvec.embedding.files.content import arrays_of, embedding_of
+from softvec.read.streams import Source
 
 _KEY = "softvec"
 _MOST_HEADER = 2 * MOST_JSON  # JSON within JSON: quotes are escaped
@@ -40,7 +41,7 @@ def _package() -> Any:
     return optional_package("safetensors", needs)
 
 
-def write(emb: Embedding, path: str | os.PathLike[str]) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write vectors as one file, atomically."""
     package = _package()
     tensors = {_tensor_name(key): np.ascontiguousarray(array) for key, array in arrays_of(emb).items()}
@@ -71,15 +72,16 @@ def _key(tensor: str) -> str:
     return tensor.replace("name_", "names/").replace("extra_", "extras/")
 
 
-def read(source: Path | io.BytesIO) -> Embedding:
+def read(source: Source, options: Options) -> Embedding:
     """Read a file written by :func:`write`, or the only matrix of floats in that of another program."""
     package = _package()
-    if isinstance(source, io.BytesIO):  # the package opens only paths
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "vectors.safetensors"
-            copy.write_bytes(source.getbuffer())
-            return _read(package, copy, title(source))
-    return _read(package, source, title(source))
+    if source.path is not None and source.compression is None:
+        return _read(package, source.path, source.name)
+    with tempfile.TemporaryDirectory() as folder, source.seekable() as file:  # the package opens only paths
+        copy = Path(folder) / "vectors.safetensors"
+        with copy.open("wb") as out:
+            shutil.copyfileobj(file, out)
+        return _read(package, copy, source.name)
 
 
 def _read(package: Any, path: Path, name: str) -> Embedding:

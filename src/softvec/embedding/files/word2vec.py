@@ -17,15 +17,9 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import (
-    atomic_maybe_gzip,
-    for_terminal,
-    open_source,
-    require_finite,
-    title,
-    written,
-)  # fmt: skip
+from softvec.embedding.files.common import Options, atomic_maybe_gzip, for_terminal, require_finite, written
 from softvec.names import Names
+from softvec.read.streams import Source
 
 _SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", " "))
@@ -109,7 +103,7 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
     return [delimiter.encode().join(lines[i * d : (i + 1) * d]) for i in range(n)]
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Path]:
+def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write one side in word2vec's text or binary format."""
     names = for_terminal(text_names(emb.names, spaces=False), path)
     n, d = emb.vectors.shape
@@ -118,18 +112,19 @@ def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> list[Pat
         for lo in range(0, n, 4096):
             block = np.ascontiguousarray(emb.vectors[lo : lo + 4096], dtype="<f4")
             encoded = [name.encode() for name in names[lo : lo + 4096]]
-            if format == "word2vec-binary":
+            if options.format == "word2vec-binary":
                 file.write(b"".join(b"%s %s\n" % (a, v.tobytes()) for a, v in zip(encoded, block)))
                 continue
             file.write(b"".join(b"%s %s\n" % pair for pair in zip(encoded, number_lines(block, " "))))
     return written(path)
 
 
-def read(source: Path | io.BytesIO, *, binary: bool) -> Embedding:
+def read(source: Source, options: Options) -> Embedding:
     """Read word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
-    with open_source(source) as file:
-        texts, vectors = _read_binary(file, title(source)) if binary else _read_text(file, title(source))
-    require_finite(vectors, title(source), texts)
+    parse = _read_binary if options.format == "word2vec-binary" else _read_text
+    with source.seekable() as file:
+        texts, vectors = parse(file, source.name)
+    require_finite(vectors, source.name, texts)
     return Embedding(vectors, parse_names(texts), copy=False)
 
 
