@@ -68,31 +68,33 @@ EXTRAS = {
     "stable_groups": ("rows", np.float32),
     "neighbours_to_vector": ("square", np.float32),
     "attributes_to_vector": ("attributes", np.float32),
-    "attribute_coding": ("attributes", np.float64),
+    "attribute_coding": ("codes", np.float64),
 }
 
 
 def checked_extras(extras: Mapping[str, ArrayLike], n: int, m: int, d: int) -> Mapping[str, NDArray[Any]]:
     """Return read-only arrays of the fit, each of the length of its side."""
+    shapes = {"rows": (n,), "columns": (m,), "square": (d, d), "attributes": (-1, d), "codes": (-1, 2)}
     checked = {}
     for name, given in extras.items():
         if name not in EXTRAS:
             raise InputError(f"unknown extra array {name!r}; expected one of {', '.join(EXTRAS)}")
         side, dtype = EXTRAS[name]
-        values = np.array(given, dtype=dtype)
-        if side == "square":
-            if values.shape != (d, d) or not np.isfinite(values).all():
-                raise InputError(f"{name} has shape {values.shape}; expected numbers of shape ({d}, {d})")
-        elif side == "attributes":
-            wide = d if name == "attributes_to_vector" else 2
-            if values.ndim != 2 or values.shape[1] != wide or not np.isfinite(values).all():
-                raise InputError(f"{name} has shape {values.shape}; expected rows of {wide} numbers")
-        elif values.shape != ((n,) if side == "rows" else (m,)):
-            raise InputError(f"{name} has shape {values.shape}; expected one number for each of the {side}")
-        if name == "classes" and (values.min(initial=0) < 0 or values.max(initial=0) >= max(m, 1)):
-            raise InputError("classes hold invalid numbers; expected 0..k-1")
-        if name == "weights" and not (np.isfinite(values).all() and (values > 0).all()):
-            raise InputError("weights hold numbers that are not above 0")
-        values.flags.writeable = False
-        checked[name] = values
+        checked[name] = _checked_extra(name, np.array(given, dtype=dtype), shapes[side])
+    classes = checked.get("classes", np.empty(0))
+    if classes.min(initial=0) < 0 or classes.max(initial=0) >= max(m, 1):
+        raise InputError("classes hold invalid numbers; expected 0..k-1")
+    weights = checked.get("weights", np.empty(0))
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise InputError("weights hold numbers that are not above 0")
     return MappingProxyType(checked)
+
+
+def _checked_extra(name: str, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a read-only array of a shape, in which -1 is any length; matrices must be finite."""
+    fits = len(shape) == values.ndim and all(want in (-1, got) for want, got in zip(shape, values.shape))
+    if not fits or (values.ndim == 2 and not np.isfinite(values).all()):
+        expected = "(k, {})".format(*shape[1:]) if shape[0] < 0 else str(shape)
+        raise InputError(f"{name} has shape {values.shape}; expected finite numbers of shape {expected}")
+    values.flags.writeable = False
+    return values

@@ -191,16 +191,16 @@ class Index:
         scores = 1.0 - np.atleast_2d(np.asarray(matches.distances)).astype(np.float32)
         return _ordered(rows, scores, n)
 
-    def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, float]]:
         """Return the graph as bytes, and its measured recall."""
         return np.frombuffer(self.graph.save(), np.uint8), {"recall": self.recall, "sample": self.sample}
 
 
-def restore_index(data: NDArray[np.uint8], measured: dict[str, Any], shape: tuple[int, int]) -> Index:
+def restore_index(data: NDArray[Any], measured: Any, shape: tuple[int, int]) -> Index:
     """Return the index that :meth:`Index.to_bytes` wrote for vectors of this shape."""
     graph_type = _usearch()
     try:
-        graph = graph_type.restore(data.tobytes())
+        graph = graph_type.restore(data.astype(np.uint8, casting="no", copy=False).tobytes())
         recall, sample = float(measured["recall"]), int(measured["sample"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"the saved search index cannot be read: {error}") from error

@@ -23,10 +23,18 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import check_expanded
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import Options, check_json, opened, parse_json, require_finite, written
+from softvec.embedding.files.common import (
+    Json,
+    Options,
+    check_json,
+    opened,
+    parse_json,
+    require_finite,
+    written,
+)
 from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
-from softvec.read.arrays import length_of
+from softvec.read.arrays import length_of, stored_names
 from softvec.read.streams import Source
 from softvec.read.tables import check_rows
 
@@ -136,7 +144,7 @@ def sides_of(emb: Embedding) -> tuple[list[SideRows], str]:
     return sides, encodings.pop() if len(encodings) == 1 else "json"
 
 
-def description(emb: Embedding) -> dict[str, Any]:
+def description(emb: Embedding) -> Json:
     """Return what is no column: the provenance and the matrices of the fit."""
     arrays = {key: emb.extras[key] for key in _MATRICES if key in emb.extras}
     texts = {
@@ -270,24 +278,29 @@ def from_arrow(table: Any, name: str) -> Embedding:
     Names are the column ``name``, else the first column that is not of floats; vectors are the column of
     lists, else all columns of floats in order.
     """
+    import pyarrow as pa
+
     meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
     if meta and {"name", "vector"} <= set(table.column_names):
         return _own(table, meta, name)
-    import pyarrow as pa
-
-    fields = list(enumerate(table.schema))  # by position: names may repeat
-    lists = [at for at, f in fields if _is_list(f.type)]
-    floats = [at for at, f in fields if pa.types.is_floating(f.type)]
-    others = [at for at, _ in fields if at not in {*lists, *floats}]
-    if not lists and not floats:
+    kinds = [field.type for field in table.schema]  # by position: names may repeat
+    lists = [at for at, kind in enumerate(kinds) if _is_list(kind)]
+    floats = [at for at, kind in enumerate(kinds) if pa.types.is_floating(kind)]
+    others = sorted({*range(len(kinds))} - {*lists, *floats}, key=lambda at: table.column_names[at] != "name")
+    if lists:
+        vectors = matrix_of(table.column(lists[0]), f"{name}, column {table.column_names[lists[0]]!r}")
+    elif floats:
+        vectors = np.empty((table.num_rows, len(floats)), np.float32)
+        for j, at in enumerate(floats):
+            vectors[:, j] = table.column(at).to_numpy()
+    else:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
-    vectors = _vectors(table, lists[0] if lists else None, floats, name)
-    key = next((at for at in others if table.column_names[at] == "name"), others[0] if others else None)
-    names = Names.range(table.num_rows) if key is None else _names(table.column(key), None, name)
+    require_finite(vectors, name)
+    names = names_of(table.column(others[0]).chunks, None, name) if others else Names.range(len(vectors))
     return Embedding(vectors, names, copy=False)
 
 
-def _own(table: Any, meta: dict[str, Any], name: str) -> Embedding:
+def _own(table: Any, meta: Json, name: str) -> Embedding:
     """Read a table that softvec wrote."""
     import pyarrow as pa
 
@@ -298,21 +311,20 @@ def _own(table: Any, meta: dict[str, Any], name: str) -> Embedding:
             raise InputError(f"{name} is damaged: a row is of no side")
         second = np.array([flag == "context" for flag in flags], bool)
         sides = {"": table.filter(pa.array(~second)), "context_": table.filter(pa.array(second))}
-    at = table.schema.get_field_index("vector")
     contents: dict[str, Any] = {}
-    extras: dict[str, NDArray[Any]] = {}
+    extras = matrices(meta, name)
     for prefix, rows in sides.items():
-        contents[f"{prefix}vectors"] = _vectors(rows, at, [], name)
-        contents[f"{prefix}names"] = _names(rows.column("name"), meta.get("names"), name)
+        contents[f"{prefix}vectors"] = matrix_of(rows.column("vector"), name)
+        require_finite(contents[f"{prefix}vectors"], name)
+        contents[f"{prefix}names"] = names_of(rows.column("name").chunks, meta.get("names"), name)
         columns = {key: rows.column(key).drop_null() for key in FIT_COLUMNS if key in rows.column_names}
         extras |= {key: column.to_numpy() for key, column in columns.items() if len(column)}
     if SIZE in table.column_names:
         contents["sizes"] = sides[""].column(SIZE).to_numpy()
-    extras |= matrices(meta, name)
     return checked_embedding(name, **contents, provenance=meta["provenance"], extras=extras)
 
 
-def checked_metadata(raw: bytes | str | None, name: str) -> dict[str, Any]:
+def checked_metadata(raw: bytes | str | None, name: str) -> Json:
     """Return softvec's own metadata of a file, empty if another program wrote it."""
     if raw is None:
         return {}
@@ -329,45 +341,42 @@ def _is_list(kind: Any) -> bool:
     return any(check(kind) for check in lists) and pa.types.is_floating(kind.value_type)
 
 
-def _vectors(table: Any, column: int | None, floats: Sequence[int], name: str) -> NDArray[np.float32]:
+def matrix_of(column: Any, where: str) -> NDArray[np.float32]:
+    """Return a column of lists of equal lengths as a matrix; missing numbers are NaN."""
     import pyarrow as pa
 
-    if column is None:
-        V = np.empty((table.num_rows, len(floats)), np.float32)
-        for j, at in enumerate(floats):
-            V[:, j] = table.column(at).to_numpy()
-        require_finite(V, name)
-        return V
-    lists = pa.concat_arrays(table.column(column).chunks) if table.num_rows else None
-    fixed = pa.types.is_fixed_size_list(table.schema.field(column).type)
-    sizes = {table.schema.field(column).type.list_size} if fixed else set()
-    if lists is not None and not fixed:
-        sizes = set(lists.value_lengths().to_pylist())
-    if len(sizes) != 1 or (lists is not None and lists.null_count):
-        shown = table.column_names[column]
-        raise InputError(
-            f"{name}: the lists of column {shown!r} differ in length or are missing"
-            if table.num_rows
-            else f"{name} holds no vectors: its table has no rows"
-        )
-    if lists is None:
-        return np.empty((0, sizes.pop()), np.float32)
+    fixed = pa.types.is_fixed_size_list(column.type)
+    if not len(column):
+        if not fixed:
+            raise InputError(f"{where} holds no vectors: its table has no rows")
+        return np.empty((0, column.type.list_size), np.float32)
+    lists = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    lengths = {column.type.list_size} if fixed else set(lists.value_lengths().to_pylist())
+    if len(lengths) != 1 or lists.null_count:
+        raise InputError(f"{where}: the lists differ in length or are missing")
     flat = lists.flatten().cast(pa.float32())
-    V = flat.to_numpy(zero_copy_only=False).reshape(table.num_rows, -1)
-    require_finite(V, name)
-    return V
+    return flat.to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
-def _names(column: Any, encoding: str | None, where: str) -> Names:
-    """Return the names of a column; dates and bytes become text, as in data to embed."""
+def names_of(columns: Sequence[Any], encoding: str | None, where: str) -> Names:
+    """Return the names in arrays of one type; dates and bytes become text, as in data to embed."""
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind)):
-        column = column.cast(kind).cast(pa.large_string())
-    names = column.to_pylist()
+    if not columns:
+        return Names.range(0)
+    column = pa.concat_arrays(columns)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if encoding == "json":
-        return decoded(names, where)
-    if None in names:
-        raise InputError(f"{where}: the name in row {names.index(None) + 1:,} is missing")
-    return Names(names)
+        return decoded(column.to_pylist(), where)
+    if column.null_count:
+        row = column.to_pylist().index(None) + 1
+        raise InputError(f"{where}: the name in row {row:,} is missing")
+    if pa.types.is_integer(column.type):
+        return stored_names({"integers": np.array(column.to_numpy())}, where)
+    if pa.types.is_boolean(column.type) or pa.types.is_floating(column.type):
+        return Names(column.to_pylist())
+    column = column.cast(pa.large_string())
+    offsets = np.frombuffer(column.buffers()[1], np.int64, len(column) + 1, 8 * column.offset)
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return stored_names({"utf8": data, "offsets": offsets - offsets[0]}, where)

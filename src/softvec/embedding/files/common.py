@@ -22,6 +22,7 @@ from softvec.core.untrusted import one_line, reading
 from softvec.read.streams import Source
 
 MANIFEST = "manifest.json"  # of a folder of vectors
+Json = dict[str, Any]  # an object of JSON
 MOST_JSON = 8 << 20  # bytes: parsed and checked within two seconds
 
 

@@ -12,19 +12,30 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from softvec.core.checks import plain_json
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write, locked, refuse_input_as_output, remove_stale
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import FIT_COLUMNS, PARQUET, ROWS, SIZE, SideRows, description, sides_of
-from softvec.embedding.files.common import MANIFEST, MOST_JSON, Options, check_json, parse_json
+from softvec.embedding.files.arrow import (
+    FIT_COLUMNS,
+    PARQUET,
+    ROWS,
+    SIZE,
+    SideRows,
+    description,
+    matrices,
+    sides_of,
+)
+from softvec.embedding.files.common import MANIFEST, MOST_JSON, Json, Options, check_json, parse_json
 from softvec.embedding.files.record import check_record
 from softvec.read.tables import check_rows
 
@@ -232,7 +243,8 @@ class Folder:
     path: Path
     dimensions: int
     names: str
-    described: dict[str, Any]  # provenance and arrays
+    provenance: Mapping[str, Any]
+    matrices: Mapping[str, NDArray[Any]]
     parts: tuple[PartFile, ...]
 
     def rows(self, side: str) -> int:
@@ -278,7 +290,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     parts = [_part(entry, name) for entry in head["parts"]]
     if len({part.file for part in parts}) != len(parts):
         raise InputError(f"{name} is damaged: it lists a part twice")
-    checked = Folder(folder, head["dimensions"], head["names"], head, tuple(parts))
+    record, arrays = head["provenance"], matrices(head, str(path))
+    checked = Folder(folder, head["dimensions"], head["names"], record, arrays, tuple(parts))
     expected = (head["vectors"], head.get("context_vectors") or 0)
     if (checked.rows("rows"), checked.rows("context")) != expected:
         raise InputError(f"{name} is damaged: the rows of its parts are not the {expected[0]:,} it claims")
@@ -293,7 +306,18 @@ def _json(name: Path) -> Any:
         return parse_json(file.read(size), f"{name} is damaged: it", _MOST_MANIFEST)
 
 
-def _header(name: Path) -> dict[str, Any]:
+_HEAD: dict[str, Callable[[Any], bool]] = {  # what the entries of a manifest must be
+    "dimensions": lambda value: _is_count(value) and value > 0,
+    "vectors": lambda value: _is_count(value),
+    "context_vectors": lambda value: value is None or _is_count(value),
+    "dtype": lambda value: value == "float32",
+    "names": lambda value: value in ("text", "integer", "json"),
+    "provenance": lambda value: isinstance(value, dict),
+    "parts": lambda value: isinstance(value, list) and len(value) > 0,
+}
+
+
+def _header(name: Path) -> Json:
     head = _json(name)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{name} does not describe a folder of vectors written by softvec")
@@ -303,18 +327,7 @@ def _header(name: Path) -> dict[str, Any]:
         )
     if not head.get("parts") and head.get(_WRITING):
         raise InputError(f"{name.parent} is unfinished: its writer was stopped; write it again")
-    good = (
-        _is_count(head.get("dimensions"))
-        and head["dimensions"] > 0
-        and _is_count(head.get("vectors"))
-        and (head.get("context_vectors") is None or _is_count(head["context_vectors"]))
-        and head.get("dtype") == "float32"
-        and head.get("names") in ("text", "integer", "json")
-        and isinstance(head.get("provenance"), dict)
-        and isinstance(head.get("parts"), list)
-        and len(head["parts"]) > 0
-    )
-    if not good:
+    if not all(holds(head.get(key)) for key, holds in _HEAD.items()):
         raise InputError(f"{name} is damaged: it lacks the shape, the provenance or the parts")
     return head
 

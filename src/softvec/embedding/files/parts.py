@@ -19,12 +19,11 @@ from softvec.core.threads import row_blocks
 from softvec.embedding import search
 from softvec.embedding.checks import OnDisk
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import SIZE, decoded, matrices
+from softvec.embedding.files.arrow import SIZE, matrix_of, names_of
 from softvec.embedding.files.common import require_finite
 from softvec.embedding.files.content import checked_embedding
 from softvec.embedding.files.folder import Folder, open_folder
 from softvec.names import Names
-from softvec.read.arrays import stored_names
 
 _IN_MEMORY = 256 << 20  # bytes of vectors up to which no temporary file is made
 
@@ -94,12 +93,7 @@ class StoredVectors(OnDisk):
             group = int(np.searchsorted(starts, row, side="right")) - 1
             table = file.read_row_group(group, columns=["vector"])
             table.validate(full=True)
-        chunks = table.column("vector").chunks
-        first = int(starts[group])
-        if any(chunk.null_count or chunk.flatten().null_count for chunk in chunks):
-            raise InputError(f"{path} is damaged: numbers are missing after row {first:,}")
-        flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
-        V = (flat[0] if len(flat) == 1 else np.concatenate(flat)).reshape(-1, self.shape[1])
+        V, first = matrix_of(table.column("vector"), str(path)), int(starts[group])
         if len(V) != sizes[group]:
             raise InputError(f"{path} is damaged: {len(V):,} vectors in a row group of {sizes[group]:,}")
         require_finite(V, str(path), first=first)
@@ -121,8 +115,7 @@ def open_stored(path: str | os.PathLike[str]) -> Embedding:
         columns |= more
     return checked_embedding(
         str(path), StoredVectors(folder, "rows"), names, context_vectors=context, context_names=context_names,
-        sizes=columns.pop(SIZE, None), provenance=folder.described["provenance"],
-        extras=columns | matrices(folder.described, str(path)),
+        sizes=columns.pop(SIZE, None), provenance=folder.provenance, extras=columns | dict(folder.matrices),
     )  # fmt: skip
 
 
@@ -146,7 +139,7 @@ def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding
         columns.append(batch.column("name").slice(0, len(V) - sum(map(len, columns))))
         if sum(map(len, columns)) == len(V):
             break
-    return folder, Embedding(V, _joined(columns, folder), provenance=folder.described["provenance"])
+    return folder, Embedding(V, names_of(columns, folder.names, str(path)), provenance=folder.provenance)
 
 
 def _batches(folder: Folder, side: str) -> Iterator[Any]:
@@ -172,7 +165,7 @@ def _columns(folder: Folder, side: str) -> tuple[Names, dict[str, NDArray[Any]]]
             if key != "name":
                 columns.setdefault(key, []).append(batch.column(key).to_numpy(zero_copy_only=False))
     joined = {key: np.concatenate(arrays) for key, arrays in columns.items()}
-    return _joined(names, folder), joined
+    return names_of(names, folder.names, str(folder.path)), joined
 
 
 def _whole(rows: Any, mmap: bool) -> NDArray[np.float32]:
@@ -205,22 +198,3 @@ def _reserve(file: int, size: int) -> None:
         os.posix_fallocate(file, 0, size)
     else:
         os.truncate(file, size)
-
-
-def _joined(columns: list[Any], folder: Folder) -> Names:
-    """Return all names, checked to be unique."""
-    import pyarrow as pa
-
-    if not columns:
-        return Names.range(0)
-    if folder.names == "json":
-        texts = (text for column in columns for text in column.to_pylist())
-        return decoded(texts, str(folder.path))
-    if folder.names == "integer":
-        stored = {"integers": np.concatenate([c.to_numpy(zero_copy_only=False) for c in columns])}
-    else:
-        array = pa.concat_arrays([column.cast(pa.large_string()) for column in columns])
-        offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
-        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-        stored = {"utf8": data[: offsets[-1]], "offsets": offsets}
-    return stored_names(stored, str(folder.path))

@@ -38,6 +38,7 @@ from softvec.core.untrusted import one_line
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.common import (
     MOST_JSON,
+    Json,
     Options,
     check_json,
     npy_chunks,
@@ -60,7 +61,7 @@ _MAX_MEMBERS = 64
 
 def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
     """Write vectors as one file, atomically."""
-    head: dict[str, Any] = {
+    head: Json = {
         "format": FORMAT,
         "version": VERSION,
         "softvec": __version__,
@@ -105,12 +106,7 @@ def read(source: Source, options: Options) -> Embedding:
 
 
 def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, index: bool) -> Embedding:
-    members = {info.filename: info for info in archive.infolist()}
-    if "softvec.json" not in members:
-        what = "a SciPy sparse matrix" if "indptr.npy" in members or "shape.npy" in members else "an archive"
-        raise InputError(f"{name} is {what}, not a file of vectors written by softvec")
-    if len(archive.infolist()) > _MAX_MEMBERS or len(members) != len(archive.infolist()):
-        raise InputError(f"{name} is damaged: it has too many members or two of one name")
+    members = _members(archive, name)
     head = _header(archive, members["softvec.json"], name)
 
     def load(key: str) -> NDArray[Any]:
@@ -125,14 +121,21 @@ def _read_archive(archive: zipfile.ZipFile, name: str, mapped: Path | None, inde
     keys = {member.removesuffix(".npy") for member in members}
     emb = embedding_of(keys, load, head["provenance"], name)
     if index and "index.npy" in members:
-        data, measured = load("index"), head.get("index")
-        if data.dtype != np.uint8 or data.ndim != 1 or not isinstance(measured, dict):
-            raise InputError(f"{name} is damaged: its search index is {data.dtype}")
-        emb.__dict__["index"] = restore_index(data, measured, emb.shape)
+        emb.__dict__["index"] = restore_index(load("index"), head.get("index"), emb.shape)
     return emb
 
 
-def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> dict[str, Any]:
+def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+    members = {info.filename: info for info in archive.infolist()}
+    if "softvec.json" not in members:
+        what = "a SciPy sparse matrix" if {"indptr.npy", "shape.npy"} & set(members) else "an archive"
+        raise InputError(f"{name} is {what}, not a file of vectors written by softvec")
+    if len(archive.infolist()) > _MAX_MEMBERS or len(members) != len(archive.infolist()):
+        raise InputError(f"{name} is damaged: it has too many members or two of one name")
+    return members
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Json:
     if info.file_size > MOST_JSON or info.compress_type != zipfile.ZIP_STORED:
         raise InputError(f"{name} is damaged: its description has {info.file_size:,} bytes")
     head = parse_json(archive.read(info), f"{name} is damaged: its description")

@@ -25,7 +25,7 @@ from softvec.core.files import atomic_write
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import checked_metadata
-from softvec.embedding.files.common import MOST_JSON, Options, check_json, require_finite, written
+from softvec.embedding.files.common import MOST_JSON, Json, Options, check_json, require_finite, written
 from softvec.embedding.files.content import arrays_of, embedding_of
 from softvec.read.streams import Source
 
@@ -105,10 +105,10 @@ def _read(package: Any, path: Path, name: str) -> Embedding:
         return embedding_of(tensors, load, meta["provenance"], name)
 
 
-def _header(path: Path, name: str) -> dict[str, Any]:
+def _header(path: Path, name: str) -> Json:
     """Return the header's entry of each tensor; the package has checked the offsets."""
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
         entries = dict(pairs)
         if len(entries) < len(pairs):  # the package takes the last
             raise InputError(f"{name} is damaged: two entries of its header have the same name")
@@ -123,7 +123,7 @@ def _header(path: Path, name: str) -> dict[str, Any]:
     return dict(header)
 
 
-def _only_matrix(header: dict[str, Any], name: str) -> str:
+def _only_matrix(header: Json, name: str) -> str:
     """Return the only tensor of another program's file that can be the vectors."""
     kinds = {key: (header[key]["dtype"], header[key]["shape"]) for key in sorted(header)}
     matrices = [key for key, (dtype, shape) in kinds.items() if dtype in _FLOATS and len(shape) == 2]
