@@ -68,13 +68,14 @@ def classifiers(repeats: int) -> dict[str, Any]:
     import softvec
     from benchmarks import datasets
     from softvec.embedding.logistic import decision, fit_one_vs_rest
-    from softvec.evaluate.classification import label_matrix, top_labels
+    from softvec.evaluate.classification import top_labels
+    from softvec.names.align import label_matrix
 
     results: dict[str, Any] = {}
     for name in ("cora", "ppi"):
         graph = datasets.load(name)
         X = softvec.embed(graph.adjacency, random_state=0).vectors
-        Y = label_matrix(graph.labels, len(X))
+        Y, _ = label_matrix(graph.labels, len(X))
         train, test = np.split(np.random.default_rng(0).permutation(len(X)), [len(X) // 2])
         fits: dict[str, Any] = {}
         for C in (1.0, 10.0):

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import softvec
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, write_json
 from softvec import datasets
-from softvec.evaluate.classification import label_matrix
+from softvec.names.align import label_matrix
 
 GRAPHS = ("karate", "polbooks", "football", "polblogs", "cora", "citeseer", "ppi")
 RANKS = ("cosine", "auto")
@@ -27,7 +27,7 @@ SEEDS = 3
 
 def measure(A: sp.csr_array, labels: Any, seed: int) -> dict[str, dict[str, float]]:
     """Return the two shares for each way to rank."""
-    Y, degree = label_matrix(labels, A.shape[0]), np.diff(A.indptr)
+    Y, degree = label_matrix(labels, A.shape[0])[0], np.diff(A.indptr)
     emb = softvec.embed(A, random_state=seed)
     labelled = np.flatnonzero(Y.any(axis=1) & (degree > 0))
     hubs = np.argsort(-degree, kind="stable")[: max(1, A.shape[0] // 10)]

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
-from softvec.evaluate.classification import label_matrix, node_classification, top_labels
+from softvec.evaluate.classification import node_classification, top_labels
 from softvec.evaluate.common import repeat_seeds
 from softvec.evaluate.communities import communities
 from softvec.evaluate.links import LinkSplit, score_links, split_edges
+from softvec.names.align import label_matrix
 
 from .graphs import Graph
 
@@ -49,7 +50,7 @@ def classification(
 
 def neighbour_votes(graph: Graph, *, repeats: int, ratio: float = RATIO) -> dict[str, Any]:
     """Return F1 in percent without vectors, on the same splits: the commonest labels of the neighbours."""
-    Y = label_matrix(graph.labels, graph.A.shape[0])
+    Y, _ = label_matrix(graph.labels, graph.A.shape[0])
     known = np.flatnonzero(Y.any(axis=1))
     A, Y = graph.A[known][:, known], Y[known][:, Y.any(axis=0)]
     rows = []

@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from softvec.core.errors import InputError
 from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
 from softvec.evaluate import node_classification
-from softvec.evaluate.classification import C_GRID, _best_C, label_matrix, top_labels
+from softvec.evaluate.classification import C_GRID, _best_C, top_labels
+from softvec.names.align import label_matrix
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
@@ -62,7 +63,7 @@ def test_unlabelled_nodes_take_no_part():
     result = node_classification(X, labels, repeats=2)
     assert result[0.5]["micro_f1"] == 1.0
     assert result[0.5].settings["n_nodes"] == 60
-    assert label_matrix(np.array(["a", "b", "a"]), 3).tolist() == [
+    assert label_matrix(np.array(["a", "b", "a"]), 3)[0].tolist() == [
         [True, False],
         [False, True],
         [True, False],
@@ -76,9 +77,7 @@ def test_cross_validated_regularisation_beats_a_bad_one():
     X[:, 0] += (2 * labels - 1) * 1e-2
     weak = node_classification(X, labels, repeats=3, C=0.01)[0.5]["micro_f1"]
     chosen = node_classification(X, labels, repeats=3, C="cv")[0.5]["micro_f1"]
-    scaled = node_classification(X, labels, repeats=3, standardize=True)[0.5]["micro_f1"]
     assert chosen > 0.7
-    assert scaled > 0.7
     assert chosen >= weak - 0.02
 
 
@@ -151,7 +150,7 @@ def test_vectors_that_differ_little_are_told_apart():
     rng = np.random.default_rng(0)
     labels = (rng.random(60) < 0.35).astype(int)
     X = 0.1 * (np.eye(2)[labels] + 0.1 * rng.standard_normal((60, 2)))
-    Y = label_matrix(labels, 60)
+    Y, _ = label_matrix(labels, 60)
     assert not decision(X, fit_one_vs_rest(X, Y, C_GRID[2])).argmax(axis=1).any()
     assert node_classification(X, labels, repeats=5)[0.5]["micro_f1"] > 0.95
 
@@ -168,5 +167,5 @@ def test_cross_validation_chooses_what_an_exhaustive_search_does():
         model = OneVsRestClassifier(LogisticRegression(C=C, solver="newton-cholesky"))
         folds = [(np.setdiff1d(np.arange(240), fold), fold) for fold in np.array_split(np.arange(240), 3)]
         scores.append(cross_val_score(model, X, labels, cv=folds).mean())
-    chosen = scores[C_GRID.index(_best_C(X, label_matrix(labels, 240)))]
+    chosen = scores[C_GRID.index(_best_C(X, label_matrix(labels, 240)[0]))]
     assert chosen >= max(scores) - 0.01

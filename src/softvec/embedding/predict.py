@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from softvec.core.checks import counted, number
 from softvec.core.errors import InputError, optional_package
 from softvec.embedding.logistic import decision, fit_one_vs_rest, sigmoid
 from softvec.names import Names
-from softvec.names.align import align_labels, label_codes
+from softvec.names.align import label_matrix
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -132,16 +131,8 @@ def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
 
         groups = read_labels(labels, emb.names)
         return groups.members.toarray() != 0, list(groups.classes), groups.multiple
-    aligned = align_labels(labels, len(emb), emb.names)
-    if aligned.ndim == 2:
-        Y = (aligned.toarray() if sparse.issparse(aligned) else np.asarray(aligned)) != 0
-        names = list(labels.columns) if hasattr(labels, "columns") else list(range(Y.shape[1]))
-        return Y, names, bool((Y.sum(axis=1) > 1).any())
-    codes, classes = label_codes(aligned)
-    Y = np.zeros((len(codes), len(classes)), dtype=bool)
-    known = np.flatnonzero(codes >= 0)
-    Y[known, codes[known]] = True
-    return Y, classes, False
+    Y, classes = label_matrix(labels, len(emb), emb.names)
+    return Y, classes, bool((Y.sum(axis=1) > 1).any())
 
 
 def _probabilities(scores: Array, several: bool) -> Array:

@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import f1_score
 
-from softvec.core.checks import number, unit_rows
+from softvec.core.checks import number
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
-from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
-from softvec.names import Names
-from softvec.names.align import align_labels, label_codes
+from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
+from softvec.names.align import label_matrix
 from softvec.operators import checked_csr
 
 #: Regularisations tried when ``C="cv"``.
@@ -62,8 +61,6 @@ def node_classification(
     ratios: Sequence[float] = (0.5,),
     repeats: int = 10,
     C: float | str = "cv",
-    standardize: bool = False,
-    normalize: bool = False,
     random_state: int | np.random.Generator | None = 0,
     verbose: bool = False,
 ) -> ClassificationScores:
@@ -87,10 +84,6 @@ def node_classification(
     C : float or "cv"
         Inverse regularisation; "cv", the default, chooses the best micro-F1 of :data:`C_GRID` in a 3-fold
         cross-validation within the training nodes of each split.
-    standardize : bool
-        Centre the features and divide them by their deviation over the training nodes.
-    normalize : bool
-        Divide each vector by its norm first.
     random_state : int, Generator or None
         Seed of the splits.
     verbose : bool
@@ -112,15 +105,15 @@ def node_classification(
     """
     names = getattr(X, "names", None)
     X = as_vectors(X)
-    Y = label_matrix(labels, len(X), names)
+    if sp.issparse(labels):
+        labels = checked_csr(labels, "the matrix of labels")
+    Y, _ = label_matrix(labels, len(X), names)
     known = np.flatnonzero(Y.any(axis=1))
     if len(known) < 2:
         raise InputError(f"labels: {len(known)} of {len(Y)} nodes have a label; at least 2 are needed")
     X, Y = X[known], Y[known][:, Y.any(axis=0)]
     if Y.shape[1] < 2:
         raise InputError("all labelled nodes have one class; expected at least two (-1 means no label)")
-    if normalize:
-        X = unit_rows(X)
     _check_ratios(ratios, len(X))
     C = _check_C(C)
     rngs = repeat_seeds(random_state, repeats)
@@ -129,7 +122,7 @@ def node_classification(
     for ratio, rng in progress(jobs, verbose, "classification"):
         order = rng.permutation(len(X))
         train, test = np.split(order, [round(ratio * len(X))])
-        rows[ratio].append(_score_split(X, Y, train, test, C, standardize))
+        rows[ratio].append(_score_split(X, Y, train, test, C))
     settings = {"repeats": repeats, "C": C, "n_nodes": len(X), "n_labels": Y.shape[1]}
     return ClassificationScores(
         {ratio: collect("node classification", rows[ratio], ratio=ratio, **settings) for ratio in rows}
@@ -149,21 +142,6 @@ def _check_C(C: float | str) -> float | str:
         raise InputError.of("C", C, "a number above 0 or 'cv'") from None
 
 
-def label_matrix(labels: Any, n: int, names: Names | None = None) -> np.ndarray:
-    """Return labels as a boolean matrix (n, k), a column for each class that occurs."""
-    if sp.issparse(labels):
-        labels = checked_csr(labels, "the matrix of labels")
-    aligned = align_labels(labels, n, names)
-    if aligned.ndim == 2:
-        dense = aligned.toarray() if sp.issparse(aligned) else aligned
-        return np.asarray(dense != 0)
-    codes, classes = label_codes(aligned)
-    Y = np.zeros((n, max(len(classes), 1)), dtype=bool)
-    known = np.flatnonzero(codes >= 0)
-    Y[known, codes[known]] = True
-    return Y
-
-
 def top_labels(scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return a boolean matrix with the ``counts[i]`` best-scored labels of each row."""
     ranks = np.empty_like(scores, dtype=np.int64)
@@ -174,10 +152,8 @@ def top_labels(scores: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _score_split(
-    X: np.ndarray, Y: np.ndarray, train: np.ndarray, test: np.ndarray, C: float | str, standardize: bool
+    X: np.ndarray, Y: np.ndarray, train: np.ndarray, test: np.ndarray, C: float | str
 ) -> dict[str, float]:
-    if standardize:
-        X = standardized(X, train)
     if isinstance(C, str):
         C = _best_C(X[train], Y[train])
     weights = fit_one_vs_rest(X[train], Y[train], C)

@@ -25,11 +25,10 @@ def find_communities(
     n_communities: int | None = None,
     *,
     max_communities: int | None = None,
-    normalize: bool = True,
     n_init: int = 10,
     random_state: int | np.random.Generator | None = 0,
 ) -> np.ndarray:
-    """Detect communities of vectors, like :meth:`softvec.Embedding.cluster`.
+    """Detect communities of vectors, like :meth:`softvec.Embedding.cluster`: only their angles count.
 
     Parameters
     ----------
@@ -40,9 +39,6 @@ def find_communities(
         (:func:`softvec.embedding.groups.find_groups`).
     max_communities : int or None
         Maximum number of communities if their number is not given.
-    normalize : bool
-        Divide the vectors by their norms before k-means, so that only angles count. If the number is not
-        given, only angles count in any case.
     n_init : int
         Initialisations of k-means; the best one is kept.
     random_state : int, Generator or None
@@ -66,9 +62,7 @@ def find_communities(
         return find_groups(X, max_groups=max_communities, random_state=random_state)
     integer("n_communities", n_communities, 1, len(X), "the number of vectors")
     rng = np.random.default_rng(random_state)
-    return k_means(
-        unit_rows(X) if normalize else X, n_communities, n_init=n_init, random_state=rng, batches=False
-    )
+    return k_means(unit_rows(X), n_communities, n_init=n_init, random_state=rng, batches=False)
 
 
 def _vectors(X: Any) -> np.ndarray:
@@ -137,7 +131,6 @@ def communities(
     *,
     n_communities: int | str | None = "known",
     scored: np.ndarray | None = None,
-    normalize: bool = True,
     n_init: int = 10,
     repeats: int = 1,
     random_state: int | np.random.Generator | None = 0,
@@ -157,8 +150,6 @@ def communities(
     scored : ndarray of shape (n,), bool, optional
         The nodes to cluster and score. Pass ``degrees > 0`` to leave out nodes without edges, as softvec's
         experiments do for all methods: nothing reveals their community.
-    normalize : bool
-        Divide the vectors by their norms first.
     n_init : int
         Starts of k-means.
     repeats : int
@@ -202,7 +193,7 @@ def communities(
         n_communities = len(np.unique(labels))
     rows, sizes = [], []
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "communities"):
-        groups = find_communities(X, n_communities, normalize=normalize, n_init=n_init, random_state=rng)
+        groups = find_communities(X, n_communities, n_init=n_init, random_state=rng)
         rows.append(partition_scores(labels, groups))
         sizes.append(len(np.unique(groups)))
     return collect("communities", rows, n_communities=sizes, n_nodes=len(X), repeats=repeats)

@@ -185,24 +185,32 @@ def _columns(
     columns = []
     if labels is not None and not clusters:
         columns.append(label_column("label", labels_of(embedding, labels)))
-    both = gather.both_sides(embedding)
-    if communities is None:
-        communities = clusters or len(both) <= gather.AUTO_COMMUNITIES
-    if communities and len(both) > 1:
-        with warnings.catch_warnings():
-            if not clusters:  # nobody asked for groups: without any, the map has one colour
-                warnings.simplefilter("ignore")
-            groups = label_column("community", both.cluster(random_state=random_state).tolist())
-        columns.append(replace(groups, detected=True))
+    columns += _communities(embedding, communities, clusters, random_state)
     if metadata is not None:
         columns += metadata_columns(embedding, metadata)
     if embedding.sizes is not None:
-        extra = np.full(len(both) - len(embedding), np.nan)
+        extra = np.full(len(embedding.context_names or ()), np.nan)
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
     if times is not None:
         columns.append(_time_column(times))
     names = distinct_names(column.name for column in columns)
     return [replace(column, name=name) for column, name in zip(columns, names)]
+
+
+def _communities(
+    embedding: Embedding, wanted: bool | None, asked: bool, random_state: int | None
+) -> list[Column]:
+    """Return the column of detected communities, if wanted; by default for few items or if asked for."""
+    both = gather.both_sides(embedding)
+    if wanted is None:
+        wanted = asked or len(both) <= gather.AUTO_COMMUNITIES
+    if not wanted or len(both) < 2:
+        return []
+    with warnings.catch_warnings():
+        if not asked:  # without any groups the map has one colour
+            warnings.simplefilter("ignore")
+        groups = label_column("community", both.cluster(random_state=random_state).tolist())
+    return [replace(groups, detected=True)]
 
 
 def _time_column(times: Any) -> Column:

@@ -64,16 +64,30 @@ def label_codes(labels: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """
     flat = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     plain = [None if is_missing(label) else label for label in flat]
-    if any(isinstance(label, float) and label != int(label) for label in plain):
-        first = next(label for label in plain if isinstance(label, float) and label != int(label))
-        raise InputError(f"labels hold decimals (first: {first:g}); expected classes: integers or text")
-    present = {label for label in plain if label is not None}
+    decimals = [label for label in plain if isinstance(label, float) and label != int(label)]
+    if decimals:
+        raise InputError(f"labels hold decimals (first: {decimals[0]:g}); expected classes: integers or text")
+    classes: list[Any] = list({label: None for label in plain if label is not None})
     try:
-        classes = sorted(present)
+        classes.sort()
     except TypeError:
-        classes = sorted(present, key=str)
-    table: dict[Any, int] = {label: code for code, label in enumerate(classes)}
-    return np.array([-1 if label is None else table[label] for label in plain], dtype=np.int64), classes
+        classes.sort(key=str)
+    table: dict[Any, int] = {None: -1} | {label: code for code, label in enumerate(classes)}
+    return np.array([table[label] for label in plain], dtype=np.int64), classes
+
+
+def label_matrix(labels: Any, n: int, names: Names | None = None) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Return which of n items has which label, of shape (n, k), and the k labels.
+
+    >>> label_matrix({"bob": "x", "ada": "y"}, 2, Names(["ada", "bob"]))[0].tolist()
+    [[False, True], [True, False]]
+    """
+    aligned = align_labels(labels, n, names)
+    if aligned.ndim == 2:
+        Y = np.asarray((aligned.toarray() if sparse.issparse(aligned) else aligned) != 0)
+        return Y, list(labels.columns) if hasattr(labels, "columns") else list(range(Y.shape[1]))
+    codes, classes = label_codes(aligned)
+    return codes[:, None] == np.arange(max(len(classes), 1)), classes
 
 
 def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
@@ -118,14 +132,14 @@ def _by_name(keys: Sequence[Hashable], names: Names) -> NDArray[np.int64]:
 
 
 def _by_row(n_labels: int, n: int, names: Names | None, from_file: bool) -> NDArray[np.int64]:
-    numbers = None if names is None or names == Names.range(n) else _numbers(names)
+    names = Names.range(n) if names is None else names
+    rows = np.arange(n, dtype=np.int64)
+    numbers = rows if names == Names.range(n) else _numbers(names)
     if n_labels != n:
-        if numbers is not None and n and numbers.min() >= 0 and numbers.max() < n_labels:
+        inside = numbers is not None and n > 0 and bool(((numbers >= 0) & (numbers < n_labels)).all())
+        if numbers is not None and numbers is not rows and inside:
             return numbers  # labels of more items than were embedded, by number
         raise InputError(f"{n_labels:,} labels for {n:,} vectors; expected one for each, or labels by name")
-    rows = np.arange(n, dtype=np.int64)
-    if names is None or names == Names.range(n):
-        return rows
     if numbers is None:
         if from_file:
             guess(
@@ -135,16 +149,21 @@ def _by_row(n_labels: int, n: int, names: Names | None, from_file: bool) -> NDAr
         return rows
     if np.all(numbers[1:] > numbers[:-1]):
         return rows
+    return _by_number(numbers, names[0], from_file)
+
+
+def _by_number(numbers: NDArray[np.int64], first: Hashable, from_file: bool) -> NDArray[np.int64]:
+    """Return the labels of items whose names are unordered integers, as many as there are labels."""
     if not from_file:
         guess(
-            f"labels are matched to the vectors in order, starting with item {names[0]!r}; if label i is "
+            f"labels are matched to the vectors in order, starting with item {first!r}; if label i is "
             "that of item i, pass dict(enumerate(labels))"
         )
-        return rows
-    if numbers.min() == 0 and numbers.max() == n - 1:
+        return np.arange(len(numbers))
+    if numbers.min() == 0 and numbers.max() == len(numbers) - 1:
         return numbers
     raise InputError(
-        f"labels have no names, and the items are unordered integers (first: {names[0]!r}); give a name and "
+        f"labels have no names, and the items are unordered integers (first: {first!r}); give a name and "
         "a label on each line"
     )
 

@@ -24,7 +24,6 @@ def plot_loss(
     *,
     title: str | None = None,
     size: tuple[float, float] | None = None,
-    dpi: float | None = None,
     ax: Axes = None,
 ) -> Axes:
     """Draw the loss at each epoch.
@@ -33,13 +32,13 @@ def plot_loss(
     ----------
     source : Embedding, or a history
         A history is a list of records with ``epoch`` and ``loss``, or a mapping of such lists.
-    size, dpi : optional
-        As in :func:`plot_map`; (4.0, 2.8) inches by default.
+    size : (width, height), optional
+        In inches; (4.0, 2.8) by default.
     """
     history = source.provenance.get("history") if hasattr(source, "provenance") else source
     epochs, losses = _history(history)
     plt = pyplot()
-    axes = axes_of(ax, SIZE, size, dpi)
+    axes = axes_of(ax, SIZE, size)
     with plt.rc_context(STYLE):
         axes.plot(epochs, losses, color=PALETTE[0], linewidth=1.6)
         axes.plot(epochs[-1:], losses[-1:], "o", color=PALETTE[0], markersize=4)
@@ -108,7 +107,6 @@ def plot_similarities(
     n_pairs: int = 20_000,
     title: str | None = None,
     size: tuple[float, float] | None = None,
-    dpi: float | None = None,
     random_state: int | None = 0,
     ax: Axes = None,
 ) -> Axes:
@@ -122,8 +120,8 @@ def plot_similarities(
         Pairs known to belong together, such as edges, against random pairs.
     n_pairs : int
         Pairs drawn at random for each histogram.
-    size, dpi : optional
-        As in :func:`plot_map`; (4.0, 2.8) inches by default.
+    size : (width, height), optional
+        In inches; (4.0, 2.8) by default.
     """
     rng = np.random.default_rng(random_state)
     n = len(embedding)
@@ -143,7 +141,7 @@ def plot_similarities(
         sample = rng.choice(n, min(n, 2000), replace=False)
         _, scores = embedding.nearest(embedding.vectors[sample], 2, method="exact")
         series = [("random pairs", _cosines(embedding, i, j)), ("nearest neighbours", scores[:, 1])]
-    return _histograms(series, title, axes_of(ax, SIZE, size, dpi))
+    return _histograms(series, title, axes_of(ax, SIZE, size))
 
 
 def _by_label(
