@@ -67,6 +67,8 @@ def test_views(options, facts, view, why):
         ({}, CROWDED, {"shrinkage": 0.25, "total_epochs": 21}),
         ({"n_components": 16}, CROWDED, {"total_epochs": 42}),
         ({}, DIRECTED, {"shrinkage": 0, "walk_length": 3}),
+        ({"symmetric": False}, DIRECTED, {"walk_length": 1}),
+        ({"symmetric": False, "walk_length": 3}, DIRECTED, {"walk_length": 3}),
         ({"constraint": "ball"}, SPARSE, {"shrinkage": 0}),
         ({"symmetric": False}, SPARSE, {"shrinkage": 0, "symmetric": False}),
         ({"shrinkage": None}, SPARSE, {"shrinkage": 0.5}),
@@ -98,6 +100,11 @@ def test_each_value_knows_its_origin():
         "base_measure": "kind of data", "shrinkage": "effort", "n_components": "user", "effort": "user",
         "view": "a fast fit takes power steps, no epochs",
     }  # fmt: skip
+
+
+def test_two_sides_of_a_directed_graph_take_one_step():
+    settings = resolve(Request.of(symmetric=False), DIRECTED)
+    assert settings.origin["walk_length"] == "two sets of vectors tell the direction of a step"
 
 
 def earlier(options, facts, **before):

@@ -213,6 +213,11 @@ def _walk_length(request: Request, facts: Facts, values: Values, origin: dict[st
         if request.own_walk:
             origin["walk_length"] = "data"
             return facts.length
+        if facts.directed and values["symmetric"] is False and length > 1:
+            origin["walk_length"] = (
+                "two sets of vectors tell the direction of a step"  # benchmarks/direction.py
+            )
+            return 1
         return length
     if length == facts.length == 1:
         return 1
