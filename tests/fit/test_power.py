@@ -23,6 +23,10 @@ def unit(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def half_as_float(X):
+    return X.view(np.float16).astype(np.float32)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_steps_are_those_of_the_formula(weighted):
     A, _ = blocks(300, 0.1, 0.05)
@@ -30,19 +34,54 @@ def test_steps_are_those_of_the_formula(weighted):
         A = sparse.csr_array(A * (1 + np.add.outer(np.arange(300.0), np.arange(300.0))))
     P = A.toarray().astype(float)
     P /= P.sum(axis=1, keepdims=True)
-    X = before = unit(np.random.default_rng(0).standard_normal((300, 10)))
+    walk = row_normalize(Sparse(A, symmetric=True))
+    with machine(1) as pool:
+        steps = Steps(walk, 10, (0,), pool, 3)
+        X = before = half_as_float(steps.source)
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-3)
+        steps.go(3)
+        other = Steps(walk, 10, (0,), pool, 3)
+        other.go(2)
+        mean = np.empty((300, 10), np.float32)
+        other.finish(mean, mean=True)
     for _ in range(3):
         before, X = X, unit(P @ X - (P @ X).mean(axis=0))
-    start = unit(np.random.default_rng(0).standard_normal((300, 10))).astype(np.float32)
-    with machine(1) as pool:
-        steps = Steps(row_normalize(Sparse(A, symmetric=True)), start, pool, 3)
-        steps.go(2)
-        mean = np.empty((300, 10), np.float32)
-        steps.step(mean)
-        steps.go(1)
-    np.testing.assert_allclose(steps.vectors(), X, atol=0.01)  # steps are stored in half precision
+    np.testing.assert_allclose(half_as_float(steps.source), X, atol=0.01)  # stored in half precision
     np.testing.assert_allclose(mean, unit(X + before), atol=0.01)
     assert steps.agreement() == pytest.approx(np.mean(np.sum(X * before, axis=1)), abs=1e-3)
+
+
+def test_lengths_are_weights_of_columns():
+    A, _ = blocks(300, 0.1, 0.05)
+    length = np.linspace(0.2, 1, 300)
+    P = A.toarray() / np.diff(A.indptr)[:, None]
+    with machine(1) as pool:
+        walk = row_normalize(Sparse(A, symmetric=True))
+        steps = Steps(walk, 10, (0,), pool, 3, length=length.astype(np.float32))
+        X = half_as_float(steps.source)
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), length, atol=1e-3)
+        steps.step()
+        expected = P @ X - (P @ X).mean(axis=0)
+        np.testing.assert_allclose(half_as_float(steps.source), length[:, None] * unit(expected), atol=0.01)
+        out = np.empty((300, 10), np.float32)
+        steps.finish(out, mean=False)
+    np.testing.assert_allclose(np.linalg.norm(out, axis=1), 1, atol=1e-5)
+
+
+def test_the_last_step_may_overwrite_the_memory_of_a_copy():
+    A, _ = blocks(300, 0.1, 0.05)
+    results = []
+    for shared in (True, False):
+        for count in (1, 2):
+            X = np.empty((300, 10), np.float32)
+            with machine(1) as pool:
+                walk = row_normalize(Sparse(A, symmetric=True))
+                steps = Steps(walk, 10, (0,), pool, 3, memory=X if shared else None)
+                steps.go(count)
+                steps.finish(X, mean=True)
+            results.append(X)
+    np.testing.assert_array_equal(results[0], results[2])
+    np.testing.assert_array_equal(results[1], results[3])
 
 
 def test_even_axes():
@@ -97,7 +136,7 @@ def test_where_unlike_nodes_are_linked_columns_prefer_hubs():
         made = power_vectors(row_normalize(Sparse(A, symmetric=True)), A, 34, 0, pool)
     assert made.X.shape == (1200, 34)
     assert np.isfinite(made.X).all()
-    assert made.steps == 8
+    assert made.steps == 6
 
 
 def test_shrinkage_shortens_nodes_of_few_neighbours():

@@ -47,21 +47,28 @@ def test_gather(dtype, index, d):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("d", [1, 7, 32, 65])
+@pytest.mark.parametrize("d", [3, 7, 32, 65, 150])
 def test_unit_rows(dtype, d):
     rng = np.random.default_rng(d)
-    G, centre = rng.standard_normal((20, d)).astype(dtype), rng.standard_normal(d).astype(dtype)
-    G[3] = centre  # a row without a direction
-    for previous in (G[:0], unit(20, d, dtype, 1)):
-        results = []
-        for module in (reference, compiled):
-            out, total = np.full((20, d), np.nan, dtype), np.zeros(d, dtype)
-            module.unit_rows(G.copy(), centre, np.linspace(0, 1, 20, dtype=dtype), previous, out, total)
-            results.append(np.vstack([out, total]))
-        np.testing.assert_allclose(*results, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
-        lengths = np.linalg.norm(results[0][:-1], axis=1)
-        np.testing.assert_allclose(np.delete(lengths, 3), 1, rtol=1e-5)
-        assert lengths[3] == 0
+    A = sparse.random_array((20, 30), density=0.2, random_state=rng, format="csr")
+    indptr, weight = A.indptr.astype(np.int64), np.linspace(0, 1, 20, dtype=dtype)
+    X, scale = unit(30, d, dtype), rng.random(20).astype(dtype)
+    centre = X[0].copy()
+    indptr[4:] += 2 - (indptr[4] - indptr[3])  # row 3 is the first row of X twice
+    indices = np.r_[A.indices[: indptr[3]], [0, 0], A.indices[A.indptr[4] :]].astype(np.int32)
+    scale[3] = 0.5
+    for previous in (X[:0], unit(20, d, dtype, 1)):
+        for length in (weight[:0], 1 + weight):
+            results = []
+            for module in (reference, compiled):
+                out, total = np.full((20, d), np.nan, dtype), np.zeros(d, dtype)
+                module.unit_rows(indptr, indices, scale, X, centre, weight, length, previous, out, total)
+                results.append(np.vstack([out, total]))
+            np.testing.assert_allclose(*results, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+            lengths = np.linalg.norm(results[0][:-1], axis=1)
+            expected = length if len(length) else np.ones(20)
+            np.testing.assert_allclose(np.delete(lengths, 3), np.delete(expected, 3), rtol=1e-5)
+            assert lengths[3] == 0  # a row without a direction
 
 
 @pytest.mark.parametrize("d", [3, 32])

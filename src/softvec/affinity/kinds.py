@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from softvec.affinity.base import Affinity
@@ -33,7 +34,7 @@ class Kind:
     build: Callable[..., Affinity]
     accepts: str
 
-    @property
+    @cached_property
     def options(self) -> list[str]:
         """Names of the options of this kind."""
         return list(inspect.signature(self.build).parameters)[1:]

@@ -181,7 +181,7 @@ def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator
 
 def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: list[str]) -> str:
     diagonal = int(np.count_nonzero(matrix.diagonal())) if one_sided and symmetric else 0
-    alone = len(isolated_nodes(matrix)) if one_sided else 0
+    alone = len(isolated_nodes(matrix, symmetric)) if one_sided else 0
     return describe(
         matrix.shape, matrix.nnz, diagonal, alone, one_sided=one_sided, symmetric=symmetric,
         weighted=matrix.dtype != bool, notes=notes,
@@ -234,7 +234,7 @@ def is_symmetric(matrix: sparse.csr_array) -> bool:
     return (
         np.array_equal(flipped.indptr, matrix.indptr)
         and np.array_equal(flipped.indices, matrix.indices)
-        and np.allclose(flipped.data, matrix.data, rtol=0, atol=rounding)
+        and (matrix.dtype == bool or np.allclose(flipped.data, matrix.data, rtol=0, atol=rounding))
     )
 
 
@@ -290,8 +290,10 @@ def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes
 
 def _negative_notes(matrix: Any, negative: str) -> list[str]:
     """Return a note on what became of negative values."""
+    if negative not in ("drop", "abs"):
+        return []
     values = matrix.tocoo().data if sparse.issparse(matrix) else np.asarray(matrix)
-    if negative not in ("drop", "abs") or values.dtype.kind not in "fi":
+    if values.dtype.kind not in "fi":
         return []
     count = int(np.count_nonzero(values < 0))
     done = {"drop": "dropped", "abs": "made positive"}[negative]

@@ -237,6 +237,8 @@ class Machine:
 
         ``add`` may overwrite its first argument.
         """
+        if len(blocks) == 1 and self.group.size == 1:  # as many loops over small data
+            return self.map(function, blocks)[0]
         first = self.whole(-(-len(blocks) // self.unit))[0]
         units = _Units(add, first)
         self._fold_units(function, blocks, add, units.append)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from softvec.core.container import memory_left
 
+SMALL = 1 << 26  # bytes below which the free memory need not be looked up, which takes a millisecond
+
 
 def available_memory() -> int | None:
     """Return the bytes this process may still allocate (free memory, control groups); None if unknown."""

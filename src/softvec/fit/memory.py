@@ -9,7 +9,7 @@ import numpy as np
 
 from softvec.affinity.facts import Facts
 from softvec.core.errors import InputError, Option
-from softvec.core.memory import available_memory
+from softvec.core.memory import SMALL, available_memory
 from softvec.core.scratch import free_space, is_memory
 from softvec.core.threads import resolve_n_jobs
 from softvec.fit.settings import Settings
@@ -123,7 +123,8 @@ def refuse_if_too_big(facts: Facts, settings: Settings) -> None:
     folder, n_components = settings.scratch, settings.n_components
     if folder is not None:
         _refuse_full_disk(needed_disk(facts, settings), folder)
-    need, free = needed_memory(facts, settings), available_memory()
+    need = needed_memory(facts, settings)
+    free = available_memory() if need > SMALL else None
     if free is None or need <= free:
         return
     smaller = n_components

@@ -106,7 +106,7 @@ def _clear_isolated(affinity: Affinity, X: Array, Y: Array | None) -> None:
     if affinity.counts is None:
         return
     if affinity.symmetric:
-        alone = isolated_nodes(affinity.counts)
+        alone = isolated_nodes(affinity.counts, not affinity.directed)
         for vectors in (X,) if Y is None else (X, Y):
             vectors[alone] = 0
         return

@@ -44,10 +44,10 @@ def gather(
     """
     begin, end = indptr[lo], indptr[hi]
     columns = indices[begin:end]
-    w = values[begin:end] if len(values) else np.ones(end - begin, row_scale.dtype)
-    if len(col_scale):
-        w = w * col_scale[columns]
-    terms = w[:, None] * as_float(X[columns])
+    terms = as_float(np.take(X, columns, axis=0))
+    if len(values) or len(col_scale):
+        w = values[begin:end] if len(values) else np.ones(end - begin, row_scale.dtype)
+        terms = (w * col_scale[columns] if len(col_scale) else w)[:, None] * terms
     filled = np.flatnonzero(np.diff(indptr[lo : hi + 1]))
     result = np.zeros((hi - lo, X.shape[1]), terms.dtype)
     if len(filled):
@@ -79,12 +79,26 @@ def gather_columns(
     gather(indptr, indices, values, col_scale, out[:0, 0], X, X[:0], part, lo, hi)
 
 
-def unit_rows(G: Array, centre: Array, weight: Array, previous: NDArray, out: NDArray, total: Array) -> None:
-    """Centre the rows of G and divide them by their lengths; add them to ``total``, each times its weight.
+def unit_rows(
+    indptr: NDArray,
+    indices: NDArray,
+    row_scale: Array,
+    X: NDArray,
+    centre: Array,
+    weight: Array,
+    length: Array,
+    previous: NDArray,
+    out: NDArray,
+    total: Array,
+) -> None:
+    """Centre the rows of ``diag(row_scale) A X`` and give them ``length`` (empty: 1); A is CSR of ones.
 
     With ``previous`` rows the result is the direction of the sum of both: one more step without the sign of
-    negative eigenvalues. A row equal to the centre becomes zero. G is overwritten.
+    negative eigenvalues. A row equal to the centre becomes zero. The rows, each times its weight, are added
+    to ``total``.
     """
+    none, G = centre[:0], np.empty((len(indptr) - 1, X.shape[1]), centre.dtype)
+    gather(indptr, indices, none, none, row_scale, X, G[:0], G, 0, len(G))
     G -= centre
     square = np.einsum("ij,ij->i", G, G)
     moves = square > _SHORT
@@ -92,6 +106,8 @@ def unit_rows(G: Array, centre: Array, weight: Array, previous: NDArray, out: ND
     if len(previous):
         G[moves] += as_float(previous)[moves]
         G /= np.sqrt(np.maximum(np.einsum("ij,ij->i", G, G), _SHORT))[:, None]
+    if len(length):
+        G *= length[:, None]
     to_half(G, out)
     total += weight @ G
 

@@ -112,10 +112,10 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     return normal
 
 
-def isolated_nodes(matrix: sparse.csr_array) -> NDArray[np.int64]:
+def isolated_nodes(matrix: sparse.csr_array, symmetric: bool = False) -> NDArray[np.int64]:
     """Return the nodes of a square matrix without entries in their row and column."""
     rows = np.flatnonzero(np.diff(matrix.indptr) == 0)
-    return np.intersect1d(rows, isolated_items(matrix)[1]) if len(rows) else rows
+    return np.intersect1d(rows, isolated_items(matrix)[1]) if len(rows) and not symmetric else rows
 
 
 def isolated_items(matrix: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

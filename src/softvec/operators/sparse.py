@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.core.memory import available_memory
+from softvec.core.memory import SMALL, available_memory
 from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Rows, Runtime
 
@@ -19,7 +19,6 @@ _NO_SCALE = np.empty(0, np.float64)
 # Products run in float32, whose range is 1e-38 to 3e38: rows whose largest entry is within these bounds keep
 # their precision, with room for sums over many entries.
 SAFE = (1e-25, 1e25)
-_LARGE = 1 << 26  # bytes below which the free memory is not looked up, which takes a millisecond
 
 
 def checked_csr(A: Any, name: str = "the matrix") -> Any:
@@ -34,7 +33,7 @@ def checked_csr(A: Any, name: str = "the matrix") -> Any:
     if A.ndim != 2:
         raise InputError(f"{name} has {A.ndim} dimensions; expected rows and columns")
     pointers = 8 * max(A.shape)  # bytes of the row pointers alone; damaged files claim such shapes
-    free = available_memory() if pointers > _LARGE else None
+    free = available_memory() if pointers > SMALL else None
     if free is not None and pointers > free:
         raise InputError(f"{name} claims the shape {A.shape}, which does not fit in memory")
     if A.format == "coo":
@@ -173,6 +172,13 @@ class Sparse(Operator):
         old = self._col_scale if len(self._col_scale) else np.ones(self.shape[1])
         return self._with(self._row_scale, old * scale)
 
+    def unweighted(self) -> tuple[Array, Array, Array] | None:
+        """Return row pointers, columns and scales of rows if all else is 1, and None if not."""
+        if len(self._values) or len(self._col_scale):
+            return None
+        scale = self._row_scale if len(self._row_scale) else np.ones(self.shape[0])
+        return self._indptr, self._indices, scale.astype(np.float32)
+
     def balanced(self) -> Sparse:
         """Return the matrix with rows rescaled by powers of 2 to the range of float32; self if not needed.
 
@@ -253,10 +259,13 @@ class Sparse(Operator):
         yield from (self._indptr, self._indices, self._values, self._row_scale, self._col_scale)
 
     def _row_sums(self) -> NDArray[np.float64]:
-        if len(self._values) or len(self._col_scale):
+        if len(self._values):
             return super()._row_sums()
-        degrees = np.diff(self._indptr).astype(np.float64)
-        return degrees * self._row_scale if len(self._row_scale) else degrees
+        if len(self._col_scale):
+            sums = self._with(_NO_SCALE, _NO_SCALE) @ self._col_scale
+        else:
+            sums = np.diff(self._indptr).astype(np.float64)
+        return sums * self._row_scale if len(self._row_scale) else sums
 
     def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
         real = np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
