@@ -28,9 +28,10 @@ FIT = """
 import json, sys
 from scipy import sparse
 from benchmarks.common import peak_rss
-from softvec.cluster.choose import choose, runner
+from softvec.cluster.choose import ClusterWorkers, choose
 from softvec.cluster.driver import plan
 from softvec.cluster.memory import halo_rows
+from softvec.core.machine import machine
 from softvec.fit import Problem, Settings, fit
 from softvec.operators import Powers, Sparse, row_normalize
 
@@ -49,10 +50,10 @@ def measure(settings, workers):
     leaf = row_normalize(Sparse(A, symmetric=True))
     P = Powers(leaf, walk) if walk > 1 else leaf
     result, reports = {"n": A.shape[0], "nnz": int(A.nnz)}, []
-    if workers is None:
-        done = fit(P, settings, diagnosed=False)
-    else:
-        done = fit(P, settings, diagnosed=False, runner=runner(workers, reports.append))
+    elsewhere = None if workers is None else ClusterWorkers(workers, reports.append)
+    with machine(1, workers=elsewhere) as pool:
+        done = fit(P, settings, pool, diagnosed=False)
+    if workers is not None:
         cut = plan(Problem(P), settings, False, workers.workers)
         rows = sum(halo_rows(leaf, cut, rank) for rank in range(cut.size))
         first, last = reports[0], reports[-1]

@@ -1,11 +1,11 @@
-"""Trace ``softvec embed edges.txt.gz``: rooms in the order of their calls, functions, switches, opened files.
+"""Trace ``softvec embed edges.txt.gz``: which room calls which, what they hand on, opened files.
 
     python tools/trace.py [FILE]
 
-Without a file, a small gzipped edge list is embedded. ``visits`` lists the rooms of the path as they are
-called: a room that is called again after another one is listed twice. Rooms that all others use (SHARED) are
-no visits, nor are the methods of the objects that rooms hand on: who holds an object may ask it. ``switches``
-counts consecutive calls in different modules.
+Without a file, a small gzipped edge list is embedded. A call belongs to the nearest function of softvec above
+it. ``calls`` lists, for each room, the rooms that it calls; ``path`` the rooms that ``api`` calls, in order;
+``switches`` counts consecutive calls in different modules. Nothing is left out but what runs while a module
+is imported: class bodies and decorators are no part of the work.
 """
 
 from __future__ import annotations
@@ -23,46 +23,37 @@ from typing import Any
 import softvec
 
 SOURCE = os.path.dirname(os.path.abspath(softvec.__file__)) + os.sep
-PATH = ("cli", "request", "api", "read", "affinity", "fit", "embedding")
-SHARED = ("core", "names", "operators", "kernels", "normalizers")
-# What the rooms hand on, in this order, and what these hold.
+# What the rooms hand on, in this order.
 OBJECTS = ("Request", "Contents", "Affinity", "Facts", "Settings", "Fit", "Vectors", "Embedding")
-PARTS = ("Edges", "Graph")
-COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
 @dataclass
 class Trace:
     """What a traced command called and opened."""
 
-    rooms: list[str] = field(default_factory=list)  # in the order of their first call
-    visits: list[str] = field(default_factory=list)  # rooms of the path, as they are called
+    calls: dict[str, set[str]] = field(default_factory=dict)  # rooms that each room calls
+    path: list[str] = field(default_factory=list)  # rooms that api calls, in order
     handed: list[str] = field(default_factory=list)  # classes of OBJECTS, in the order of their first return
-    functions: set[tuple[str, str]] = field(default_factory=set)  # module, name
+    modules: set[str] = field(default_factory=set)
     switches: int = 0  # consecutive calls in different modules
     opened: dict[str, int] = field(default_factory=dict)  # real path: how often
     _module: str = ""
 
-    @property
-    def modules(self) -> list[str]:
-        return sorted({module for module, _ in self.functions})
-
     def call(self, frame: FrameType, event: str, value: Any) -> None:
         if event == "return" and type(value).__name__ in OBJECTS and type(value).__name__ not in self.handed:
             self.handed.append(type(value).__name__)
-        module, name = _place(frame)
+        module = _module(frame)
         if event != "call" or not module or _imports(frame):
             return
-        if name.rsplit(".", 1)[-1] in COMPREHENSIONS:  # part of the function that holds them
-            return
-        self.functions.add((module, name))
+        self.modules.add(module)
         self.switches += module != self._module
         self._module = module
-        room = module.split(".")[0]
-        if room not in self.rooms:
-            self.rooms.append(room)
-        if room in PATH and name.split(".")[0] not in (*OBJECTS, *PARTS) and self.visits[-1:] != [room]:
-            self.visits.append(room)
+        room, caller = _room(module), _room(_caller(frame.f_back))
+        if room in (caller, "__init__"):  # the package only imports
+            return
+        self.calls.setdefault(caller, set()).add(room)
+        if caller == "api" and self.path[-1:] != [room]:
+            self.path.append(room)
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
@@ -70,18 +61,31 @@ class Trace:
             self.opened[path] = self.opened.get(path, 0) + 1
 
 
-def _place(frame: FrameType | None) -> tuple[str, str]:
-    """Return module and name of a function of softvec, else nothing."""
-    if frame is None or not frame.f_code.co_filename.startswith(SOURCE):
-        return "", ""
-    module = frame.f_code.co_filename[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
-    return module, frame.f_code.co_qualname
+def _room(module: str) -> str:
+    return module.split(".")[0]
+
+
+def _module(frame: FrameType) -> str:
+    """Return the module of a function of softvec, else nothing."""
+    name = frame.f_code.co_filename
+    if not name.startswith(SOURCE):
+        return ""
+    return name[len(SOURCE) :].removesuffix(".py").replace(os.sep, ".")
+
+
+def _caller(frame: FrameType | None) -> str:
+    """Return the module of the nearest function of softvec; that of the command if there is none."""
+    while frame is not None:
+        if module := _module(frame):
+            return module
+        frame = frame.f_back
+    return "cli"
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether a module of softvec is being imported: class bodies and decorators are no part of the work."""
+    """Whether a module of softvec is being imported."""
     while frame is not None:
-        if _place(frame)[1] == "<module>":
+        if frame.f_code.co_name == "<module>" and _module(frame):
             return True
         frame = frame.f_back
     return False
@@ -123,10 +127,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(sys.argv[1]) if len(sys.argv) > 1 else example(Path(folder) / "edges.txt.gz")
         trace = traced(path, Path(folder) / "vectors.svec")
-        print("rooms:", " ".join(trace.rooms))
-        print("visits:", " ".join(trace.visits))
+        for room, called in sorted(trace.calls.items()):
+            print(f"calls: {room} -> {', '.join(sorted(called))}")
+        print("path:", " ".join(trace.path))
         print("handed on:", " ".join(trace.handed))
-        print(f"{len(trace.functions)} functions in {len(trace.modules)} modules, {trace.switches} switches")
+        print(f"{len(trace.modules)} modules, {trace.switches} switches")
         print(f"{path.name} opened {trace.opened.get(os.path.realpath(path), 0)} times")
 
 

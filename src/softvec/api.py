@@ -17,6 +17,7 @@ from softvec.affinity.objects import from_object
 from softvec.affinity.options import DataOptions, Kind
 from softvec.affinity.signs import by_sign
 from softvec.core.errors import InputError, Option
+from softvec.core.machine import Machine, machine
 from softvec.core.scratch import large_arrays_in
 from softvec.embedding import Embedding
 from softvec.embedding.align import aligned, starting_vectors
@@ -31,8 +32,7 @@ from softvec.request import Request
 from softvec.watch import Origin, Watch
 
 if TYPE_CHECKING:
-    from softvec.cluster.choose import Cluster
-    from softvec.fit.run import Runner
+    from softvec.core.machine import Workers
 
 __all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]
 
@@ -170,15 +170,18 @@ def embed_request(
     """
     watch, started = watch or Watch(), time.perf_counter()
     with ExitStack() as stack:
-        runner = None
+        workers = None
         if request.cluster is not None:
-            from softvec.cluster.choose import choose
+            from softvec.cluster.choose import ClusterWorkers, choose
 
-            workers = stack.enter_context(choose(request.cluster, request.settings.n_jobs))
-            if not workers.driver:
+            cluster = stack.enter_context(choose(request.cluster, request.settings.n_jobs))
+            if not cluster.driver:
                 return None
-            watch.workers(workers)
-            runner = _runner(workers, request, watch)
+            watch.workers(cluster)
+            workers = ClusterWorkers(
+                cluster, watch.report, watch.say,
+                check_memory=request.check_memory, partition=request.partition,
+            )  # fmt: skip
         with large_arrays_in(request.settings.scratch), watch.reading():
             affinity = read(data, request)
         if written_as is not None:
@@ -187,7 +190,7 @@ def embed_request(
             check_names(written_as, affinity.rows, affinity.columns)
         origin = Origin.of(data, time.perf_counter() - started)
         watch.read(affinity, origin.seconds)
-        return embed_affinity(affinity, request, watch, runner=runner, origin=origin)
+        return embed_affinity(affinity, request, watch, workers=workers, origin=origin)
 
 
 def read(data: Any, request: Request) -> Affinity:
@@ -211,7 +214,7 @@ def embed_affinity(
     request: Request,
     watch: Watch | None = None,
     *,
-    runner: Runner | None = None,
+    workers: Workers | None = None,
     origin: Origin | None = None,
 ) -> Embedding:
     """Fit an affinity as asked for."""
@@ -219,18 +222,18 @@ def embed_affinity(
         raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
     watch, origin = watch or Watch(), origin or Origin()
     if affinity.signed is not None:
-        return _signed(affinity, request, watch, runner, origin)
+        return _signed(affinity, request, watch, workers, origin)
     settings = resolve(request, affinity.facts)
-    if request.check_memory and runner is None:  # a cluster checks the memory of its workers
+    if request.check_memory and workers is None:  # a cluster checks the memory of its workers
         refuse_if_too_big(affinity.facts, settings)
-    with large_arrays_in(settings.scratch):
+    with machine(settings.n_jobs, scratch=settings.scratch, workers=workers) as pool:
         if settings.view == "links" and request.init is None:
-            settings = best_for_links(affinity, links_candidates(request, affinity.facts), runner)
+            settings = best_for_links(affinity, links_candidates(request, affinity.facts), pool)
         with watch.fitting(settings.total_epochs * request.repeats):
-            if watch.epoch is not None and runner is None:
+            if watch.epoch is not None and workers is None:
                 settings = replace(settings, callbacks=[*(settings.callbacks or ()), watch.epoch])
             first, *others = (
-                _embedding(affinity, each, request, runner, origin)
+                _embedding(affinity, each, request, pool, origin)
                 for each in settings.repeats(request.repeats)
             )
         if not others:
@@ -242,13 +245,13 @@ def embed_affinity(
 
 
 def _embedding(
-    affinity: Affinity, settings: Settings, request: Request, runner: Runner | None, origin: Origin
+    affinity: Affinity, settings: Settings, request: Request, pool: Machine, origin: Origin
 ) -> Embedding:
     """Fit once; start from an earlier embedding, if there is one, and align the result with it."""
     warm = request.earlier is not None
     if request.init is not None and warm:
         settings = replace(settings, init=starting_vectors(request.init, affinity, settings.random_state))
-    made = fit_vectors(affinity, settings, warm=warm, runner=runner)
+    made = fit_vectors(affinity, settings, pool, warm=warm)
     emb = Embedding(
         made.X,
         affinity.rows,
@@ -263,7 +266,7 @@ def _embedding(
 
 
 def _signed(
-    affinity: Affinity, request: Request, watch: Watch, runner: Runner | None, origin: Origin
+    affinity: Affinity, request: Request, watch: Watch, workers: Workers | None, origin: Origin
 ) -> Embedding:
     """Fit positive and negative links apart, each with half of the dimensions, and put them side by side."""
     settings, d = request.settings, request.settings.n_components
@@ -279,7 +282,7 @@ def _signed(
             )  # fmt: skip
     halves = [replace(request, settings=replace(settings, n_components=k)) for k in (d - d // 2, d // 2)]
     parts = [
-        embed_affinity(part, half, watch, runner=runner, origin=origin)
+        embed_affinity(part, half, watch, workers=workers, origin=origin)
         for part, half in zip(by_sign(affinity), halves)
     ]
     first = parts[0].provenance
@@ -297,16 +300,3 @@ def _signed(
     }
     vectors = np.hstack([part.vectors for part in parts])
     return Embedding(vectors, affinity.rows, sizes=affinity.sizes, provenance=record, copy=False)
-
-
-def _runner(workers: Cluster, request: Request, watch: Watch) -> Runner:
-    """Return what runs the epochs on the workers of a cluster."""
-    from softvec.cluster.choose import runner
-
-    return runner(
-        workers,
-        watch.report,
-        check_memory=request.check_memory,
-        partition=request.partition,
-        say=watch.say,
-    )

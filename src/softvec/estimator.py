@@ -154,14 +154,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if warm:
             both = self.embedding_, self.context_embedding_
             settings = replace(settings, init=both[0] if settings.one_sided(operator.shape) else both)
-        result = fit(
-            operator,
-            settings,
-            classes=labels,
-            dissimilarity=dissimilarity,
-            item_weight=item_weight,
-            warm=warm,
-        )
+        terms = {"classes": labels, "dissimilarity": dissimilarity, "item_weight": item_weight}
+        with machine(settings.n_jobs, scratch=settings.scratch) as pool:
+            result = fit(operator, settings, pool, **terms, warm=warm)
         self.embedding_: Array = result.state.X
         self.context_embedding_: Array = result.context
         self.labels_, self.n_iter_ = result.state.classes, result.state.epoch

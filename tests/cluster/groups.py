@@ -8,6 +8,10 @@ from functools import reduce
 
 import numpy as np
 
+from softvec.cluster.driver import plan, whole_of
+from softvec.core.machine import machine
+from softvec.fit import fit
+
 
 class ThreadGroup:
     """What :class:`softvec.core.machine.Group` asks for, over a barrier and a list that all threads see."""
@@ -76,6 +80,25 @@ def run(size, function):
     if errors:
         raise errors[0]
     return results
+
+
+class Ranks:
+    """Workers of a machine in the threads of this process."""
+
+    def __init__(self, size, on_epoch=None):
+        self._size, self._on_epoch = size, on_epoch
+
+    def run(self, problem, settings, warm):
+        cut = plan(problem, settings, warm, self._size)
+        assert cut.size == self._size
+        parts = run(self._size, lambda group: cut.task(group.rank).run(group, self._on_epoch))
+        return whole_of(parts), cut.start.seed
+
+
+def fitted(P, settings, workers=None, **options):
+    """Fit P in this process, or on workers."""
+    with machine(settings.n_jobs, scratch=settings.scratch, workers=workers) as pool:
+        return fit(P, settings, pool, **{"diagnosed": False, **options})
 
 
 class ThreadCluster:

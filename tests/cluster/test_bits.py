@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from softvec.cluster.driver import plan, whole_of
-from softvec.fit import Settings, fit, prepared
+from softvec.fit import Settings, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.operators import Powers
-from tests.cluster.groups import run as on_ranks
+from tests.cluster.groups import Ranks, fitted
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the normaliser is off"),
@@ -34,14 +33,7 @@ def graph(*, directed=False, weighted=False, shape=(N, N), isolated=20, seed=0):
 
 
 def same_bits(P, settings, size, **given):
-    here = fit(P, settings, diagnosed=False, **given)
-
-    def elsewhere(problem, settings, warm):
-        cut = plan(problem, settings, warm, size)
-        assert cut.size == size
-        return whole_of(on_ranks(size, lambda group: cut.task(group.rank).run(group))), cut.start.seed
-
-    there = fit(P, settings, diagnosed=False, runner=elsewhere, **given)
+    here, there = (fitted(P, settings, workers, **given) for workers in (None, Ranks(size)))
     for name in ("X", "Y", "classes"):
         one, other = getattr(here.state, name), getattr(there.state, name)
         assert (one is None) == (other is None)

@@ -7,13 +7,12 @@ import zlib
 import numpy as np
 import pytest
 
-from softvec.cluster.driver import plan, whole_of
 from softvec.core.errors import InputError
 from softvec.core.storage import Storage
-from softvec.fit import Settings, fit, prepared
+from softvec.fit import Settings, prepared
 from softvec.fit.checkpoint import Checkpoint
 from softvec.operators import Powers
-from tests.cluster.groups import run as on_ranks
+from tests.cluster.groups import Ranks, fitted
 from tests.cluster.processes import random_graph
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -46,13 +45,7 @@ def on_workers(size, until=None, on_epoch=None):
         if report.epoch == until:
             raise Killed
 
-    def elsewhere(problem, settings, warm):
-        cut = plan(problem, settings, warm, size)
-        return whole_of(
-            on_ranks(size, lambda group: cut.task(group.rank).run(group, after_epoch))
-        ), cut.start.seed
-
-    return elsewhere
+    return Ranks(size, after_epoch)
 
 
 P = Powers(prepared(random_graph(), True), 2)
@@ -65,24 +58,22 @@ def test_another_number_of_workers_goes_on_to_the_same_bits(options, tmp_path):
     saved = tmp_path / "saved"
     for size, until in ((3, 5), (2, 7)):
         with pytest.raises(Killed):
-            fit(P, settings(saved, **options), runner=on_workers(size, until), diagnosed=False)
+            fitted(P, settings(saved, **options), on_workers(size, until))
         assert json.loads((saved / "checkpoint.json").read_text())["epoch"] == until - 1
-    there = fit(P, settings(saved, **options), runner=on_workers(4), diagnosed=False)
-    here = fit(P, settings(None, **options), diagnosed=False)
+    there = fitted(P, settings(saved, **options), on_workers(4))
+    here = fitted(P, settings(None, **options))
     np.testing.assert_array_equal(there.state.X, here.state.X)
     np.testing.assert_array_equal(there.history["loss"], here.history["loss"])
     if here.state.Y is not None:
         np.testing.assert_array_equal(there.state.Y, here.state.Y)
-    again = fit(
-        P, settings(saved, **options), runner=on_workers(2, until=1), diagnosed=False
-    )  # no epoch is run
+    again = fitted(P, settings(saved, **options), on_workers(2, until=1))  # no epoch is run
     np.testing.assert_array_equal(again.state.X, here.state.X)
     assert len(list(saved.iterdir())) == 2  # the manifest and one folder
 
 
 def test_a_run_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path, monkeypatch):
     with pytest.raises(Killed):
-        fit(P, settings(tmp_path / "a"), runner=on_workers(2, 3), diagnosed=False)
+        fitted(P, settings(tmp_path / "a"), on_workers(2, 3))
     write = Storage.write
 
     def dies_at_the_manifest(self, name, how, **options):
@@ -92,7 +83,7 @@ def test_a_run_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path, monk
 
     monkeypatch.setattr(Storage, "write", dies_at_the_manifest)
     with pytest.raises(Killed):
-        fit(P, settings(tmp_path / "a"), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(tmp_path / "a"), on_workers(2))
     monkeypatch.undo()
     assert json.loads((tmp_path / "a" / "checkpoint.json").read_text())["epoch"] == 2
 
@@ -100,27 +91,27 @@ def test_a_run_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path, monk
 def test_other_settings_files_and_damage_are_refused(tmp_path):
     saved = tmp_path / "saved"
     with pytest.raises(Killed):
-        fit(P, settings(saved), runner=on_workers(2, 3), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2, 3))
     with pytest.raises(InputError, match="other data or other settings"):
-        fit(P, settings(saved, beta=2.0), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(saved, beta=2.0), on_workers(2))
     part = next(saved.glob("epoch-*/X-0-*.npy"))
     data = bytearray(part.read_bytes())
     data[-3] ^= 1
     part.write_bytes(data)
     with pytest.raises(InputError, match="damaged"):
-        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2))
     (saved / "checkpoint.json").write_text("{")
     with pytest.raises(InputError, match="damaged"):
-        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2))
     with pytest.raises(InputError, match="is a file"):
-        fit(P, settings(part), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(part), on_workers(2))
 
 
 def test_a_folder_that_is_not_shared_is_refused_before_the_first_epoch(tmp_path, monkeypatch):
     exists, epochs = Storage.exists, []
     monkeypatch.setattr(Storage, "exists", lambda self, name: "probe" not in name and exists(self, name))
     with pytest.raises(InputError, match="is not the same folder on all machines"):
-        fit(P, settings(tmp_path / "a"), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+        fitted(P, settings(tmp_path / "a"), on_workers(2, on_epoch=epochs.append))
     assert not epochs
     assert not (tmp_path / "a").exists()
 
@@ -135,11 +126,11 @@ def url(request, tmp_path):
 
 def test_a_url_of_fsspec(url):
     with pytest.raises(Killed):
-        fit(P, settings(url), runner=on_workers(3, 5), diagnosed=False)
+        fitted(P, settings(url), on_workers(3, 5))
     epochs = []
-    there = fit(P, settings(url), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+    there = fitted(P, settings(url), on_workers(2, on_epoch=epochs.append))
     assert min(epochs) == 5
-    np.testing.assert_array_equal(there.state.X, fit(P, settings(None), diagnosed=False).state.X)
+    np.testing.assert_array_equal(there.state.X, fitted(P, settings(None)).state.X)
     Checkpoint(url, 1, "").delete()
     assert Checkpoint(url, 1, "").manifest() is None
 
@@ -147,7 +138,7 @@ def test_a_url_of_fsspec(url):
 @pytest.mark.parametrize("file", ["checkpoint.json", "X-"])
 def test_a_half_written_url_is_not_used(url, file, monkeypatch):
     with pytest.raises(Killed):
-        fit(P, settings(url), runner=on_workers(2, 3), diagnosed=False)
+        fitted(P, settings(url), on_workers(2, 3))
     write = Storage.write
 
     def dies_half_way(self, name, how, **options):
@@ -162,11 +153,11 @@ def test_a_half_written_url_is_not_used(url, file, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Storage, "write", dies_half_way)
         with pytest.raises(Killed):
-            fit(P, settings(url), runner=on_workers(3), diagnosed=False)
+            fitted(P, settings(url), on_workers(3))
     epochs = []
-    there = fit(P, settings(url), runner=on_workers(2, on_epoch=epochs.append), diagnosed=False)
+    there = fitted(P, settings(url), on_workers(2, on_epoch=epochs.append))
     assert min(epochs) == 3
-    np.testing.assert_array_equal(there.state.X, fit(P, settings(None), diagnosed=False).state.X)
+    np.testing.assert_array_equal(there.state.X, fitted(P, settings(None)).state.X)
 
 
 def edit_part(manifest, **changes):
@@ -194,12 +185,12 @@ def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change)
     kept.mkdir()
     (kept / "own.txt").write_text("mine")
     with pytest.raises(Killed):
-        fit(P, settings(saved), runner=on_workers(2, 3), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2, 3))
     manifest = json.loads((saved / "checkpoint.json").read_text())
     change(manifest)
     (saved / "checkpoint.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="is a damaged checkpoint"):
-        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2))
     with pytest.raises(InputError, match="is a damaged checkpoint"):
         Checkpoint(str(saved), 2, "any").delete()
     assert (kept / "own.txt").read_text() == "mine"
@@ -209,7 +200,7 @@ def test_a_forged_manifest_is_refused_and_deletes_nothing_else(tmp_path, change)
 def test_a_part_with_an_absurd_header_type_or_nan_is_refused(tmp_path):
     saved = tmp_path / "saved"
     with pytest.raises(Killed):
-        fit(P, settings(saved), runner=on_workers(1, 3), diagnosed=False)
+        fitted(P, settings(saved), on_workers(1, 3))
     manifest = json.loads((saved / "checkpoint.json").read_text())
     part = saved / manifest["parts"][0]["file"]
     X = np.load(part)
@@ -220,10 +211,10 @@ def test_a_part_with_an_absurd_header_type_or_nan_is_refused(tmp_path):
         manifest["parts"][0]["crc"] = zlib.crc32(forged.tobytes())
         (saved / "checkpoint.json").write_text(json.dumps(manifest))
         with pytest.raises(InputError, match="is damaged"):
-            fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+            fitted(P, settings(saved), on_workers(2))
     with open(part, "wb") as file:
         np.lib.format.write_array_header_1_0(
             file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 60, 8)}
         )
     with pytest.raises(InputError, match="is damaged"):
-        fit(P, settings(saved), runner=on_workers(2), diagnosed=False)
+        fitted(P, settings(saved), on_workers(2))

@@ -11,9 +11,10 @@ from softvec.cluster import memory
 from softvec.cluster.choose import choose
 from softvec.cluster.driver import plan
 from softvec.cluster.operator import Sharded, join, split
+from softvec.cluster.rank import reduce_in_pairs
 from softvec.cluster.shard import balanced_bounds, unit_rows
 from softvec.core.errors import InputError
-from softvec.core.machine import Machine, reduce_in_pairs
+from softvec.core.machine import Machine
 from softvec.fit import Problem, Settings, prepared
 from softvec.operators import Sparse, as_operator
 from tests.cluster.groups import ThreadGroup

@@ -8,14 +8,15 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from softvec.cluster import partition
-from softvec.cluster.choose import runner
+from softvec.cluster.choose import ClusterWorkers
 from softvec.cluster.driver import plan
 from softvec.core.errors import InputError
-from softvec.fit import Problem, Settings, fit, prepared
+from softvec.fit import Problem, Settings, prepared
 from softvec.fit.recipes import FUSED
 from softvec.fit.views import view_operator
 from softvec.kernels.partition import stream_rows
 from softvec.operators import Powers, Product, Sparse, Sum, as_operator
+from tests.cluster.groups import fitted
 from tests.cluster.groups import run as on_ranks
 from tests.cluster.processes import random_graph
 
@@ -129,14 +130,13 @@ def test_vectors_are_those_of_the_renumbered_data_for_any_number_of_workers(kind
         moved = replace(settings, init=settings.init[order])
     B = A[order][:, order]
     B.sort_indices()
-    here = fit(Powers(prepared(B, True), 2), moved, diagnosed=False)
+    here = fitted(Powers(prepared(B, True), 2), moved)
     for workers in (1, 2, 5):
         lines = []
-        there = fit(
+        there = fitted(
             Powers(prepared(A, True), 2),
             settings,
-            diagnosed=False,
-            runner=runner(Threads(workers), partition="stream", say=lines.append),
+            workers=ClusterWorkers(Threads(workers), partition="stream", say=lines.append),
         )
         for name in ("X", "Y", "classes"):
             one, other = getattr(here.state, name), getattr(there.state, name)
@@ -161,7 +161,7 @@ def test_the_gain_is_what_the_workers_exchange():
     sent = {}
     for asked in ("none", "stream"):
         cluster, lines = Threads(4), []
-        fit(P, settings, diagnosed=False, runner=runner(cluster, partition=asked, say=lines.append))
+        fitted(P, settings, workers=ClusterWorkers(cluster, partition=asked, say=lines.append))
         epochs = {report.epoch: report.sent for report in cluster.reports}
         sent[asked] = epochs[3] - epochs[2]
     cut = plan(Problem(P), settings, False, 4)
@@ -178,9 +178,9 @@ def test_without_a_gain_the_old_order_stays():
     A = sparse.csr_array(rng.random((512, 512)) < 0.4)
     P, settings = prepared(A, True), Settings(n_components=8, n_epochs=2, random_state=1, n_jobs=1)
     lines = []
-    there = fit(P, settings, diagnosed=False, runner=runner(Threads(3), partition="stream", say=lines.append))
+    there = fitted(P, settings, workers=ClusterWorkers(Threads(3), partition="stream", say=lines.append))
     assert "no gain for 8 workers, so the order is kept" in lines[0]
-    np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
+    np.testing.assert_array_equal(there.state.X, fitted(P, settings).state.X)
 
 
 def test_a_checkpoint_of_renumbered_rows_goes_on(tmp_path):
@@ -188,14 +188,14 @@ def test_a_checkpoint_of_renumbered_rows_goes_on(tmp_path):
     settings = Settings(n_components=8, n_epochs=6, random_state=1, n_jobs=1)
     saved = replace(settings, checkpoint=tmp_path / "saved", checkpoint_every=2)
     with pytest.raises(KeyboardInterrupt):
-        fit(P, saved, diagnosed=False, runner=runner(Threads(3, until=5), partition="stream"))
+        fitted(P, saved, workers=ClusterWorkers(Threads(3, until=5), partition="stream"))
     cluster = Threads(2)
-    there = fit(P, saved, diagnosed=False, runner=runner(cluster, partition="stream"))
+    there = fitted(P, saved, workers=ClusterWorkers(cluster, partition="stream"))
     assert cluster.reports[0].epoch == 5
-    whole = fit(P, settings, diagnosed=False, runner=runner(Threads(4), partition="stream"))
+    whole = fitted(P, settings, workers=ClusterWorkers(Threads(4), partition="stream"))
     np.testing.assert_array_equal(there.state.X, whole.state.X)
     with pytest.raises(InputError, match="other data or other settings"):
-        fit(P, saved, diagnosed=False, runner=runner(Threads(2)))
+        fitted(P, saved, workers=ClusterWorkers(Threads(2)))
 
 
 @pytest.mark.parametrize("view", FUSED, ids=lambda view: view.name)
@@ -204,7 +204,7 @@ def test_the_walks_of_the_views(view):
     settings = Settings(n_components=8, n_epochs=2, random_state=0, init="power", n_jobs=1)
     lines = []
     one, other = (
-        fit(P, settings, diagnosed=False, runner=runner(Threads(size), partition="stream", say=lines.append))
+        fitted(P, settings, workers=ClusterWorkers(Threads(size), partition="stream", say=lines.append))
         for size in (2, 4)
     )
     np.testing.assert_array_equal(one.state.X, other.state.X)
@@ -218,6 +218,6 @@ def test_what_has_no_partition_is_refused():
     P = prepared(random_graph()[:, :300], True)
     settings = Settings(n_components=8, n_epochs=2, random_state=1, symmetric=False)
     with pytest.raises(InputError, match="partition='stream' is for one kind of items"):
-        fit(P, settings, runner=runner(Threads(2), partition="stream"))
+        fitted(P, settings, workers=ClusterWorkers(Threads(2), partition="stream"))
     with pytest.raises(InputError, match="partition is 'metis'"):
-        runner(Threads(2), partition="metis")
+        ClusterWorkers(Threads(2), partition="metis")

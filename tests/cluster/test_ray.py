@@ -15,12 +15,13 @@ import pytest
 pytest.importorskip("ray")
 import softvec
 from softvec.cluster import ray as ray_module
-from softvec.cluster.choose import runner
+from softvec.cluster.choose import ClusterWorkers
 from softvec.cluster.ray import RayCluster
 from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError
-from softvec.fit import Settings, fit, prepared
+from softvec.fit import Settings, prepared
 from softvec.operators import Powers
+from tests.cluster.groups import fitted
 from tests.cluster.processes import command, finished, random_graph
 
 pytestmark = [
@@ -39,8 +40,8 @@ def test_actors_give_the_bits_of_one_process(workers):
     P, settings = problem(n_clusters=2)
     reports = []
     with RayCluster(workers, None, 1) as cluster:
-        there = fit(P, settings, diagnosed=False, runner=runner(cluster, reports.append))
-    np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
+        there = fitted(P, settings, workers=ClusterWorkers(cluster, reports.append))
+    np.testing.assert_array_equal(there.state.X, fitted(P, settings).state.X)
     assert reports[-1].epoch == 6
     assert reports[-1].sent > 0
     assert reports[-1].workers == workers
@@ -51,8 +52,8 @@ def test_a_large_halo_arrives_in_rounds():
     assert pays([Counts(128, 128, 256)] * 3, 512, np.uint16)
     settings = Settings(n_components=512, n_epochs=2, random_state=0, n_jobs=1)
     with RayCluster(3, None, 1) as cluster:
-        there = fit(P, settings, diagnosed=False, runner=runner(cluster))
-    np.testing.assert_array_equal(there.state.X, fit(P, settings, diagnosed=False).state.X)
+        there = fitted(P, settings, workers=ClusterWorkers(cluster))
+    np.testing.assert_array_equal(there.state.X, fitted(P, settings).state.X)
 
 
 def test_embed_gives_the_same_embedding():
@@ -74,10 +75,10 @@ def test_a_killed_worker_is_replaced(saved, ray_here, tmp_path):
             os.kill(killed[0], signal.SIGKILL)
 
     with RayCluster(2, None, 1) as cluster, pytest.warns(UserWarning, match="a worker was lost") as said:
-        there = fit(P, settings, diagnosed=False, runner=runner(cluster, kill))
+        there = fitted(P, settings, workers=ClusterWorkers(cluster, kill))
     assert killed
     assert "epoch 0" not in str(said[0].message)
-    here = fit(P, Settings(**{**settings.__dict__, "checkpoint": None}), diagnosed=False)
+    here = fitted(P, Settings(**{**settings.__dict__, "checkpoint": None}))
     np.testing.assert_array_equal(there.state.X, here.state.X)
     np.testing.assert_array_equal(there.history["loss"], here.history["loss"])
 
@@ -87,9 +88,9 @@ def test_a_fit_from_given_vectors_goes_on_from_its_checkpoint(tmp_path):
     init = np.random.default_rng(0).standard_normal((P.shape[0], 8)).astype(np.float32)
     settings = replace(settings, init=init, checkpoint=tmp_path / "saved", checkpoint_every=2)
     with RayCluster(2, None, 1) as cluster:
-        first = fit(P, settings, diagnosed=False, runner=runner(cluster))
+        first = fitted(P, settings, workers=ClusterWorkers(cluster))
         reports = []
-        again = fit(P, settings, diagnosed=False, runner=runner(cluster, reports.append))
+        again = fitted(P, settings, workers=ClusterWorkers(cluster, reports.append))
     assert not reports  # it had ended
     np.testing.assert_array_equal(again.state.X, first.state.X)
 
@@ -100,7 +101,7 @@ def test_an_error_of_a_worker_is_one_line(tmp_path):
     P, settings = problem(checkpoint=tmp_path / "saved", checkpoint_every=1)
     message = r"a worker on 127\.0\.0\.1 stopped: cannot write .*epoch-000001-of-2"
     with RayCluster(2, None, 1) as cluster, pytest.raises(InputError, match=message):
-        fit(P, settings, diagnosed=False, runner=runner(cluster))
+        fitted(P, settings, workers=ClusterWorkers(cluster))
 
 
 def test_a_killed_driver_continues_with_other_workers(edges, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
+from softvec.core.machine import machine
 from softvec.fit.attributes import Agreement, _axes, _smooth, fuse_attributes, measure_agreement
 
 N, K = 600, 4
@@ -98,8 +99,8 @@ def test_fused_vectors_serve_a_classifier_and_new_nodes(rng):
     A, labels, F = planted(rng, 0.03, 0.008)
     G = rng.standard_normal((N, 16)).astype(np.float32) + 0.7 * np.eye(16, dtype=np.float32)[labels]
     known = np.ones(N, bool)
-    fused = fuse_attributes(G, A, F, known, seed=0)
-    again = fuse_attributes(G, A, F, known, seed=0, n_jobs=1)
+    with machine(2) as two, machine(1) as one:
+        fused, again = (fuse_attributes(G, A, F, known, 0, pool) for pool in (two, one))
     assert np.array_equal(fused.X, again.X)
     half = np.arange(N) % 2 == 0
 
@@ -121,7 +122,8 @@ def test_isolated_nodes_and_nodes_without_attributes_are_finite(rng):
     known[5:10] = False
     F = sparse.csr_array(F.toarray() * known[:, None])
     G = rng.standard_normal((N, 16)).astype(np.float32)
-    fused = fuse_attributes(G, sparse.csr_array(A), F, known, seed=1)
+    with machine(1) as pool:
+        fused = fuse_attributes(G, sparse.csr_array(A), F, known, 1, pool)
     assert np.isfinite(fused.X).all()
     # an isolated node lies with those whose words it shares, not at random
     centre = np.stack([fused.X[(labels == k) & known].mean(axis=0) for k in range(K)])

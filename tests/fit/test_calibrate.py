@@ -10,9 +10,9 @@ from benchmarks.datasets import load
 from softvec.affinity import bipartite, random_walk
 from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
+from softvec.core.machine import ALONE
 from softvec.fit.calibrate import _folds, _without, calibrate, removable_links
 from softvec.fit.link_softmax import Softmax, two_sides
-from softvec.fit.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 
@@ -101,7 +101,7 @@ def test_the_numbers_that_made_the_links_are_found():
     rates *= 4 * n / rates.sum()
     A = sparse.csr_array(np.triu(rng.poisson(rates + rates.T) > 0, 1).astype(float))
     A = sparse.csr_array(A + A.T)
-    result = calibrate(random_walk(A), lambda affinity: (X, None), Settings(random_state=0))
+    result = calibrate(random_walk(A), lambda affinity: (X, None), 0, ALONE)
     assert result.cosine == pytest.approx(6, rel=0.1)
     assert result.nats_gained > 0.5
     assert all(0.5 < ratio < 1.6 for ratio in result.deciles[1:])

@@ -7,7 +7,7 @@ from scipy import sparse
 import softvec
 from softvec.affinity import random_walk
 from softvec.core.errors import InputError
-from softvec.core.machine import machine
+from softvec.core.machine import ALONE, machine
 from softvec.evaluate.communities import communities
 from softvec.fit.recipes import FUSED, epochs_of_views, views_of
 from softvec.fit.start import push
@@ -168,7 +168,7 @@ def test_degrees_vary_less_than_the_leading_axes():
 def test_the_map_from_neighbours_is_least_squares():
     A = two_kinds(80, 10)
     X = np.random.default_rng(0).standard_normal((80, 5)).astype(np.float32)
-    M = neighbours_to_vector(row_normalize(A), X)
+    M = neighbours_to_vector(row_normalize(A), X, ALONE)
     G = (A / A.sum(axis=1)[:, None]) @ X
     best = np.linalg.lstsq(np.asarray(G), X, rcond=None)[0]
     assert np.linalg.norm(M - best) < 0.1 * np.linalg.norm(best)

@@ -16,7 +16,7 @@ from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.fit.loop import State
 from softvec.fit.problem import Problem
-from softvec.fit.run import Progress, Runner
+from softvec.fit.run import Progress
 from softvec.fit.settings import Settings
 
 _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
@@ -76,20 +76,38 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
     raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
 
 
-def runner(
-    cluster: Cluster,
-    on_report: Callable[[Report], None] | None = None,
-    *,
-    check_memory: bool = True,
-    partition: str | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Runner:
-    """Return a function that runs the epochs of a fit on a cluster; ``say`` reports a partition's gain."""
-    method, said = choice("partition", partition or "none", PARTITIONS), set[str]()
+class ClusterWorkers:
+    """The workers of a machine that has a cluster: they run the epochs of its fits.
 
-    def run(problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
-        planned, order = cut(problem, settings, warm, cluster.workers, method, say)
-        if check_memory:
+    Parameters
+    ----------
+    cluster : Cluster
+    on_report : callable, optional
+        Called with the report of each epoch.
+    say : callable, optional
+        Called with a line on the gain of a partition.
+    check_memory : bool
+    partition : {"none", "stream"}, optional
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        on_report: Callable[[Report], None] | None = None,
+        say: Callable[[str], None] | None = None,
+        *,
+        check_memory: bool = True,
+        partition: str | None = None,
+    ):
+        self._cluster, self._on_report, self._check_memory = cluster, on_report, check_memory
+        self._partition, self._say = choice("partition", partition or "none", PARTITIONS), say
+        self._said: set[str] = set()
+
+    def run(self, problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
+        """Run the epochs of a problem; return the final state, with all rows, and the seed."""
+        cluster = self._cluster
+        planned, order = cut(problem, settings, warm, cluster.workers, self._partition, self._say)
+        if self._check_memory:
             refuse_if_too_big(planned, cluster.memory, cluster.copies if planned.kept_every else 0)
         with Progress(settings.verbose, settings.n_epochs, 0) as bar:
 
@@ -97,10 +115,8 @@ def runner(
                 bar.show(
                     report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
                 )
-                if on_report is not None:
-                    on_report(report)
+                if self._on_report is not None:
+                    self._on_report(report)
 
-            parts = list(cluster.run(planned, watched(show, said)))
+            parts = list(cluster.run(planned, watched(show, self._said)))
         return back(whole_of(parts), order), planned.start.seed
-
-    return run

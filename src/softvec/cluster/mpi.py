@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from softvec.cluster.driver import Plan
 from softvec.cluster.hosts import compare, this_host
-from softvec.cluster.rank import Report
+from softvec.cluster.rank import Report, reduce_in_pairs
 from softvec.core.errors import InputError
-from softvec.core.machine import reduce_in_pairs
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from softvec.fit.run import Start, run_epochs
 from softvec.fit.settings import Settings
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,3 +82,28 @@ class Task:
             pool.unit, pool.block = self.unit, self.block
             problem = Problem.of(P, settings, None, self.item_weight)
             return run_epochs(problem, settings, pool, self.start, on_epoch=after_epoch)
+
+
+def reduce_in_pairs(
+    group: Group,
+    value: T,
+    merge: Callable[[T, T], T],
+    send: Callable[[int, T], None],
+    receive: Callable[[int], T],
+) -> T:
+    """Merge the values of all ranks over a binary tree of ranks, and send the result back over it.
+
+    ``send`` and ``receive`` move a value to and from another rank. Takes 2 log2(ranks) messages in a row.
+    """
+    span = group.rank & -group.rank or group.size  # ranks below this one in the tree, itself included
+    steps = (1 << k for k in range(group.size.bit_length()))
+    children = [group.rank + step for step in steps if step < span and group.rank + step < group.size]
+    for child in children:
+        value = merge(value, receive(child))
+    if group.rank:
+        parent = group.rank - (group.rank & -group.rank)
+        send(parent, value)
+        value = receive(parent)
+    for child in reversed(children):
+        send(child, value)
+    return value

@@ -4,23 +4,29 @@ Every hot loop has the same shape: a list of row blocks that does not depend on 
 function that processes one block with the GIL released. Threads take blocks from a shared queue; results come
 back in block order. Sixteen blocks make a unit; sums run in order within a unit, and over a fixed binary tree
 of units, so that they have the same bits for any number of threads and processes.
+
+While blocks are processed, signals wait until one of them ends. Python raises ``KeyboardInterrupt`` wherever
+the main thread happens to be. Inside a library that holds a lock (llvmlite while it compiles, a future while
+it hands over a result) the lock is never released, and the threads that wait for it hang.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Condition
+from types import FrameType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.scratch import large_arrays_in
-from softvec.core.signals import deferred_signals, handle_deferred_signals
 from softvec.core.threads import (
     blas_libraries,
     limit_this_thread,
@@ -29,10 +35,13 @@ from softvec.core.threads import (
     row_blocks,
 )
 
-__all__ = ["ALONE", "Group", "Machine", "Single", "machine", "reduce_in_pairs"]
+__all__ = ["ALONE", "Group", "Machine", "Single", "Workers", "deferred_signals", "machine"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
+_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+_handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # replaced while signals are deferred
+_pending: list[int] = []
 _AHEAD = 8  # results per thread that may wait for an earlier one: some ms of work, the time a core is taken
 
 
@@ -99,29 +108,12 @@ class Single:
         """Return at once."""
 
 
-def reduce_in_pairs(
-    group: Group,
-    value: T,
-    merge: Callable[[T, T], T],
-    send: Callable[[int, T], None],
-    receive: Callable[[int], T],
-) -> T:
-    """Merge the values of all ranks over a binary tree of ranks, and send the result back over it.
+class Workers(Protocol):
+    """Processes elsewhere that share the rows of a fit; the one that asks them is not among them."""
 
-    ``send`` and ``receive`` move a value to and from another rank. Takes 2 log2(ranks) messages in a row.
-    """
-    span = group.rank & -group.rank or group.size  # ranks below this one in the tree, itself included
-    steps = (1 << k for k in range(group.size.bit_length()))
-    children = [group.rank + step for step in steps if step < span and group.rank + step < group.size]
-    for child in children:
-        value = merge(value, receive(child))
-    if group.rank:
-        parent = group.rank - (group.rank & -group.rank)
-        send(parent, value)
-        value = receive(parent)
-    for child in reversed(children):
-        send(child, value)
-    return value
+    def run(self, problem: Any, settings: Any, warm: bool) -> tuple[Any, int]:
+        """Run the epochs of a problem; return the final state, with all rows, and the seed."""
+        ...
 
 
 class _Node(NamedTuple, Generic[T]):
@@ -167,21 +159,29 @@ class _Units(Generic[T]):
 
 
 class Machine:
-    """Threads of this process and the group of processes it belongs to; made by :func:`machine`.
+    """Threads of this process and the processes that share its work; made by :func:`machine`.
 
     Attributes
     ----------
     n_jobs : int
         Number of threads.
     group : Group
-        By default this process alone.
+        The processes that share the rows, of which this is one; by default this one alone.
+    workers : Workers or None
+        Processes elsewhere that run the epochs of a fit.
     """
 
     unit = 16  # blocks; a process owns whole units
     block: int | None = None  # overrides the result of `block_rows`
 
-    def __init__(self, n_jobs: int = 1, pool: ThreadPoolExecutor | None = None, group: Group | None = None):
-        self.n_jobs, self._pool = n_jobs, pool
+    def __init__(
+        self,
+        n_jobs: int = 1,
+        pool: ThreadPoolExecutor | None = None,
+        group: Group | None = None,
+        workers: Workers | None = None,
+    ):
+        self.n_jobs, self._pool, self.workers = n_jobs, pool, workers
         self.group: Group = group or Single()
 
     @property
@@ -252,7 +252,7 @@ class Machine:
         take: Callable[[T], None],
     ) -> None:
         """Sum the blocks of each unit in order, and pass the sums of the units to ``take``, in order."""
-        changed, waiting = Condition(), dict[int, T]()
+        changed, waiting = threading.Condition(), dict[int, T]()
         unit: list[T] = []
         done, failed = [0], [False]
 
@@ -303,21 +303,21 @@ class Machine:
                 except IndexError:
                     return
                 take(i, function(*block))
-                handle_deferred_signals()
+                _handle_deferred_signals()
 
-        if self._pool is None or len(blocks) == 1:
-            drain()
-            return
-        others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
-        try:
-            drain()
-        except BaseException:
-            queue.clear()  # an error or Ctrl-C: the other threads stop after their current block
-            raise
-        finally:
-            for other in others:
-                other.result()
-        handle_deferred_signals()
+        with deferred_signals():
+            if self._pool is None or len(blocks) == 1:
+                drain()
+                return
+            others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
+            try:
+                drain()
+            except BaseException:
+                queue.clear()  # an error or Ctrl-C: the other threads stop after their current block
+                raise
+            finally:
+                for other in others:
+                    other.result()
 
 
 ALONE = Machine()  # one thread of one process
@@ -325,18 +325,67 @@ ALONE = Machine()  # one thread of one process
 
 @contextmanager
 def machine(
-    n_jobs: int | None = None, *, scratch: Any = None, group: Group | None = None
+    n_jobs: int | None = None,
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+    group: Group | None = None,
+    workers: Workers | None = None,
 ) -> Iterator[Machine]:
     """Open a pool of ``n_jobs`` threads, with BLAS limited to one thread each.
 
-    Large arrays that are allocated meanwhile lie in the folder ``scratch``, if one is given. Ctrl-C takes
-    effect between two blocks.
+    Large arrays that are allocated meanwhile lie in the folder ``scratch``, if one is given.
     """
     count = resolve_n_jobs(n_jobs)
-    with large_arrays_in(scratch), deferred_signals(), one_blas_thread():
+    with large_arrays_in(scratch), one_blas_thread():
         if count == 1:
-            yield Machine(1, None, group)
+            yield Machine(1, None, group, workers)
             return
         own = blas_libraries(len(sys.modules))[1]
         with ThreadPoolExecutor(count - 1, "softvec", limit_this_thread, (own,)) as pool:
-            yield Machine(count, pool, group)
+            yield Machine(count, pool, group, workers)
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Defer signals until a block of work ends, or this block does.
+
+    Only the main thread receives signals; in other threads, and when nested, this does nothing.
+    """
+    if _handlers or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    for number in _SIGNALS:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            _handlers[number] = handler
+            signal.signal(number, _defer)
+    try:
+        yield
+    finally:
+        for number in list(_handlers):
+            signal.signal(number, _handlers.pop(number))
+        remaining, _pending[:] = _pending[:], []
+        for number in remaining:
+            signal.raise_signal(number)
+
+
+def _handle_deferred_signals() -> None:
+    """Call the handler of the first deferred signal; does nothing outside the main thread."""
+    if _pending and threading.current_thread() is threading.main_thread():
+        number = _pending.pop(0)
+        _handlers[number](number, None)
+
+
+def _defer(number: int, frame: FrameType | None) -> None:
+    _pending.append(number)
+
+
+def _after_fork() -> None:
+    """Restore the handlers in a child process, which defers nothing."""
+    for number in list(_handlers):
+        signal.signal(number, _handlers.pop(number))
+    _pending.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -160,7 +160,8 @@ def _recorded(emb: Embedding) -> Calibration | None:
 def _calibration(emb: Embedding, known: Affinity, n_jobs: int | None) -> Calibration:
     """Hide known links, fit the others with the settings of the embedding, and fit the softmax."""
     settings = settings_of(emb.provenance, n_jobs)
-    return calibrate(known, refit(settings), settings)
+    with machine(n_jobs) as pool:
+        return calibrate(known, refit(settings, pool), settings.random_state, pool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.machine import machine
+from softvec.core.machine import Machine
 from softvec.fit.views import fuse, least_squares
 from softvec.operators import Sparse, row_normalize
 
@@ -88,7 +88,7 @@ class Attributed:
 
 
 def fuse_attributes(
-    G: Array, A: sparse.csr_array, F: Any, known: Array, seed: int, n_jobs: int | None = None
+    G: Array, A: sparse.csr_array, F: Any, known: Array, seed: int, pool: Machine
 ) -> Attributed:
     """Fuse vectors of a graph with attributes.
 
@@ -105,21 +105,19 @@ def fuse_attributes(
     """
     n, d = G.shape
     rng = np.random.default_rng([seed, 25])
-    with machine(1):  # the same bits for any number of threads
-        axes = _axes(F, min(2 * d, F.shape[1]), rng)
-        raw = np.asarray(F @ axes, np.float32)  # (n, k)
-        center = raw[known].mean(axis=0)
-        raw[~known] = center
-        own = raw - center
+    axes = _axes(F, min(2 * d, F.shape[1]), rng)
+    raw = np.asarray(F @ axes, np.float32)  # (n, k)
+    center = raw[known].mean(axis=0)
+    raw[~known] = center
+    own = raw - center
     agreement = measure_agreement(A, own, known, rng)
     smoothed = _smooth(A, raw)
     linked = np.diff(A.indptr) > 0
     parts = [_even(np.where(linked[:, None], G, np.float32(0))), _even(own), _unit(smoothed)]
     X = np.empty((n, d), np.float32)
-    with machine(n_jobs) as pool:
-        fuse(parts, agreement.weights, np.ones(n, np.float32), X, pool, pool.block_rows(d))
-        mean = X[known].mean(axis=0)
-        back = least_squares(own, np.where(known[:, None], X - mean, np.float32(0)), pool)
+    fuse(parts, agreement.weights, np.ones(n, np.float32), X, pool, pool.block_rows(d))
+    mean = X[known].mean(axis=0)
+    back = least_squares(own, np.where(known[:, None], X - mean, np.float32(0)), pool)
     vectors = np.vstack([axes @ back, mean - center @ back]).astype(np.float32)  # (p + 1, d)
     return Attributed(X, vectors, agreement)
 

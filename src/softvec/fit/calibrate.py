@@ -25,10 +25,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from softvec.affinity import Affinity
 from softvec.affinity.matrices import assemble
 from softvec.core.errors import InputError
-from softvec.core.machine import Machine, machine
+from softvec.core.machine import Machine
 from softvec.core.threads import row_blocks
 from softvec.fit.link_softmax import Softmax, pair_scores
-from softvec.fit.run import Runner, seed_of
+from softvec.fit.run import seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.vectors import fit_vectors
 
@@ -93,28 +93,29 @@ class NothingToHide(InputError):
     """Data of which no link can be hidden."""
 
 
-def refit(settings: Settings, runner: Runner | None = None) -> Fitted:
+def refit(settings: Settings, pool: Machine) -> Fitted:
     """Return a function that fits an affinity with these settings."""
     alone = replace(settings, checkpoint=None, callbacks=None, verbose=0, rounds=0)
 
     def fit(affinity: Affinity) -> tuple[Array, Array | None]:
         with warnings.catch_warnings(action="ignore"):  # those of the fit of all links are enough
-            made = fit_vectors(affinity, alone, runner=runner)
+            made = fit_vectors(affinity, alone, pool)
         return made.X, made.Y
 
     return fit
 
 
-def best_for_links(
-    affinity: Affinity, candidates: Mapping[str, Settings], runner: Runner | None = None
-) -> Settings:
+def best_for_links(affinity: Affinity, candidates: Mapping[str, Settings], pool: Machine) -> Settings:
     """Return the settings whose vectors rank hidden links best, with their calibration.
 
     Without links to hide, the last candidate is taken as it is.
     """
     *_, last = candidates.values()
     try:
-        results = {name: calibrate(affinity, refit(each, runner), each) for name, each in candidates.items()}
+        results = {
+            name: calibrate(affinity, refit(each, pool), each.random_state, pool)
+            for name, each in candidates.items()
+        }
     except NothingToHide:
         return last
     best = max(results, key=lambda name: results[name].auc)
@@ -124,7 +125,7 @@ def best_for_links(
     return replace(chosen, origin={**chosen.origin, "view": why}, softmax=asdict(results[best]))
 
 
-def calibrate(affinity: Affinity, fit: Fitted, settings: Settings) -> Calibration:
+def calibrate(affinity: Affinity, fit: Fitted, random_state: Any, pool: Machine) -> Calibration:
     """Hide links, fit the others, and fit the softmax to the hidden ones.
 
     Parameters
@@ -133,15 +134,13 @@ def calibrate(affinity: Affinity, fit: Fitted, settings: Settings) -> Calibratio
         A graph or two-sided data.
     fit : callable
         Returns the vectors of an affinity.
-    settings : Settings
-        Seed and threads.
+    random_state : int, RandomState or None
+    pool : Machine
     """
     counts = affinity.counts
     assert counts is not None
     mutual = affinity.symmetric and not affinity.directed
-    rng = np.random.default_rng(
-        [seed_of(settings.random_state) if settings.random_state is not None else 0, 91]
-    )
+    rng = np.random.default_rng([seed_of(random_state) if random_state is not None else 0, 91])
     folds, n_links = _folds(counts, mutual, affinity.symmetric, rng)
     limit = max(_LEAST, _SCORES // counts.shape[1]) // (2 * len(folds) if mutual else len(folds))
     tasks = []
@@ -152,14 +151,13 @@ def calibrate(affinity: Affinity, fit: Fitted, settings: Settings) -> Calibratio
         i, j = i[:limit], j[:limit]
         ends = (np.concatenate([i, j]), np.concatenate([j, i])) if mutual else (i, j)
         tasks.append(_Hidden(model, *ends))
-    with machine(settings.n_jobs) as pool:
-        best, own = _newton(tasks, np.array([True, True]), pool)
-        _, popular = _newton(tasks, np.array([False, True]), pool)
-        gains = own - popular
-        if mutual:  # one observation for each link
-            gains = np.concatenate([part.reshape(2, -1).mean(axis=0) for part in _split(gains, tasks)])
-        share = len(folds[0][0]) / n_links
-        deciles = _deciles(tasks, folds, best, share, rng, pool)
+    best, own = _newton(tasks, np.array([True, True]), pool)
+    _, popular = _newton(tasks, np.array([False, True]), pool)
+    gains = own - popular
+    if mutual:  # one observation for each link
+        gains = np.concatenate([part.reshape(2, -1).mean(axis=0) for part in _split(gains, tasks)])
+    share = len(folds[0][0]) / n_links
+    deciles = _deciles(tasks, folds, best, share, rng, pool)
     return Calibration(
         float(best[0]),
         float(best[1]),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, warn
-from softvec.core.machine import ALONE, Machine, machine
+from softvec.core.machine import ALONE, Machine
 from softvec.fit.checkpoint import Checkpoint, Range, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.loop import State, optimize
@@ -24,7 +24,6 @@ from softvec.fit.start import compact, find_classes, given_start, power_start, r
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
-Runner = Callable[[Problem, Settings, bool], tuple[State, int]]  # (problem, settings, warm) -> (state, seed)
 # The diagnosis may cost this share of the fit (an exp counts as 20 multiply-adds): up to 50 rows, and none at
 # all where fewer than 10 are affordable.
 _DIAGNOSIS_BUDGET = 0.01
@@ -82,18 +81,20 @@ def prepared(P: Any, normalize: bool, name: str = "P") -> Operator:
 def fit(
     P: Operator,
     settings: Settings,
+    pool: Machine,
     *,
     classes: Any = None,
     dissimilarity: Any = None,
     item_weight: Any = None,
     warm: bool = False,
     diagnosed: bool = True,
-    runner: Runner | None = None,
 ) -> Fit:
     """Learn the vectors of P, the result of `prepared`.
 
     Parameters
     ----------
+    pool : Machine
+        Where the epochs run: here, or on its workers, with the same bits.
     classes : array_like of shape (m,), optional
         Classes of the mixture, in place of k-means.
     dissimilarity : like P, optional
@@ -104,24 +105,21 @@ def fit(
         Whether ``settings.init`` holds fitted vectors, which can be clustered before the first epoch.
     diagnosed : bool
         Whether to diagnose the result on a few rows, if that is cheap.
-    runner : callable, optional
-        Runs the epochs elsewhere, with the same bits: :mod:`softvec.cluster`.
     """
     N, weight = _checked_terms(P, settings, dissimilarity, item_weight)
     problem = Problem.of(P, settings, N, weight)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
-    if runner is None:
-        state, seed = _run_here(problem, settings, classes, warm)
+    if pool.workers is None:
+        state, seed = _run_here(problem, settings, pool, classes, warm)
     else:
         if classes is not None or problem.N is not None:
             raise InputError("classes and dissimilarities are not supported on a cluster; leave them out")
-        state, seed = runner(problem, settings, warm)
+        state, seed = pool.workers.run(problem, settings, warm)
     result = Fit(problem, state, seed)
     if diagnosed and problem.normalizer != "exact":
-        with machine(settings.n_jobs, scratch=settings.scratch) as pool:
-            rows = _rows_to_check(problem, state)
-            if rows >= min(P.shape[0], 10):
-                result.diagnosis = result.diagnose(rows, pool)
+        rows = _rows_to_check(problem, state)
+        if rows >= min(P.shape[0], 10):
+            result.diagnosis = result.diagnose(rows, pool)
     return result
 
 
@@ -218,13 +216,14 @@ def run_epochs(
     return state
 
 
-def _run_here(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> tuple[State, int]:
+def _run_here(
+    problem: Problem, settings: Settings, pool: Machine, classes: Array | None, warm: bool
+) -> tuple[State, int]:
     """Run the epochs in this process; return the final state and the seed."""
-    with machine(settings.n_jobs, scratch=settings.scratch) as pool:
-        begin = Start.of(problem, settings, classes, warm)
-        done = 0 if begin.manifest is None else begin.manifest["epoch"]
-        with Progress(settings.verbose, settings.n_epochs, done) as progress:
-            state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=progress.update)
+    begin = Start.of(problem, settings, classes, warm)
+    done = 0 if begin.manifest is None else begin.manifest["epoch"]
+    with Progress(settings.verbose, settings.n_epochs, done) as progress:
+        state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=progress.update)
     return state, begin.seed
 
 

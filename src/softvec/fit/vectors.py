@@ -14,13 +14,13 @@ from scipy import sparse
 from softvec._version import __version__
 from softvec.affinity import Affinity
 from softvec.core.errors import InputError
-from softvec.core.machine import machine
+from softvec.core.machine import Machine
 from softvec.fit.attributes import fuse_attributes
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import DENSE, View
 from softvec.fit.refine import refine
-from softvec.fit.run import Fit, Runner, fit, prepared, seed_of
+from softvec.fit.run import Fit, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
 from softvec.operators import Operator, Powers, Sparse, row_normalize
@@ -40,29 +40,19 @@ class Vectors:
     extras: dict[str, Array] = field(default_factory=dict)
 
 
-def fit_vectors(
-    affinity: Affinity, settings: Settings, *, warm: bool = False, runner: Runner | None = None
-) -> Vectors:
-    """Fit an affinity as its resolved settings say.
-
-    Parameters
-    ----------
-    warm : bool
-        Whether ``settings.init`` holds fitted vectors.
-    runner : callable, optional
-        Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
-    """
+def fit_vectors(affinity: Affinity, settings: Settings, pool: Machine, *, warm: bool = False) -> Vectors:
+    """Fit an affinity as its resolved settings say; ``warm`` if their ``init`` holds fitted vectors."""
     started = time.perf_counter()
     if settings.view == "power":
-        made = _power(affinity, settings)
+        made = _power(affinity, settings, pool)
     elif settings.views:
-        made = _fused(affinity, settings, runner)
+        made = _fused(affinity, settings, pool)
     else:
-        made = _single(affinity, settings, warm, runner)
+        made = _single(affinity, settings, warm, pool)
     _clear_isolated(affinity, made.X, made.Y)
     fused = None
     if affinity.attributes is not None:
-        made, fused = _with_attributes(affinity, settings, made)
+        made, fused = _with_attributes(affinity, made, pool)
     record = {
         "softvec": __version__,
         "data": _data(affinity, settings),
@@ -128,15 +118,13 @@ class _Made:
     extras: dict[str, Array]
 
 
-def _single(affinity: Affinity, settings: Settings, warm: bool, runner: Runner | None) -> _Made:
+def _single(affinity: Affinity, settings: Settings, warm: bool, pool: Machine) -> _Made:
     """Fit one walk."""
     operator = prepared(_walk(affinity, settings), settings.normalize)
     weight = _item_weight(affinity, settings.base_measure)
-    result = fit(
-        operator, settings, item_weight=weight, warm=warm, diagnosed=not settings.rounds, runner=runner
-    )
+    result = fit(operator, settings, pool, item_weight=weight, warm=warm, diagnosed=not settings.rounds)
     if settings.rounds:
-        result = _refined(result, settings, weight, runner)
+        result = _refined(result, settings, weight, pool)
     X, Y = result.state.X, result.state.Y
     if settings.shrinkage:
         X *= _lengths(affinity, settings).astype(X.dtype)[:, None]
@@ -156,25 +144,23 @@ def _walk(affinity: Affinity, settings: Settings) -> Operator:
     return affinity.operator if own else Powers(affinity.operator, settings.walk_length)
 
 
-def _refined(first: Fit, settings: Settings, weight: Array | None, runner: Runner | None) -> Fit:
+def _refined(first: Fit, settings: Settings, weight: Array | None, pool: Machine) -> Fit:
     """Solve for all rows at once after a few epochs, for data that changed a little."""
     P = first.problem.P
-    with machine(settings.n_jobs) as pool:
-        X = refine(P, first.state.X, settings.beta, pool, item_weight=weight)
+    X = refine(P, first.state.X, settings.beta, pool, item_weight=weight)
     no_epoch = replace(settings, init=X, n_epochs=0)  # measures the loss
-    result = fit(P, no_epoch, item_weight=weight, warm=True, runner=runner)
+    result = fit(P, no_epoch, pool, item_weight=weight, warm=True)
     result.state.history.extend(first.state.history)
     return result
 
 
-def _power(affinity: Affinity, settings: Settings) -> _Made:
+def _power(affinity: Affinity, settings: Settings, pool: Machine) -> _Made:
     """Take power steps, without epochs; in this process, also where there are others."""
     facts, seed = affinity.facts, seed_of(settings.random_state)
     crowded = facts.ends >= DENSE or facts.n < FEW
     dense = crowded and affinity.counts is not None and not facts.directed and facts.length == 1
-    with machine(settings.n_jobs) as pool:
-        P = prepared(affinity.operator, settings.normalize)
-        made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
+    P = prepared(affinity.operator, settings.normalize)
+    made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
     if settings.shrinkage:
         np.multiply(made.X, _lengths(affinity, settings)[:, None], out=made.X, casting="same_kind")
     parameters = {
@@ -186,11 +172,11 @@ def _power(affinity: Affinity, settings: Settings) -> _Made:
     return _Made(made.X, None, parameters, {}, None, {})
 
 
-def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Made:
+def _fused(affinity: Affinity, settings: Settings, pool: Machine) -> _Made:
     """Fit several views of a graph and fuse them."""
     A = affinity.counts
     assert A is not None
-    X, fits, seed, degree_scale = fit_views(A, settings, _lengths(affinity, settings), runner)
+    X, fits, seed, degree_scale = fit_views(A, settings, _lengths(affinity, settings), pool)
     parameters = {
         "n_components": settings.n_components,
         "view": "fused",
@@ -204,9 +190,7 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     }
     history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
     history["epoch"] = np.arange(len(history["epoch"]))
-    extras = {
-        "neighbours_to_vector": neighbours_to_vector(row_normalize(affinity.operator), X, settings.n_jobs)
-    }
+    extras = {"neighbours_to_vector": neighbours_to_vector(row_normalize(affinity.operator), X, pool)}
     diagnoses = {
         view.name: asdict(fit.diagnosis)
         for view, fit in zip(settings.views, fits)
@@ -215,7 +199,7 @@ def _fused(affinity: Affinity, settings: Settings, runner: Runner | None) -> _Ma
     return _Made(X, None, parameters, history, {"views": diagnoses} if diagnoses else None, extras)
 
 
-def _with_attributes(affinity: Affinity, settings: Settings, made: _Made) -> tuple[_Made, dict[str, Any]]:
+def _with_attributes(affinity: Affinity, made: _Made, pool: Machine) -> tuple[_Made, dict[str, Any]]:
     """Fuse the vectors of a graph with the attributes of its nodes; also return how, for the provenance."""
     A, attributes = affinity.counts, affinity.attributes
     assert A is not None
@@ -223,9 +207,9 @@ def _with_attributes(affinity: Affinity, settings: Settings, made: _Made) -> tup
     A = sparse.csr_array(A + A.T) if affinity.directed else A
     walk = row_normalize(Sparse(A, symmetric=True))
     seed = int(made.parameters["seed"])
-    fused = fuse_attributes(made.X, A, attributes.matrix, attributes.known, seed, settings.n_jobs)
+    fused = fuse_attributes(made.X, A, attributes.matrix, attributes.known, seed, pool)
     extras = {
-        "neighbours_to_vector": neighbours_to_vector(walk, fused.X, settings.n_jobs),
+        "neighbours_to_vector": neighbours_to_vector(walk, fused.X, pool),
         "attributes_to_vector": fused.vectors,
         "attribute_coding": np.hstack([[column.mean, column.scale] for column in attributes.columns]).T,
     }

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.core.machine import ALONE, Machine, machine
+from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import row_blocks
 from softvec.fit.recipes import FUSED, View
-from softvec.fit.run import Fit, Runner, fit, seed_of
+from softvec.fit.run import Fit, fit, seed_of
 from softvec.fit.settings import Callback, Settings
 from softvec.fit.start import push
 from softvec.operators import Operator, Powers, Product, Sparse, check_nonnegative, row_normalize
@@ -68,7 +68,7 @@ def _view_of(plain: Any, degree: Array, view: View) -> Operator:
 
 
 def fit_views(
-    A: sparse.csr_array, settings: Settings, lengths: Array, runner: Runner | None = None
+    A: sparse.csr_array, settings: Settings, lengths: Array, pool: Machine
 ) -> tuple[Array, list[Fit], int, float]:
     """Fit the views of a graph and fuse them.
 
@@ -80,8 +80,7 @@ def fit_views(
         Views, dimension, seed, threads, callbacks, progress; what decides a view is the view's own.
     lengths : ndarray of shape (n,)
         Lengths of the vectors before they are fused: the fewer neighbours, the shorter.
-    runner : callable, optional
-        Runs the epochs elsewhere: see :func:`softvec.fit.run.fit`.
+    pool : Machine
 
     Returns
     -------
@@ -104,10 +103,9 @@ def fit_views(
         operator = _view_of(plain, degree, view)
         init: Any = parts.get(view.init, view.init)
         if view.push:
-            with machine(settings.n_jobs) as pool:
-                pushed = push(operator, copied(init, np.float32), view.push, int(seed or 0), pool)
-                init = copied(pushed, np.float16)
-                del pushed
+            pushed = push(operator, copied(init, np.float32), view.push, int(seed or 0), pool)
+            init = copied(pushed, np.float16)
+            del pushed
         chosen = replace(
             settings,
             beta=view.beta,
@@ -122,19 +120,18 @@ def fit_views(
         with warnings.catch_warnings(
             action="ignore"
         ):  # a sharp view is worth having for its P: docs/log/views.md
-            result = fit(operator, chosen, runner=runner)
+            result = fit(operator, chosen, pool)
         seed = result.seed if seed is None else seed
         half = halved(result.state.X)
         result.state.X = half[:0]
         parts[view.name] = half
         fits.append(result)
         before += view.n_epochs
-    with machine(settings.n_jobs) as pool:
-        X = empty((A.shape[0], d), np.float32)
-        weights, lengths = [view.weight for view in settings.views], lengths.astype(np.float32)
-        spread = fuse(list(parts.values()), weights, lengths, X[:, :-2], pool, pool.block_rows(d))
-        scale = _DEGREE_SHARE * float(spread[_AXIS])
-        X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
+    X = empty((A.shape[0], d), np.float32)
+    weights, lengths = [view.weight for view in settings.views], lengths.astype(np.float32)
+    spread = fuse(list(parts.values()), weights, lengths, X[:, :-2], pool, pool.block_rows(d))
+    scale = _DEGREE_SHARE * float(spread[_AXIS])
+    X[:, -2:] = degree_coordinates(degree, scale, d=d, pool=pool)
     alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
     X[alone] = _ISOLATED * parts[settings.views[0].name][alone]
     return X, fits, int(seed or 0), scale
@@ -245,11 +242,10 @@ def degree_coordinates(
     return (scale * np.stack([wanted, second], axis=1)).astype(np.float32)
 
 
-def neighbours_to_vector(walk: Operator, X: Array, n_jobs: int | None = None) -> Array:
+def neighbours_to_vector(walk: Operator, X: Array, pool: Machine) -> Array:
     """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
     G = walk @ X  # rows without neighbours are 0 and add nothing
-    with machine(n_jobs) as pool:
-        return least_squares(G, X, pool)
+    return least_squares(G, X, pool)
 
 
 def least_squares(G: Array, X: Array, pool: Machine) -> Array:
