@@ -6,15 +6,15 @@ import os
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
 from softvec.affinity import Affinity, files
 from softvec.affinity.objects import from_object
-from softvec.affinity.options import DataOptions, Kind
 from softvec.affinity.signs import by_sign
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine, machine
@@ -24,24 +24,66 @@ from softvec.embedding.align import aligned, starting_vectors
 from softvec.embedding.stability import measure
 from softvec.fit.calibrate import best_for_links
 from softvec.fit.memory import refuse_if_too_big
-from softvec.fit.options import FitOptions
 from softvec.fit.resolve import links_candidates, resolve
-from softvec.fit.settings import OPTIONS, SETTINGS, Settings, numpydoc
+from softvec.fit.settings import OPTIONS, SETTINGS, Callback, Settings, numpydoc
 from softvec.fit.vectors import fit_vectors
-from softvec.request import Request
-from softvec.watch import Origin, Watch
+from softvec.request import EmbedOptions, FitOptions, KindName, Request
 
 if TYPE_CHECKING:
+    from softvec.cluster.choose import Cluster
+    from softvec.cluster.rank import Report
     from softvec.core.machine import Workers
 
-__all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]
+__all__ = ["Origin", "Watch", "embed", "embed_affinity", "embed_request", "to_affinity"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPED = FitOptions.__annotations__
 
 
-class EmbedOptions(FitOptions, DataOptions, total=False):
-    """All options of :func:`embed` that depend on the data, for editors and type checkers."""
+class Watch:
+    """What a caller is told while :func:`embed_request` runs; by default nothing."""
+
+    epoch: Callback | None = None  # called as ``epoch(number, loss, X)`` after every epoch
+
+    def workers(self, cluster: Cluster) -> None:
+        """Tell of the workers of a cluster."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Return a context to read in."""
+        return nullcontext()
+
+    def read(self, affinity: Affinity, seconds: float) -> None:
+        """Tell what was read."""
+
+    def fitting(self, epochs: int) -> AbstractContextManager[Any]:
+        """Return a context to fit in, for so many epochs."""
+        return nullcontext()
+
+    def report(self, report: Report) -> None:
+        """Tell of an epoch on a cluster."""
+
+    def say(self, line: str) -> None:
+        """Tell of a decision."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where data came from, and the seconds it took to read it."""
+
+    source: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, data: Any, seconds: float) -> Origin:
+        """Return the origin of data: a file, or nothing to tell."""
+        if not isinstance(data, str | os.PathLike):
+            return cls(None, seconds)
+        return cls("standard input" if data == "-" else Path(data).name, seconds)
+
+    def added_to(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a provenance with this origin."""
+        data = record["data"] if self.source is None else {**record["data"], "source": self.source}
+        return {**record, "data": data, "seconds": {"reading": self.seconds, **record["seconds"]}}
 
 
 def _documented(function: F) -> F:
@@ -59,7 +101,7 @@ def embed(
     data: Any,
     n_components: int | None = None,
     *,
-    kind: Kind | None = None,
+    kind: KindName | None = None,
     walk_length: int | None = None,
     random_state: int | None = None,
     repeats: int = 1,

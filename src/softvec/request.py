@@ -1,19 +1,18 @@
-"""What the user wants: the arguments of :func:`softvec.embed`, checked before any data is read."""
+"""What the user wants: the arguments of :func:`softvec.embed`, typed, and checked before any data is read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from softvec.affinity import Affinity
 from softvec.affinity.kinds import check_kind
-from softvec.affinity.options import DataOptions
 from softvec.core.checks import integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean, warn
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued
-from softvec.fit.options import MEANT
 from softvec.fit.recipes import BUILDER_DEFAULTS
 from softvec.fit.settings import OPTIONS, Settings
 
@@ -22,6 +21,103 @@ FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] !
 _NONE_IS_DEFAULT = {"n_components", "walk_length", "shrinkage"} | {
     option.name for option in OPTIONS if option.default is None
 }
+
+# Names of the same options in other libraries.
+MEANT = {
+    **dict.fromkeys(("d", "dim", "dims", "dimension", "dimensions", "size", "vector_size"), "n_components"),
+    **dict.fromkeys(("seed", "random_seed"), "random_state"),
+    **dict.fromkeys(("epochs", "epoch", "iterations", "n_iterations"), "n_epochs"),
+    **dict.fromkeys(("lr", "alpha", "eta"), "learning_rate"),
+    **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
+    **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
+}
+KindName = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"]
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of a fit, documented in :class:`softvec.EDRep` and :func:`softvec.embed`."""
+
+    n_epochs: int
+    beta: float
+    learning_rate: float
+    gradient: Literal["row", "paper", "full"]
+    n_clusters: int
+    init: Any  # "random", "power", an array or an Embedding
+    power_steps: int
+    regularization: float
+    symmetric: bool
+    constraint: Literal["sphere", "ball"]
+    normalizer: Literal["mixture", "edges", "exact"]
+    dtype: Any
+    tol: float | None
+    base_measure: float
+    shrinkage: float
+    view: Literal["auto", "walk", "fused", "links", "power"]
+    effort: Literal["default", "fast"]
+    checkpoint: str | os.PathLike[str]
+    checkpoint_every: int
+    scratch: str | os.PathLike[str] | None
+
+
+class DataOptions(TypedDict, total=False):
+    """Options of the builders of :mod:`softvec.affinity` and of the file readers."""
+
+    # graphs, pairs, two-sided data
+    directed: bool | None
+    weighted: bool | None
+    weight: Any
+    weights: Any
+    self_loops: Literal["drop", "keep"]
+    duplicates: Literal["sum", "merge", "error"] | None
+    isolated: Literal["keep", "drop"]
+    negative: Literal["auto", "sign", "error", "drop", "abs"]
+    signed: bool | None
+    dangling: Literal["zero", "self", "error"]
+    length: int
+    names: Any
+    column_names: Any
+    columns: Any
+    key: str | None
+    # temporal contacts, text
+    window: Any
+    n_windows: int | None
+    equal: Literal["time", "stamps"]
+    self_weight: float
+    min_count: int
+    max_vocab: int | None
+    weighting: str
+    subsample: float | None
+    context_subsample: float | None
+    tokenizer: Any
+    lowercase: bool
+    # features, dense matrices
+    n_neighbors: int | None
+    metric: str
+    mutual: bool
+    method: str
+    normalize: bool
+    threshold: float | None
+    top_k: int | None
+    rank: int | None
+    n_factors: int
+    n_iter: int
+    entries_per_row: int | None
+    # files
+    format: str
+    delimiter: str
+    header: bool
+    comment: str | None
+    encoding: str
+    ids: Literal["auto", "integer", "string"]
+    decimal: str
+    missing: Literal["error", "drop"]
+    min_weight: float | None
+    variable: str
+    pattern: str
+
+
+class EmbedOptions(FitOptions, DataOptions, total=False):
+    """All options of :func:`softvec.embed` that depend on the data, for editors and type checkers."""
 
 
 @dataclass(frozen=True)

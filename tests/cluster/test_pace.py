@@ -14,7 +14,7 @@ from softvec.cluster import pace, ray
 from softvec.cluster.pace import Pace, Timed, waiting, watched
 from softvec.cluster.rank import Report
 from softvec.core.machine import Single
-from softvec.fit.loop import Engine
+from softvec.fit.engine import Engine
 from tests.cluster.groups import run
 
 

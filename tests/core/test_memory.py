@@ -9,7 +9,7 @@ from scipy import sparse
 
 import softvec
 from benchmarks import memory as memory_jobs
-from softvec.core import container as _container
+from softvec.core import memory as _container
 from softvec.core import threads as _parallel
 from softvec.core.errors import InputError
 from softvec.fit import Settings, memory

@@ -8,16 +8,14 @@ import pytest
 import softvec
 from softvec import InputError
 from softvec.affinity import KINDS
-from softvec.affinity.options import DataOptions, Kind
-from softvec.api import EmbedOptions, embed
-from softvec.fit.options import FitOptions
-from softvec.request import FIT_OPTIONS
+from softvec.api import embed
+from softvec.request import FIT_OPTIONS, DataOptions, EmbedOptions, FitOptions, KindName
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "a")]
 
 
 def test_kinds_are_a_literal():
-    assert get_args(Kind) == tuple(KINDS)
+    assert get_args(KindName) == tuple(KINDS)
 
 
 def test_every_option_of_a_builder_or_reader_is_typed():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from softvec.affinity.facts import Facts
+from softvec.affinity.base import Facts
 from softvec.core.errors import InputError
 from softvec.fit.recipes import FUSED
 from softvec.fit.resolve import resolve

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from softvec.api import Watch
 from softvec.cli.terminal import Session, epoch_progress, gibibytes, say, seconds, working
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
 from softvec.core.memory import available_memory
 from softvec.core.scratch import on_disk
-from softvec.watch import Watch
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity

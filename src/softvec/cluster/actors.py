@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softvec.cluster.connect import end_with, load_ray
 from softvec.cluster.hosts import Host, this_host
 from softvec.cluster.rank import Report, Task, reduce_in_pairs
-from softvec.fit.loop import State
+from softvec.fit.problem import State
 from softvec.fit.run import Start
 
 Array = NDArray[Any]

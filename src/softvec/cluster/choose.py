@@ -14,9 +14,8 @@ from softvec.cluster.partition import PARTITIONS, back, cut
 from softvec.cluster.rank import Report
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
-from softvec.fit.loop import State
-from softvec.fit.problem import Problem
-from softvec.fit.run import Progress
+from softvec.core.progress import Progress
+from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
 
 _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec

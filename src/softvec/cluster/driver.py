@@ -14,8 +14,7 @@ from softvec.cluster.rank import Task
 from softvec.cluster.shard import balanced_bounds, unit_rows
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine
-from softvec.fit.loop import State
-from softvec.fit.problem import Problem
+from softvec.fit.problem import Problem, State
 from softvec.fit.run import Start
 from softvec.fit.settings import Settings
 from softvec.operators import Operator, Powers, Product, Sparse, Sum

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softvec.affinity.facts import Facts
+from softvec.affinity.base import Facts
 from softvec.cluster.driver import Plan
 from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError, Option

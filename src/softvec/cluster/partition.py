@@ -19,8 +19,7 @@ from softvec.cluster.driver import Plan, plan
 from softvec.cluster.memory import halo_rows, sparse_leaves
 from softvec.cluster.shard import unit_rows
 from softvec.core.errors import InputError, Option
-from softvec.fit.loop import State
-from softvec.fit.problem import Problem
+from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 

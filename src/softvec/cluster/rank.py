@@ -13,8 +13,7 @@ from softvec.cluster.operator import Tree, join, own_work
 from softvec.cluster.pace import Pace, Timed
 from softvec.cluster.shard import Shard
 from softvec.core.machine import Group, Machine, machine
-from softvec.fit.loop import State
-from softvec.fit.problem import Problem
+from softvec.fit.problem import Problem, State
 from softvec.fit.run import Start, run_epochs
 from softvec.fit.settings import Settings
 

@@ -24,7 +24,7 @@ from softvec.core.checks import counted
 from softvec.core.errors import InputError, warn
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs
-from softvec.fit.loop import State
+from softvec.fit.problem import State
 from softvec.fit.run import Start
 
 logger = logging.getLogger("softvec")

@@ -1,9 +1,9 @@
-"""Progress bar for loops in the library."""
+"""Progress bars of loops and fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -16,3 +16,27 @@ def progress(items: Iterable[T], verbose: bool, title: str) -> Iterable[T]:
 
     bar: Iterable[T] = tqdm(items, desc=title, leave=False)
     return bar
+
+
+class Progress:
+    """A tqdm bar with the loss; nothing when not verbose."""
+
+    def __init__(self, verbose: int, n_epochs: int | None, done: int):
+        self._bar: Any = None
+        if verbose:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, epoch: int, loss: float, **more: Any) -> None:
+        """Show an epoch with its loss and further values."""
+        if self._bar is not None:
+            self._bar.set_postfix(loss=f"{loss:.4f}", **more)
+            self._bar.update(epoch - self._bar.n)

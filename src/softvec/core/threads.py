@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.container import processors
 from softvec.core.errors import InputError
+from softvec.core.memory import processors
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:

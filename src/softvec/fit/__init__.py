@@ -7,11 +7,10 @@ from typing import Any
 _MODULES = {
     **dict.fromkeys(("CONSTRAINTS", "Callback", "GRADIENTS", "NORMALIZERS", "Settings"), "settings"),
     **dict.fromkeys(("Engine", "Loss"), "engine"),
-    **dict.fromkeys(("Fit", "fit", "prepared"), "run"),
-    **dict.fromkeys(("State", "optimize"), "loop"),
+    **dict.fromkeys(("Fit", "fit", "optimize", "prepared"), "run"),
     **dict.fromkeys(("compact", "find_classes", "given_start", "power_start", "random_start"), "start"),
     "Diagnosis": "diagnose",
-    "Problem": "problem",
+    **dict.fromkeys(("Problem", "State"), "problem"),
 }
 __all__ = sorted(_MODULES)
 

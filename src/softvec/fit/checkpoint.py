@@ -26,7 +26,7 @@ from softvec.core.machine import Group
 from softvec.core.scratch import empty
 from softvec.core.storage import Storage
 from softvec.core.threads import row_blocks
-from softvec.fit.loop import State
+from softvec.fit.problem import State
 from softvec.operators import Operator
 
 __all__ = ["Checkpoint", "Range", "fingerprint"]

@@ -20,9 +20,8 @@ from softvec.core.scratch import empty
 from softvec.core.threads import Buffers, row_blocks
 from softvec.fit.edges import Edges
 from softvec.fit.problem import Problem
-from softvec.fit.terms import Context, context
 from softvec.normalizers.exact import exact_gradient
-from softvec.normalizers.moments import Moments, Sums, add_sums, block_sums, moments
+from softvec.normalizers.moments import Context, Moments, Sums, add_sums, block_sums, context, moments
 from softvec.operators import Rows, Runtime, Sum
 
 Array = NDArray[Any]

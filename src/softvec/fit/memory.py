@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softvec.affinity.facts import Facts
+from softvec.affinity.base import Facts
 from softvec.core.errors import InputError, Option
 from softvec.core.memory import SMALL, available_memory
 from softvec.core.scratch import free_space, is_memory

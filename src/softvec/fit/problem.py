@@ -1,8 +1,8 @@
-"""The optimisation problem: matrices, terms of the loss, item weights and vector lengths."""
+"""The optimisation problem (matrices, terms of the loss, item weights, vector lengths), and its state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -93,6 +93,18 @@ class Problem:
     def through_context(self) -> bool:
         """Whether the gradient of X includes the derivative through the means and covariances."""
         return self.symmetric and self.gradient == "full"
+
+
+@dataclass
+class State:
+    """Everything an interrupted run needs to resume with the same bits."""
+
+    X: Array
+    Y: Array | None = None
+    classes: Array | None = None
+    epoch: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+    done: bool = False
 
 
 def length_of(neighbours: NDArray[Any], shrinkage: float, mean: float) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from softvec.fit.settings import Settings
 
 if TYPE_CHECKING:
-    from softvec.affinity.facts import Facts
+    from softvec.affinity.base import Facts
 
 Values: TypeAlias = dict[str, Any]  # of settings, by name
 # Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from softvec.core.errors import InputError, Option, listed
 from softvec.fit.recipes import DENSE, STEP, Values, of_effort, of_kind, of_view, views_of
-from softvec.fit.refine import EPOCHS, LEARNING_RATE, can_refine
 from softvec.fit.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
-    from softvec.affinity.facts import Facts
+    from softvec.affinity.base import Facts
     from softvec.request import Earlier, Request
 
 # Options that fused views do not set themselves; any other one is an option of a single fit.
@@ -27,6 +26,12 @@ _OF_ANY_VIEW = (
 _OF_ONE_FIT = tuple(option.name for option in OPTIONS if option.name not in _OF_ANY_VIEW)
 # Defaults of a fit that starts from an earlier one, if no round can solve for its rows.
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
+# Those before a round that solves for all rows at once, and the fits whose rows have a closed-form solution:
+# unit vectors, one class, the row's own loss.
+_BEFORE_ROUND = {"n_epochs": 2, "learning_rate": 0.3, "rounds": 1}
+_SOLVABLE = {
+    "n_clusters": 1, "constraint": "sphere", "gradient": "row", "normalizer": "mixture", "regularization": 0
+}  # fmt: skip
 _NOT_REFINED = frozenset({"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"})
 
 
@@ -195,8 +200,9 @@ def _layered(request: Request, facts: Facts, view: str) -> tuple[Values, dict[st
         for option in layer.keys() - request.given:
             values[option], origin[option] = layer[option], name
     one_sided = earlier is not None and not earlier.two_sided and facts.symmetric
-    if one_sided and not request.given & _NOT_REFINED and can_refine(values):
-        values |= {"n_epochs": EPOCHS, "learning_rate": LEARNING_RATE, "rounds": 1}
+    solvable = all(values[name] == value for name, value in _SOLVABLE.items())
+    if one_sided and solvable and not request.given & _NOT_REFINED:
+        values |= _BEFORE_ROUND
     return values, origin
 
 

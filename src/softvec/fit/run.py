@@ -6,6 +6,7 @@ Does not import scikit-learn, which takes longer than a small fit; `softvec.esti
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import ALONE, Machine
+from softvec.core.progress import Progress
 from softvec.fit.checkpoint import Checkpoint, Range, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
-from softvec.fit.loop import State, optimize
-from softvec.fit.problem import Problem
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
-from softvec.fit.start import compact, find_classes, given_start, power_start, random_start
+from softvec.fit.start import compact, find_classes, start
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
@@ -123,6 +125,72 @@ def fit(
     return result
 
 
+def optimize(
+    problem: Problem,
+    state: State,
+    settings: Settings,
+    pool: Machine,
+    *,
+    seed: int = 0,
+    half: bool = True,
+    on_epoch: Callable[[State], None] | None = None,
+) -> State:
+    """Run epochs ``state.epoch`` to ``settings.n_epochs``; the vectors of ``state`` are updated in place.
+
+    Parameters
+    ----------
+    settings : Settings
+        Epochs, learning rate, stopping tolerance, classes, callbacks. If ``n_clusters`` is above 1, k-means
+        is run at a quarter, half and three quarters of the epochs; else ``state.classes`` stays as it is.
+    on_epoch : callable, optional
+        Called with the state after each epoch (progress bars, checkpoints).
+    """
+    if state.done:
+        return state
+    engine = Engine(problem, state.X, state.Y, pool, half=half, epochs=max(1, settings.n_epochs))
+    if state.classes is not None:
+        engine.set_classes(state.classes)
+    cluster_at = set() if settings.n_clusters == 1 else _cluster_epochs(settings.n_epochs)
+    watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
+    while state.epoch < settings.n_epochs:
+        begin, epoch = time.perf_counter(), state.epoch
+        if epoch in cluster_at and problem.normalizer != "exact":
+            state.classes = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
+            engine.set_classes(state.classes)
+        eta = settings.rate(epoch)
+        loss = engine.epoch(eta, last=epoch + 1 == settings.n_epochs)
+        state.history.append(
+            {
+                "epoch": epoch,
+                "loss": loss.total,
+                "attraction": loss.attraction,
+                "normalizer": loss.normalizer,
+                "regularizer": loss.regularizer,
+                "learning_rate": eta,
+                "seconds": time.perf_counter() - begin,
+            }
+        )
+        state.epoch += 1
+        if on_epoch is not None:
+            on_epoch(state)
+        stops = [callback(epoch, loss.total, watched) for callback in settings.callbacks or ()]
+        if any(stop is True or stop is np.True_ for stop in stops) or _converged(state.history, settings.tol):
+            break
+    state.done = True
+    return state
+
+
+def _cluster_epochs(n_epochs: int) -> set[int]:
+    return {max(1, n_epochs * quarter // 4) for quarter in (1, 2, 3)}
+
+
+def _converged(history: list[dict[str, float]], tol: float | None) -> bool:
+    if tol is None or len(history) < 3:
+        return False
+    before, now = history[-2]["loss"], history[-1]["loss"]
+    return abs(before - now) <= tol * max(abs(before), 1e-12)
+
+
 @dataclass(frozen=True)
 class Start:
     """Where the epochs of a process begin; its arrays hold the rows and columns of this process.
@@ -223,7 +291,11 @@ def _run_here(
     begin = Start.of(problem, settings, classes, warm)
     done = 0 if begin.manifest is None else begin.manifest["epoch"]
     with Progress(settings.verbose, settings.n_epochs, done) as progress:
-        state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=progress.update)
+
+        def show(state: State) -> None:
+            progress.show(state.epoch, state.history[-1]["loss"])
+
+        state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=show)
     return state, begin.seed
 
 
@@ -293,60 +365,8 @@ def _mean_one(weight: Array, d: int) -> Array:
     return np.maximum(weight / mean, 1e-30)
 
 
-def start(problem: Problem, settings: Settings, seed: int, pool: Machine) -> State:
-    (n, m), d, dtype = problem.P.shape, int(settings.n_components), np.dtype(settings.dtype)
-    init = settings.init
-    if not isinstance(init, str):
-        if problem.symmetric:
-            return State(given_start(init, (n, d), problem.constraint, dtype))
-        if not (isinstance(init, (tuple, list)) and len(init) == 2):
-            raise InputError("init of a two-sided fit must be a pair of arrays: row vectors, column vectors")
-        X, Y = init
-        return State(
-            given_start(X, (n, d), problem.constraint, dtype),
-            given_start(Y, (m, d), problem.constraint, dtype, "init (columns)"),
-        )
-    if init == "random":
-        X = random_start(n, d, seed, 0, dtype, pool)
-        return State(X, None if problem.symmetric else random_start(m, d, seed, 1, dtype, pool))
-    if problem.symmetric:
-        return State(power_start(problem.P, d, seed, dtype, pool, settings.power_steps))
-    # two-sided: multiply random column vectors by P, and the result by P'
-    X = power_start(problem.P, d, seed, dtype, pool, steps=1)
-    Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype, pool=pool)
-    return State(X, Y)
-
-
 def _check_classes(classes: Any, m: int) -> Array:
     classes = np.asarray(classes)
     if classes.shape != (m,):
         raise InputError(f"labels have shape {classes.shape}; expected ({m},): one class per column of P")
     return compact(classes)
-
-
-class Progress:
-    """A tqdm bar with the loss; nothing when not verbose."""
-
-    def __init__(self, verbose: int, n_epochs: int | None, done: int):
-        self._bar: Any = None
-        if verbose:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, state: State) -> None:
-        """Show the epoch that the state has reached."""
-        self.show(state.epoch, state.history[-1]["loss"])
-
-    def show(self, epoch: int, loss: float, **more: Any) -> None:
-        """Show an epoch with its loss and further values."""
-        if self._bar is not None:
-            self._bar.set_postfix(loss=f"{loss:.4f}", **more)
-            self._bar.update(epoch - self._bar.n)

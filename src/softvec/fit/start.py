@@ -14,6 +14,8 @@ from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
+from softvec.fit.problem import Problem, State
+from softvec.fit.settings import Settings
 from softvec.normalizers.kmeans import compact, kmeans
 from softvec.operators import Operator, Runtime
 
@@ -116,6 +118,31 @@ def given_start(
     else:
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
     return X
+
+
+def start(problem: Problem, settings: Settings, seed: int, pool: Machine) -> State:
+    """Return the first state of a fit: given vectors, random ones, or random ones after power steps."""
+    (n, m), d, dtype = problem.P.shape, int(settings.n_components), np.dtype(settings.dtype)
+    init = settings.init
+    if not isinstance(init, str):
+        if problem.symmetric:
+            return State(given_start(init, (n, d), problem.constraint, dtype))
+        if not (isinstance(init, (tuple, list)) and len(init) == 2):
+            raise InputError("init of a two-sided fit must be a pair of arrays: row vectors, column vectors")
+        X, Y = init
+        return State(
+            given_start(X, (n, d), problem.constraint, dtype),
+            given_start(Y, (m, d), problem.constraint, dtype, "init (columns)"),
+        )
+    if init == "random":
+        X = random_start(n, d, seed, 0, dtype, pool)
+        return State(X, None if problem.symmetric else random_start(m, d, seed, 1, dtype, pool))
+    if problem.symmetric:
+        return State(power_start(problem.P, d, seed, dtype, pool, settings.power_steps))
+    # two-sided: multiply random column vectors by P, and the result by P'
+    X = power_start(problem.P, d, seed, dtype, pool, steps=1)
+    Y = given_start(problem.P.T @ X, (m, d), problem.constraint, dtype, pool=pool)
+    return State(X, Y)
 
 
 def find_classes(X: Array, k: int, seed: int, pool: Machine) -> Array:

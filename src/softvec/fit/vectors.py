@@ -16,10 +16,10 @@ from softvec.affinity import Affinity
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.fit.attributes import fuse_attributes
+from softvec.fit.fold_in import refine
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
 from softvec.fit.recipes import DENSE, View
-from softvec.fit.refine import refine
 from softvec.fit.run import Fit, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector

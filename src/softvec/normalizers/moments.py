@@ -117,3 +117,34 @@ def class_moments(
 
     result = moments(pool.fold(sums_of, row_blocks(len(Y), _BLOCK), add_sums))
     return result if center is None else replace(result, mu=result.mu + center.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Context:
+    """Derivative of the loss through the moments of the context vectors.
+
+    Item a of class c with weight v_a receives ``v_a (shift_c + y_a @ matrix_c)``.
+    """
+
+    shift: Array  # (k, d)
+    matrix: Array  # (k, d, d)
+
+    def rows(self, Y: Array, classes: Array | None, weight: Array | None, out: Array) -> None:
+        """Write the term for a block of context vectors."""
+        if classes is None:
+            np.matmul(Y, self.matrix[0], out=out)
+            out += self.shift[0]
+        else:
+            for c in np.unique(classes):
+                inside = classes == c
+                out[inside] = Y[inside] @ self.matrix[c] + self.shift[c]
+        if weight is not None:
+            out *= weight[:, None]
+
+
+def context(pulled: Sums, of: Moments, beta: float, dtype: np.dtype) -> Context:
+    """Build :class:`Context` from s_c, T_c (``pulled.first``, ``pulled.second``) and the moments of Y."""
+    scale = np.divide(beta, of.divisor, out=np.zeros_like(of.divisor), where=of.divisor > 0)
+    matrix = scale[:, None, None] * pulled.second
+    shift = pulled.first / of.weight[:, None] - np.einsum("cij,cj->ci", matrix, of.mu)
+    return Context(shift.astype(dtype), matrix.astype(dtype))

@@ -5,8 +5,16 @@ sparse gather whose rows can be requested block by block (:meth:`Operator.plan`)
 optimiser fuses it with the rest of its step.
 """
 
-from softvec.operators.base import Operator, Rows, Runtime
-from softvec.operators.compose import LinearOperatorAdapter, Powers, Product, Sum, as_operator
+from softvec.operators.base import (
+    LinearOperatorAdapter,
+    Operator,
+    Powers,
+    Product,
+    Rows,
+    Runtime,
+    Sum,
+    as_operator,
+)
 from softvec.operators.normalize import DANGLING, check_nonnegative, check_range, row_normalize
 from softvec.operators.sparse import Sparse, checked_csr
 

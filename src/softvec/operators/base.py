@@ -1,9 +1,9 @@
-"""The operator interface, and the runtime of its products."""
+"""Operators and the runtime of their products: the interface, products, sums, powers, SciPy operators."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec import kernels
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, InputTypeError
 from softvec.core.machine import ALONE, Machine, machine
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
@@ -134,3 +134,228 @@ class Operator(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape[0]:,} x {self.shape[1]:,}, {self.nnz:,} stored entries>"
+
+
+class Composite(Operator):
+    """An operator made of parts."""
+
+    parts: tuple[Operator, ...]
+
+    @property
+    def leaf(self) -> Operator:
+        return self.parts[0].leaf
+
+    @property
+    def nnz(self) -> int:
+        return sum(part.nnz for part in self.parts)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"{type(self).__name__.lower()} of {len(self.parts)}"
+        for part in self.parts:
+            yield from part.contents()
+
+
+class Product(Composite):
+    """The product of a list of operators, applied right to left."""
+
+    def __init__(self, factors: Sequence[Any]):
+        self.parts = tuple(as_operator(factor) for factor in factors)
+        if not self.parts:
+            raise InputError("a product needs at least one factor")
+        for left, right in zip(self.parts, self.parts[1:]):
+            if left.shape[1] != right.shape[0]:
+                raise InputError(f"factors of shapes {left.shape} and {right.shape} cannot be multiplied")
+        self.shape = (self.parts[0].shape[0], self.parts[-1].shape[1])
+
+    @property
+    def T(self) -> Product:
+        return Product([factor.T for factor in reversed(self.parts)])
+
+    def scale_rows(self, scale: float | Array) -> Product:
+        return Product([self.parts[0].scale_rows(scale), *self.parts[1:]])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        for i, factor in enumerate(reversed(self.parts[1:])):
+            key = (*slot, "product", i % 2)  # two scratch matrices in turn
+            Y = runtime.scratch(key, (factor.shape[0], X.shape[1]), X.dtype)
+            runtime.fill(factor.plan(X, runtime, (*slot, i)), Y, X[:0])
+            X = Y
+        return self.parts[0].plan(X, runtime, (*slot, "first"))
+
+
+class Sum(Composite):
+    """A weighted sum of operators of one shape."""
+
+    def __init__(self, operators: Sequence[Any], weights: Sequence[float] | None = None):
+        parts = [as_operator(operator) for operator in operators]
+        if not parts:
+            raise InputError("a sum needs at least one operator")
+        if any(part.shape != parts[0].shape for part in parts):
+            raise InputError(f"operators of shapes {[part.shape for part in parts]} cannot be added")
+        if weights is not None:
+            if len(weights) != len(parts):
+                raise InputError(f"{len(weights)} weights for {len(parts)} operators")
+            parts = [part.scale_rows(float(weight)) for part, weight in zip(parts, weights)]
+        self.parts = tuple(parts)
+        self.shape = parts[0].shape
+
+    @property
+    def T(self) -> Sum:
+        return Sum([part.T for part in self.parts])
+
+    def scale_rows(self, scale: float | Array) -> Sum:
+        return Sum([part.scale_rows(scale) for part in self.parts])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self.parts)]
+
+        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+            for plan in plans:
+                plan(lo, hi, out, add)
+                add = out
+
+        return rows
+
+
+class Powers(Operator):
+    """The mean of the powers 1..length of a square operator, by Horner's rule: ``length`` products."""
+
+    def __init__(self, operator: Any, length: int):
+        self._base = as_operator(operator)
+        if self._base.shape[0] != self._base.shape[1]:
+            raise InputError(f"powers need a square operator, not one of shape {self._base.shape}")
+        if length < 1:
+            raise InputError(f"length is {length}; expected at least 1")
+        self._length = int(length)
+        self._last = self._base.scale_rows(1.0 / length)
+        self.shape = self._base.shape
+
+    @property
+    def leaf(self) -> Operator:
+        return self._base.leaf
+
+    @property
+    def T(self) -> Powers:
+        return Powers(self._base.T, self._length)
+
+    @property
+    def nnz(self) -> int:
+        return self._length * self._base.nnz
+
+    @property
+    def nbytes(self) -> int:
+        return self._base.nbytes
+
+    def contents(self) -> Iterator[Array | str]:
+        yield f"powers up to {self._length}"
+        yield from self._base.contents()
+
+    def scale_rows(self, scale: float | Array) -> Operator:
+        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
+
+    def _row_sums(self) -> NDArray[np.float64]:
+        first = self._base.row_sums()
+        second = first if self._length == 1 else self._base @ first
+        # if the second step preserves the sums, so do all later ones
+        kept = np.allclose(first, second, rtol=1e-12, atol=0)
+        return first if kept else super()._row_sums()
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        # (1/w) A (X + A (X + A X)): inner sums alternate between two scratch matrices, the last one in a
+        # matrix of its own, the one before it in a matrix shared by all powers
+        inner = X
+        for i in range(self._length - 1):
+            own = (self._length - i) % 2 == 0
+            Y = runtime.scratch((*slot, "powers") if own else ("shared", len(slot)), X.shape, X.dtype)
+            runtime.fill(self._base.plan(inner, runtime, (*slot, "base")), Y, X)
+            inner = Y
+        return self._last.plan(inner, runtime, (*slot, "last"))
+
+
+class LinearOperatorAdapter(Operator):
+    """A SciPy ``LinearOperator`` (or anything with ``shape``, ``matmat`` and ``T``)."""
+
+    def __init__(self, operator: Any):
+        self._operator = operator
+        self.shape = (int(operator.shape[0]), int(operator.shape[1]))
+
+    @property
+    def T(self) -> LinearOperatorAdapter:
+        return LinearOperatorAdapter(self._operator.T)
+
+    @property
+    def nnz(self) -> int:
+        return self.shape[0] + self.shape[1]  # unknown; more than an empty matrix has
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def contents(self) -> Iterator[Array | str]:
+        # only products are available: a random one distinguishes two operators
+        yield f"foreign {self.shape}"
+        probe = np.random.default_rng(0).standard_normal((self.shape[1], 2))
+        yield np.asarray(self._operator.matmat(probe))
+
+    def scale_rows(self, scale: float | Array) -> Operator:
+        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
+
+    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+        real = X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X
+        Y = np.ascontiguousarray(self._operator.matmat(real), dtype=real.dtype)
+
+        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+            part = Y[lo:hi]
+            if len(add):
+                part = part + (add.view(np.float16) if add.dtype == np.uint16 else add)
+            out[...] = part.astype(np.float16).view(np.uint16) if out.dtype == np.uint16 else part
+
+        return rows
+
+
+def as_operator(P: Any) -> Operator:
+    """Return P as an :class:`Operator`.
+
+    Parameters
+    ----------
+    P : Operator, SciPy sparse matrix or array, LinearOperator, or dense array of shape (n, m)
+
+    Examples
+    --------
+    >>> as_operator([[0.0, 1.0], [1.0, 0.0]])
+    <Sparse 2 x 2, 2 stored entries>
+    """
+    from softvec.operators.sparse import Sparse
+
+    if isinstance(P, Operator):
+        return P
+    if sparse.issparse(P):
+        return Sparse(P)
+    if hasattr(P, "matmat") and hasattr(P, "shape"):
+        return LinearOperatorAdapter(P)
+    try:
+        dense = np.asarray(P)
+    except ValueError as error:  # ragged nested lists
+        raise InputError(f"P is not a matrix: {error}") from error
+    if dense.ndim != 2:
+        raise InputError(
+            f"P has shape {dense.shape}; expected a matrix of two dimensions. Reshape your data, "
+            "or pass a list of pairs to softvec.affinity.pairs"
+        )
+    if dense.dtype.kind not in "fiub":
+        dense = _numeric(dense)
+    return Sparse(sparse.csr_array(dense))
+
+
+def _numeric(dense: Array) -> Array:
+    if dense.dtype.kind == "c":
+        raise InputError("Complex data not supported: P holds complex numbers; pass real, non-negative ones")
+    try:
+        return dense.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"P holds entries that are not numbers ({error}); convert it to float") from error

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import row_blocks
-from softvec.operators.base import Array, Operator
-from softvec.operators.compose import Composite, Powers, Sum, as_operator
+from softvec.operators.base import Array, Composite, Operator, Powers, Sum, as_operator
 from softvec.operators.sparse import SAFE, Sparse
 
 DANGLING = ("zero", "self", "error")
