@@ -8,7 +8,7 @@ import typer
 from typer import Option as Flag
 
 from softvec.cli import analyse, demo, embed, files, items, map, query
-from softvec.cli.flags import FlagCommand, with_session
+from softvec.cli.flags import FlagCommand, with_groups
 
 app = typer.Typer(
     name="softvec",
@@ -55,4 +55,4 @@ for _command, _panel in (
     (files.convert, "Files"),
     (analyse.normalizer, "Use vectors"),
 ):
-    app.command(cls=FlagCommand, rich_help_panel=_panel)(with_session(_command))
+    app.command(cls=FlagCommand, rich_help_panel=_panel)(with_groups(_command))

@@ -7,20 +7,17 @@ from typing import Annotated, Any
 from typer import Argument
 from typer import Option as Flag
 
-from softvec.cli import fitting, reading
-from softvec.cli.cluster import remove_checkpoint
+from softvec.cli.embed_flags import DataFlags, FitFlags
 from softvec.cli.options import (
     check_target,
     default_output,
     load_vectors,
     parse_settings,
 )
-from softvec.cli.report import report
 from softvec.cli.terminal import Session
 from softvec.core.errors import InputError, Option
 
 
-@fitting.with_fit_flags
 def embed(
     source: Annotated[str, Argument(metavar="INPUT", help="Data file or folder, or - for standard input.")],
     output: Annotated[
@@ -30,34 +27,14 @@ def embed(
     map_file: Annotated[
         str | None, Flag("--map", metavar="FILE", help="Interactive map, one .html file (default: none).")
     ] = None,
-    kind: reading.Kind = None,
-    names: reading.Names = None,
-    attributes: reading.Attributes = None,
-    directed: reading.Directed = None,
-    weighted: reading.Weighted = None,
-    signed: reading.Signed = None,
-    weight: reading.Weight = None,
-    columns: reading.Columns = None,
-    delimiter: reading.Delimiter = None,
-    header: reading.Header = None,
-    format: reading.InputFormat = None,
-    drop_missing: reading.DropMissing = False,
-    min_weight: reading.MinWeight = None,
-    window: reading.Window = None,
-    min_count: reading.MinCount = None,
-    more: reading.More = None,
-    two_sided: fitting.TwoSided = False,
-    init: fitting.Init = None,
-    repeats: fitting.Repeats = 1,
-    cluster: fitting.Workers = None,
-    partition: fitting.Partition = None,
+    data: DataFlags = DataFlags(),  # noqa: B008 - replaced by its flags
+    fit: FitFlags = FitFlags(),  # noqa: B008
     output_format: Annotated[
         str | None, Flag("--format", help="Output format (default: from the extension).")
     ] = None,
     force: Annotated[bool, Flag("--force", help="Run even if memory seems too small.")] = False,
     *,
     session: Session,
-    **fit: Any,
 ) -> None:
     """Embed a data file and save the vectors.
 
@@ -90,22 +67,17 @@ def embed(
       zcat edges.gz | softvec embed - -o - | head -1
     """
     from softvec.api import embed_request
-    from softvec.cli.watch import Shown
+    from softvec.cli.report import Shown, remove_checkpoint, report
     from softvec.request import Request
 
-    target, written_as = _planned_output(source, output, output_format, map_file, fit.get("checkpoint"))
-    options = fit | _without_flags(parse_settings(more or []))
-    options |= reading.reading_options(
-        names=names, directed=directed, weighted=weighted, signed=signed, weight=weight, columns=columns,
-        delimiter=delimiter, header=header, format=format, window=window, min_count=min_count,
-        drop_missing=drop_missing, min_weight=min_weight,
-    )  # fmt: skip
-    options |= {"symmetric": False} if two_sided else {}
-    if init is not None:
-        options["init"] = load_vectors(init, session)
+    settings = fit.options()
+    target, written_as = _planned_output(source, output, output_format, map_file, settings.get("checkpoint"))
+    options = settings | _without_flags(parse_settings(data.more or [])) | data.options()
+    if fit.init is not None:
+        options["init"] = load_vectors(fit.init, session)
     request = Request.of(
-        source, kind=kind, repeats=repeats, check_memory=not force, cluster=cluster, partition=partition,
-        attributes=attributes, **options,
+        source, kind=data.kind, repeats=fit.repeats, check_memory=not force, cluster=fit.cluster,
+        partition=fit.partition, attributes=data.attributes, **options,
     )  # fmt: skip
     watch = Shown(source, session, force)
     emb = embed_request(source, request, watch, written_as=written_as)

@@ -1,4 +1,4 @@
-"""Show options in errors and warnings as command-line flags."""
+"""Groups of flags, and options in errors and warnings shown as flags."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
-from softvec.cli.options import Json, Quiet, VectorFormat
-from softvec.cli.terminal import Session, note
+from softvec.cli.terminal import note
 from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
 
-SESSION_FLAGS = [
-    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-    for name, default, annotation in (
-        ("format", None, VectorFormat), ("quiet", False, Quiet), ("json", False, Json)
-    )
-]  # fmt: skip
 # Flags that set an option of the library to a fixed value.
 _ONE_VALUE = {
     ("symmetric", False): "--two-sided",
@@ -31,21 +25,47 @@ _ONE_VALUE = {
 }
 
 
-def with_session(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter ``session`` of a command by the flags that it holds."""
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command that is a dataclass by the flags that are its fields.
+
+    The command receives the group of flags as one object.
+    """
     signature = inspect.signature(command, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != "session"]
-    flags = SESSION_FLAGS if "vectors" in signature.parameters else SESSION_FLAGS[1:]
-    if len(own) == len(signature.parameters):
-        return command
+    flags: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for name, parameter in signature.parameters.items():
+        if not is_dataclass(parameter.annotation):
+            flags.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        own = _flags_of(parameter.annotation)
+        if name == "session" and "vectors" not in signature.parameters:
+            own = own[1:]
+        groups[name] = parameter.annotation, [flag.name for flag in own]
+        flags += own
 
     def run(**values: Any) -> None:
-        held = {flag.name: values.pop(flag.name) for flag in flags}
-        command(**values, session=Session(**held))
+        held = {
+            name: group(**{flag: values.pop(flag) for flag in own}) for name, (group, own) in groups.items()
+        }
+        command(**values, **held)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]
     return run
+
+
+def _flags_of(group: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass as parameters."""
+    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(
+            flag.name,
+            kind,
+            default=inspect.Parameter.empty if flag.default is MISSING else flag.default,
+            annotation=hints[flag.name],
+        )
+        for flag in fields(group)
+    ]
 
 
 class FlagCommand(TyperCommand):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
@@ -38,6 +39,31 @@ _MODELS = {
 }
 
 
+@dataclass(frozen=True)
+class NewItems:
+    """How new items are added."""
+
+    isolated: Annotated[
+        str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
+    ] = "error"
+    attributes: Annotated[
+        str | None,
+        Flag("--attributes", metavar="FILE", help="Table of attributes of new items (default: none)."),
+    ] = None
+    columns: Columns = None
+    more: Annotated[
+        list[str] | None,
+        Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
+    ] = None
+    n_jobs: Threads = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of :meth:`softvec.Embedding.add`."""
+        columns = {} if self.columns is None else {"columns": columns_of(self.columns)}
+        own = {"isolated": self.isolated, "n_jobs": self.n_jobs, "attributes": self.attributes}
+        return parse_settings(self.more or []) | columns | own
+
+
 def add(
     vectors: Vectors,
     edges: Annotated[
@@ -47,19 +73,7 @@ def add(
     output: Annotated[
         str | None, Flag("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec).")
     ] = None,
-    isolated: Annotated[
-        str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
-    ] = "error",
-    attributes: Annotated[
-        str | None,
-        Flag("--attributes", metavar="FILE", help="Table of attributes of new items (default: none)."),
-    ] = None,
-    columns: Columns = None,
-    more: Annotated[
-        list[str] | None,
-        Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
-    ] = None,
-    n_jobs: Threads = None,
+    new: NewItems = NewItems(),
     *,
     session: Session,
 ) -> None:
@@ -81,20 +95,36 @@ def add(
     if vectors == "-" and edges == "-":
         raise InputError("standard input holds the vectors; give the edges as a file")
     emb = load_vectors(vectors, session)
-    options = parse_settings(more or [])
-    if columns is not None:
-        options["columns"] = columns_of(columns)
     with working(session, "adding items"):
-        extended = emb.add(edges, isolated=isolated, n_jobs=n_jobs, attributes=attributes, **options)
+        extended = emb.add(edges, **new.options())
     extended.save(target, written_as)
-    new = extended.provenance["additions"][-1]
+    added = extended.provenance["additions"][-1]
     if session.json and target != "-":
-        print_json({"output": target, "vectors": len(extended), "added": new["items"], "edges": new["edges"]})
+        print_json(
+            {"output": target, "vectors": len(extended), "added": added["items"], "edges": added["edges"]}
+        )
     say(
         session,
-        f"{counted(new['items'], 'item')} added by {counted(new['edges'], 'edge')}: "
+        f"{counted(added['items'], 'item')} added by {counted(added['edges'], 'edge')}: "
         f"{len(extended):,} vectors -> {target}",
     )
+
+
+@dataclass(frozen=True)
+class KnownLinks:
+    """How known links are read."""
+
+    attributes: Annotated[
+        str | None,
+        Flag("--attributes", metavar="FILE", help="Attributes the vectors were fitted with (default: none)."),
+    ] = None
+    columns: Columns = None
+    n_jobs: Threads = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of :meth:`softvec.Embedding.links`."""
+        values = {"columns": columns_of(self.columns), "attributes": self.attributes}
+        return {"n_jobs": self.n_jobs, **{name: value for name, value in values.items() if value is not None}}
 
 
 def links(
@@ -114,12 +144,7 @@ def links(
     missing: Annotated[
         float, Flag("--missing", help="Share of all links that the data is assumed to lack.")
     ] = 0.1,
-    attributes: Annotated[
-        str | None,
-        Flag("--attributes", metavar="FILE", help="Attributes the vectors were fitted with (default: none)."),
-    ] = None,
-    columns: Columns = None,
-    n_jobs: Threads = None,
+    known: KnownLinks = KnownLinks(),
     *,
     session: Session,
 ) -> None:
@@ -132,14 +157,12 @@ def links(
       softvec links shop.svec --graph orders.csv --of ann --json
     """
     emb = load_vectors(vectors, session)
-    options: dict[str, Any] = {} if columns is None else {"columns": columns_of(columns)}
-    options |= {} if attributes is None else {"attributes": attributes}
     item = None if of is None else resolve(emb.names, of)
     if not recorded(emb, "softmax"):
         with working(session, "calibrating on hidden links"):
-            emb = emb.calibrate(exclude, n_jobs=n_jobs, **options)
+            emb = emb.calibrate(exclude, **known.options())
     with working(session, "comparing pairs"):
-        likeliest = emb.links(n, item=item, exclude=exclude, missing=missing, n_jobs=n_jobs, **options)
+        likeliest = emb.links(n, item=item, exclude=exclude, missing=missing, **known.options())
     softmax = emb.provenance["softmax"]
     say(
         session,
@@ -198,6 +221,23 @@ def records(keys: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[dict[str
     return [dict(zip(keys, row)) for row in rows]
 
 
+@dataclass(frozen=True)
+class EpidemicFlags:
+    """How an epidemic is predicted."""
+
+    active_only: Annotated[
+        bool, Flag("--active-only", help="Only people with a contact in the window, in the curve too.")
+    ] = False
+    level: Annotated[float, Flag("--level", help="Coverage of the band.")] = 0.9
+    seed: Seed = 0
+    threads: Threads = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of :func:`softvec.evaluate.predict_epidemic`."""
+        run = {"random_state": self.seed, "n_jobs": self.threads}
+        return {"everyone": not self.active_only, "level": self.level, **run}
+
+
 def epidemic(
     vectors: Vectors,
     observations: Annotated[
@@ -218,12 +258,7 @@ def epidemic(
         str | None,
         Flag("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
     ] = None,
-    active_only: Annotated[
-        bool, Flag("--active-only", help="Only people with a contact in the window, in the curve too.")
-    ] = False,
-    level: Annotated[float, Flag("--level", help="Coverage of the band.")] = 0.9,
-    seed: Seed = 0,
-    threads: Threads = None,
+    model: EpidemicFlags = EpidemicFlags(),
     *,
     session: Session,
 ) -> None:
@@ -241,10 +276,7 @@ def epidemic(
         check_target(target or "-")
     emb = load_vectors(vectors, session)
     with working(session, "logistic regression"):
-        result = predict_epidemic(
-            emb, observations, contacts=contacts, everyone=not active_only, level=level, random_state=seed,
-            n_jobs=threads,
-        )  # fmt: skip
+        result = predict_epidemic(emb, observations, contacts=contacts, **model.options())
     rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
     keys = ("person", "time", "probability", "observed", "active")
     points = list(zip(sorted(set(result.times)), *(values.tolist() for values in result.curve[1:])))

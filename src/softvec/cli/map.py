@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
@@ -27,33 +28,40 @@ EdgesFile = Annotated[
 Method = Annotated[str, Flag("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn, and how large."""
+
+    method: Method = "auto"
+    labels: Colours = None
+    values: Annotated[
+        bool | None,
+        Flag("--values/--groups", help="Labels are values on a colour bar, or groups (default: detected)."),
+    ] = None
+    edges: EdgesFile = None
+    names: Annotated[
+        int | None,
+        Flag("--names", help="Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0),
+    ] = None
+    limit: Annotated[
+        int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)
+    ] = None
+    title: Annotated[str | None, Flag("--title", help="Title of the picture (default: none).")] = None
+    size: Annotated[
+        str | None,
+        Flag("--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."),
+    ] = None
+    dpi: Annotated[int, Flag("--dpi", help="Dots per inch.", min=10, max=2400)] = 200
+    seed: Seed = 0
+
+
 def plot(
     vectors: Vectors,
     output: Annotated[
         str | None, Flag("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
     ] = None,
     kind: Annotated[str, Flag("--kind", help="Picture: map, loss or similarities.")] = "map",
-    method: Method = "auto",
-    labels: Colours = None,
-    values: Annotated[
-        bool | None,
-        Flag("--values/--groups", help="Labels are values on a colour bar, or groups (default: detected)."),
-    ] = None,
-    edges: EdgesFile = None,
-    names: Annotated[
-        int | None,
-        Flag("--names", help="Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0),
-    ] = None,
-    limit: Annotated[
-        int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)
-    ] = None,
-    title: Annotated[str | None, Flag("--title", help="Title of the picture (default: none).")] = None,
-    size: Annotated[
-        str | None,
-        Flag("--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."),
-    ] = None,
-    dpi: Annotated[int, Flag("--dpi", help="Dots per inch.", min=10, max=2400)] = 200,
-    seed: Seed = 0,
+    picture: Picture = Picture(),
     *,
     session: Session,
 ) -> None:
@@ -74,22 +82,24 @@ def plot(
     emb = load_vectors(vectors, session)
     path = output or default_output(vectors, ".png" if kind == "map" else f"_{kind}.png")
     check_target(path)
-    if edges is not None and kind != "map":
+    if picture.edges is not None and kind != "map":
         raise InputError("--edges are drawn on a map; leave out --edges or --kind")
     plotting = plotting_module()
+    labels, title = picture.labels, picture.title
     colours = plotting.labels_in_file(labels, emb) if labels not in (None, "clusters") else labels
-    emb = emb if limit is None else plotting.largest(emb, limit)
-    options: dict[str, Any] = {"size": _size(size)}
+    emb = emb if picture.limit is None else plotting.largest(emb, picture.limit)
+    options: dict[str, Any] = {"size": _size(picture.size)}
     options["title"] = plotting.plain_text(title) if title else None  # a title is text, not a formula
     with working(session, "drawing"):
         if kind == "loss":
             axes = plotting.plot_loss(emb, **options)
         elif kind == "similarities":
-            axes = plotting.plot_similarities(emb, colours, random_state=seed, **options)
+            axes = plotting.plot_similarities(emb, colours, random_state=picture.seed, **options)
         else:
-            options |= {"method": method, "n_names": names, "continuous": values, "edges": edges}
-            axes = plotting.plot_map(emb, colours, random_state=seed, **options)
-    plotting.save(axes, path, dpi=dpi)
+            options |= {"method": picture.method, "n_names": picture.names, "edges": picture.edges}
+            options["continuous"] = picture.values
+            axes = plotting.plot_map(emb, colours, random_state=picture.seed, **options)
+    plotting.save(axes, path, dpi=picture.dpi)
     if session.json and path != "-":  # standard output holds the picture
         print_json({"output": path, "kind": kind})
     say(session, f"picture -> {'standard output' if path == '-' else path}")
@@ -115,13 +125,11 @@ def _size(text: str | None) -> tuple[float, float] | None:
     return width, height
 
 
-def map(
-    vectors: Vectors,
-    output: Annotated[
-        str | None,
-        Flag("-o", "--output", help="Page (.html), or .parquet, .graphml, .gexf (default: VECTORS.html)."),
-    ] = None,
-    labels: Colours = None,
+@dataclass(frozen=True)
+class Page:
+    """What an interactive map shows."""
+
+    labels: Colours = None
     metadata: Annotated[
         str | None,
         Flag(
@@ -129,17 +137,26 @@ def map(
             metavar="FILE",
             help="Table with a column 'name': .csv, .tsv or .parquet (default: none).",
         ),
-    ] = None,
-    edges: EdgesFile = None,
-    method: Method = "auto",
+    ] = None
+    edges: EdgesFile = None
+    method: Method = "auto"
     n_neighbors: Annotated[
         int | None,
         Flag("--neighbors", help="Neighbours of each item (default: 10; 0 above 100,000 items).", min=0),
+    ] = None
+    title: Annotated[str | None, Flag("--title", help="Title (default: name of the data file).")] = None
+    theme: Annotated[str, Flag("--theme", help="Theme: auto, light or dark.")] = "auto"
+    open_it: Annotated[bool, Flag("--open", help="Open the page in a browser.")] = False
+    random_state: Seed = 0
+
+
+def map(
+    vectors: Vectors,
+    output: Annotated[
+        str | None,
+        Flag("-o", "--output", help="Page (.html), or .parquet, .graphml, .gexf (default: VECTORS.html)."),
     ] = None,
-    title: Annotated[str | None, Flag("--title", help="Title (default: name of the data file).")] = None,
-    theme: Annotated[str, Flag("--theme", help="Theme: auto, light or dark.")] = "auto",
-    open_it: Annotated[bool, Flag("--open", help="Open the page in a browser.")] = False,
-    random_state: Seed = 0,
+    page: Page = Page(),
     *,
     session: Session,
 ) -> None:
@@ -158,16 +175,13 @@ def map(
     path = output or default_output(vectors, ".html")
     check_map_target(path)
     emb = load_vectors(vectors, session)
-    colours: Any = labels
-    if labels is not None and labels != "clusters":
-        colours = dict(zip(emb, read_labels(labels, emb.names).texts))
-    write_map(
-        emb, path, session, labels=colours, metadata=metadata, edges=edges, method=method,
-        n_neighbors=n_neighbors, title=title, theme=theme, random_state=random_state,
-    )  # fmt: skip
+    options = {each.name: getattr(page, each.name) for each in fields(page) if each.name != "open_it"}
+    if page.labels is not None and page.labels != "clusters":
+        options["labels"] = dict(zip(emb, read_labels(page.labels, emb.names).texts))
+    write_map(emb, path, session, **options)
     if session.json and path != "-":  # standard output holds the page
         print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
-    if open_it:
+    if page.open_it:
         _open(path)
 
 

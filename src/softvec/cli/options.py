@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -22,17 +21,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _silence_warnings(quiet: bool) -> bool:
-    """Ignore warnings until the command ends, if asked to be quiet."""
-    if quiet:
-        warnings.simplefilter("ignore")
-    return quiet
-
-
-Quiet = Annotated[
-    bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
-]
-Json = Annotated[bool, Flag("--json", help="Print results as JSON.")]
 _MOST = 2**32 - 1  # the largest seed of both NumPy and scikit-learn
 Seed = Annotated[int | None, Flag("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)]
 Threads = Annotated[
@@ -42,7 +30,6 @@ Regularization = Annotated[str, Flag("--C", help="Inverse regularisation, or cv 
 Vectors = Annotated[
     str, Argument(metavar="VECTORS", help="Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
 ]
-VectorFormat = Annotated[str | None, Flag("--format", help="Format of the vector file (default: detected).")]
 Labels = Annotated[
     str,
     Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz."),

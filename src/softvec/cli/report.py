@@ -1,17 +1,96 @@
-"""What ``softvec embed`` says at its end."""
+"""What ``softvec embed`` shows while the library works, and says at its end."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.terminal import Session, print_json, say, seconds
+from softvec.api import Watch
+from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, say, seconds, working
 from softvec.core.checks import counted
-from softvec.core.errors import AdviceWarning, Option, listed
+from softvec.core.errors import AdviceWarning, InputError, Option, listed
+from softvec.core.memory import available_memory
+from softvec.core.scratch import on_disk
 
 if TYPE_CHECKING:
+    from softvec.affinity import Affinity
+    from softvec.cluster.choose import Cluster
+    from softvec.cluster.rank import Report
     from softvec.embedding import Embedding
+
+
+class Shown(Watch):
+    """Spinner, summary of the data, and progress bar; keeps the affinity that was read."""
+
+    affinity: Affinity
+    _show: Callable[..., None] | None
+
+    def __init__(self, source: str, session: Session, force: bool = False):
+        self.source, self.session, self.force = source, session, force
+        self._last, self._show = 0, None
+
+    def workers(self, cluster: Cluster) -> None:
+        """Say how many workers there are."""
+        dashboard = f"; dashboard at {cluster.address}" if cluster.address else ""
+        say(self.session, f"cluster: {counted(cluster.workers, 'worker')}{dashboard}")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Show a spinner; refuse vectors, and a file larger than the free memory."""
+        if self.source.endswith(".svec"):
+            raise InputError(f"{self.source} already holds vectors; see softvec neighbors, plot and convert")
+        free = available_memory()
+        size = os.path.getsize(self.source) if os.path.isfile(self.source) else 0
+        if not (self.force or on_disk()) and free is not None and size > free:
+            raise InputError(
+                f"{self.source} has {gibibytes(size)}, but {gibibytes(free)} of memory are free; name a "
+                "folder on a large disk with ",
+                Option("scratch", ...),
+                " (to try anyway, pass --force)",
+            )
+        with working(self.session, f"reading {self.source}"):
+            yield
+
+    def read(self, affinity: Affinity, spent: float) -> None:
+        """Say what the data is."""
+        self.affinity = affinity
+        say(self.session, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
+
+    @contextmanager
+    def fitting(self, epochs: int) -> Iterator[None]:
+        """Show the epochs."""
+        with epoch_progress(self.session, epochs) as show:
+            self._show = self.epoch = show
+            yield
+
+    def report(self, report: Report) -> None:
+        """Show an epoch on a cluster."""
+        if self._show is None:
+            return
+        new = report.epoch - self._last if report.epoch > self._last else report.epoch  # the next fit
+        self._last = report.epoch
+        more = f"{report.sent / 2**20:,.0f} MiB exchanged, {counted(report.workers, 'worker')} alive"
+        for _ in range(new):
+            self._show(report.epoch, report.loss, None, more)
+
+    def say(self, line: str) -> None:
+        """Say how the data was partitioned."""
+        say(self.session, line)
+
+
+def remove_checkpoint(checkpoint: str | os.PathLike[str] | None, made: Mapping[str, Any]) -> None:
+    """Delete the checkpoint of a fit whose vectors are saved: only now, or a kill would lose them."""
+    if checkpoint is None:
+        return
+    from softvec.fit.checkpoint import Checkpoint
+    from softvec.fit.views import checkpoints_of_views
+
+    paths = checkpoints_of_views(checkpoint)
+    for path in reversed(paths if made["view"]["chosen"] == "fused" else paths[:1]):
+        Checkpoint(path, 1, "").delete()
 
 
 def report(emb: Embedding, target: str, session: Session, stability: str = "") -> None:

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Option as Flag
 
 from softvec.core.checks import is_number
 from softvec.core.errors import CODES, printable
 
 
+def _silence_warnings(quiet: bool) -> bool:
+    """Ignore warnings until the command ends, if asked to be quiet."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
 @dataclass(frozen=True)
 class Session:
-    """Values of the flags ``--quiet``, ``--json`` and ``--format`` (of the vectors)."""
+    """Flags of all commands; ``--format`` only of those that read vectors."""
 
-    quiet: bool = False
-    json: bool = False
-    format: str | None = None
+    format: Annotated[str | None, Flag("--format", help="Format of the vector file (default: detected).")] = (
+        None
+    )
+    quiet: Annotated[
+        bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
+    ] = False
+    json: Annotated[bool, Flag("--json", help="Print results as JSON.")] = False
 
     @property
     def silent(self) -> bool:
