@@ -12,9 +12,9 @@ import pytest
 import typer
 
 import softvec
-from softvec.cli import fitting
+from softvec.cli import embed_flags
 from softvec.cli.app import app
-from softvec.cli.flags import flag_writer
+from softvec.cli.flags import flag_writer, with_groups
 from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
 from softvec.embedding import Embedding
 from softvec.fit.settings import OPTIONS, Flag
@@ -103,22 +103,21 @@ def test_every_setting_with_a_flag_is_a_flag_of_embed():
         assert parameters[setting.name].help == flag.help
 
 
-def test_a_new_setting_is_a_flag_without_more_code(monkeypatch):
+def test_a_new_setting_is_a_flag_without_more_code():
     told = {"flag": Flag("--patience", "Epochs without progress (default: 3).")}
     new = dataclasses.make_dataclass(
         "New", [("patience", "int", dataclasses.field(default=3, metadata=told))]
     )
-    monkeypatch.setattr(fitting, "OPTIONS", (*OPTIONS, *dataclasses.fields(new)))
-    given = {}
+    Flags = dataclasses.make_dataclass("Flags", [embed_flags._flag(dataclasses.fields(new)[0])])
+    given = []
 
-    @fitting.with_fit_flags
-    def command(source: str, **fit) -> None:
-        given.update(fit)
+    def command(source: str, fit: Flags) -> None:
+        given.append(fit)
 
     app = typer.Typer()
-    app.command()(command)
-    app(["data", "--patience", "5", "--beta", "2"], standalone_mode=False)
-    assert given == {"patience": 5, "beta": 2.0}
+    app.command()(with_groups(command))
+    app(["data", "--patience", "5"], standalone_mode=False)
+    assert given == [Flags(patience=5)]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -26,7 +26,8 @@ class DataFlags:
         _data(
             "--kind",
             "-k",
-            help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense (default: detected).",
+            help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense "
+            "(default: detected).",
         ),
     ] = None
     names: Annotated[
