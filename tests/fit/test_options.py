@@ -23,7 +23,7 @@ def test_every_option_of_a_builder_or_reader_is_typed():
 
     own = set(inspect.signature(embed).parameters)
     names = {name for kind in KINDS.values() for name in kind.options}
-    names |= set(TABLE_OPTIONS) | {"format", "variable", "pattern"}
+    names |= set(TABLE_OPTIONS) | {"format", "variable", "pattern", "signed"}
     assert set(DataOptions.__annotations__) == names - own
 
 
