@@ -18,9 +18,8 @@ from softvec.core.errors import InputError, Option
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
 from softvec.fit.problem import Problem
-from softvec.fit.terms import Context
 from softvec.kernels.reference import Classes, EdgeTerms, Items, Near, edges_term
-from softvec.normalizers.moments import Moments, Sums, add_sums
+from softvec.normalizers.moments import Context, Moments, Sums, add_sums
 from softvec.operators import Operator, Powers, Product, Sparse, Sum
 
 if TYPE_CHECKING:
