@@ -186,7 +186,7 @@ class Settings:
         "mixture",
         '{"mixture", "edges", "exact"}, default="mixture"',
         'Sum of the softmax: Gaussian classes, as in the paper; "edges" adds exact terms for each item and '
-        "its neighbours, for a sharp softmax (beta above 6), in 1.2 to 2.3 times the time of an epoch; "
+        "its neighbours, for a sharp softmax (beta above 6), in 1.4 to 2.8 times the time of an epoch; "
         '"exact" sums over all pairs: for comparison on small problems.',
     )
     normalize: bool = _setting(
