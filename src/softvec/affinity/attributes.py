@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.matrices import assemble
+from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
 from softvec.names import Names
@@ -280,8 +280,4 @@ def _grown(affinity: Affinity, more: list[Hashable]) -> Affinity:
     rows = affinity.rows.append(more)
     starts = np.concatenate([counts.indptr, np.full(len(more), counts.indptr[-1], counts.indptr.dtype)])
     matrix = sparse.csr_array((counts.data, counts.indices, starts), shape=(len(rows), len(rows)))
-    length, dangling = affinity.parameters.get("length", 1), affinity.parameters.get("dangling", "zero")
-    return assemble(
-        checked_csr(matrix), rows, rows, kind=affinity.kind, symmetric_matrix=not affinity.directed, notes=[],
-        length=length, dangling=dangling,
-    )  # fmt: skip
+    return assemble(checked_csr(matrix), rows, rows, EdgeRules.of(affinity), not affinity.directed)

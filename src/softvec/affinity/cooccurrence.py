@@ -12,7 +12,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import canonical_csr
 from softvec.affinity.corpus import Corpus, Tokenizer, as_corpus
-from softvec.affinity.matrices import assemble
+from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import choice, counted, integer, number
 from softvec.core.machine import machine
 
@@ -85,10 +85,9 @@ def cooccurrence(
     if weighting == "linear":
         matrix.data /= window
     matrix = matrix if subsample is None else _subsampled(matrix, subsample * corpus.n_words, counts)
-    affinity = assemble(
-        matrix, words, words, kind="corpus", symmetric_matrix=True, notes=[], length=length,
-        dangling=dangling, column_weight=_context_weight(context_subsample, counts),
-    )  # fmt: skip
+    rules = EdgeRules("corpus", length=length, dangling=dangling)
+    weight = _context_weight(context_subsample, counts)
+    affinity = assemble(matrix, words, words, rules, True, column_weight=weight)
     summary = (
         f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(words):,} "
         f"of {len(numbers):,} (min_count {min_count}), {matrix.nnz // 2:,} pairs within {window} words"

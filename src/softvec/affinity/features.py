@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.compress import pattern
-from softvec.affinity.matrices import assemble
+from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import choice, counted, integer
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line
@@ -88,9 +88,7 @@ def neighbors(
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
     rows = name_rows(Names.range(n), names)
-    affinity = assemble(
-        matrix, rows, rows, kind="features", symmetric_matrix=True, notes=notes, length=length
-    )
+    affinity = assemble(matrix, rows, rows, EdgeRules("features", length=length), True, notes)
     parameters = {"n_neighbors": n_neighbors, "metric": metric, "weights": weights, "mutual": mutual}
     return replace(affinity, parameters={**affinity.parameters, **parameters, "approximate": approximate})
 

@@ -43,12 +43,22 @@ class EdgeRules:
     length: int = 1
     dangling: str = "zero"
     negative: str = "auto"
+    normalize: bool = True
 
     def __post_init__(self) -> None:
         check_weighted(self.weighted)
         choice("self_loops", self.self_loops, SELF_LOOPS)
         choice("duplicates", self.duplicates, DUPLICATES)
         choice("negative", self.negative, NEGATIVE)
+        choice("isolated", self.isolated, ISOLATED)
+        choice("dangling", self.dangling, DANGLING)
+
+    @classmethod
+    def of(cls, affinity: Affinity) -> EdgeRules:
+        """Return the rules that make a matrix of the same nodes an affinity like this one."""
+        names = ("length", "dangling", "normalize")
+        kept = {name: affinity.parameters[name] for name in names if name in affinity.parameters}
+        return cls(affinity.kind, **kept)
 
 
 def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
@@ -68,17 +78,7 @@ def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
         notes += [f"{counted(cancelled, 'link')} of both signs left out"] if cancelled else []
         matrix = canonical(matrix, rules.negative)
         _say_signed(matrix, rules.negative)
-    return _assemble_by(rules, matrix, rows, columns, both or None, notes)
-
-
-def _assemble_by(
-    rules: EdgeRules, matrix: sparse.csr_array, rows: Names, columns: Names, symmetric: bool | None,
-    notes: list[str],
-) -> Affinity:  # fmt: skip
-    return assemble(
-        matrix, rows, columns, kind=rules.kind, symmetric_matrix=symmetric, notes=notes,
-        isolated=rules.isolated, length=rules.length, dangling=rules.dangling,
-    )  # fmt: skip
+    return assemble(matrix, rows, columns, rules, both or None, notes)
 
 
 def merging(has_weights: bool, rules: EdgeRules) -> tuple[bool, str]:
@@ -107,27 +107,23 @@ def assemble(
     matrix: sparse.csr_array,
     rows: Names,
     columns: Names,
-    *,
-    kind: str,
-    symmetric_matrix: bool | None,
-    notes: list[str],
-    isolated: str = "keep",
-    length: int = 1,
-    dangling: str = "zero",
-    normalize: bool = True,
+    rules: EdgeRules,
+    symmetric: bool | None,
+    notes: Sequence[str] = (),
     column_weight: NDArray[np.float64] | None = None,
 ) -> Affinity:
-    """Build an affinity from a canonical matrix: weight its columns, normalise it, describe it."""
-    choice("isolated", isolated, ISOLATED)
-    choice("dangling", dangling, DANGLING)
+    """Build an affinity from a canonical matrix: weight its columns, normalise it, describe it.
+
+    ``symmetric`` tells whether the matrix equals its transpose; None to find out.
+    """
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise InputError("nothing to embed: the data has no edges (0 nodes, 0 edges)")
     one_sided = rows is columns
-    if isolated == "drop":
+    if rules.isolated == "drop":
         matrix, rows, columns, dropped = _drop_isolated(matrix, rows, columns)
         notes = [*notes, f"{counted(dropped, 'isolated node')} dropped"] if dropped else notes
-    if symmetric_matrix is None:
-        symmetric_matrix = one_sided and is_symmetric(matrix)
+    if symmetric is None:
+        symmetric = one_sided and is_symmetric(matrix)
     signed = None
     if has_signs(matrix):
         signed, matrix = matrix, abs(matrix)
@@ -135,17 +131,17 @@ def assemble(
         notes = [*notes, f"signed: {_negative_share(signed)} negative"]
     operator: Operator
     if column_weight is None:
-        operator = Sparse(matrix, symmetric=symmetric_matrix)
+        operator = Sparse(matrix, symmetric=symmetric)
     else:
         operator = Sparse(matrix, col_scale=column_weight)
-    if normalize:
-        operator = row_normalize(operator, dangling)
-    operator = mean_of_powers(operator, length, one_sided)
-    summary = _describe(matrix, one_sided, symmetric_matrix, notes)
-    parameters = {"length": length, "dangling": dangling, "isolated": isolated, "normalize": normalize}
+    if rules.normalize:
+        operator = row_normalize(operator, rules.dangling)
+    operator = mean_of_powers(operator, rules.length, one_sided)
+    summary = _describe(matrix, one_sided, symmetric, notes)
+    parameters = {name: getattr(rules, name) for name in ("length", "dangling", "isolated", "normalize")}
     return Affinity(
-        operator, rows, columns, kind, summary, matrix, parameters,
-        directed=one_sided and not symmetric_matrix, weighted=matrix.dtype != bool, signed=signed,
+        operator, rows, columns, rules.kind, summary, matrix, parameters,
+        directed=one_sided and not symmetric, weighted=matrix.dtype != bool, signed=signed,
     )  # fmt: skip
 
 
@@ -179,7 +175,7 @@ def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator
     return Powers(operator, integer("length", length))
 
 
-def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: list[str]) -> str:
+def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: Sequence[str]) -> str:
     diagonal = int(np.count_nonzero(matrix.diagonal())) if one_sided and symmetric else 0
     alone = len(isolated_nodes(matrix, symmetric)) if one_sided else 0
     return describe(
@@ -190,7 +186,7 @@ def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes:
 
 def describe(
     shape: tuple[int, int], nnz: int, diagonal: int, isolated: int, *, one_sided: bool, symmetric: bool,
-    weighted: bool, notes: list[str],
+    weighted: bool, notes: Sequence[str],
 ) -> str:  # fmt: skip
     """Describe a matrix in one line, given its numbers of entries, diagonal entries and isolated nodes."""
     values = "weighted" if weighted else "unweighted"
@@ -260,7 +256,7 @@ def from_matrix(
     rows = name_rows(Names.range(clean.shape[0]), names)
     if two_sided or not square:
         columns = name_rows(Names.range(clean.shape[1]), column_names)
-        return _assemble_by(rules, clean, rows, columns, False, notes)
+        return assemble(clean, rows, columns, rules, False, notes)
     loops = int(np.count_nonzero(clean.diagonal()))
     if loops and rules.self_loops == "drop":
         clean = off_diagonal(clean)
@@ -271,7 +267,7 @@ def from_matrix(
         clean = canonical(clean + clean.T)
         notes.append("made symmetric")
     symmetric = None if rules.directed is None else not rules.directed
-    return _assemble_by(rules, clean, rows, rows, symmetric, notes)
+    return assemble(clean, rows, rows, rules, symmetric, notes)
 
 
 def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes: list[str]) -> Affinity:
@@ -285,7 +281,7 @@ def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes
         notes.append("made symmetric")
     _say_signed(matrix, rules.negative)
     rows = name_rows(Names.range(matrix.shape[0]), names)
-    return _assemble_by(rules, matrix, rows, rows, True, notes)
+    return assemble(matrix, rows, rows, rules, True, notes)
 
 
 def _negative_notes(matrix: Any, negative: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import pattern
-from softvec.affinity.matrices import assemble, canonical
+from softvec.affinity.matrices import EdgeRules, assemble, canonical
 
 
 def by_sign(affinity: Affinity) -> list[Affinity]:
@@ -20,12 +20,6 @@ def by_sign(affinity: Affinity) -> list[Affinity]:
            [0., 2., 0.]])
     """
     assert affinity.signed is not None
-    length, dangling = affinity.parameters.get("length", 1), affinity.parameters.get("dangling", "zero")
+    rows, rules = affinity.rows, EdgeRules.of(affinity)
     parts = [canonical(sign * affinity.signed, "drop") for sign in (1, -1)]
-    return [
-        assemble(
-            part if affinity.weighted else pattern(part), affinity.rows, affinity.rows, kind=affinity.kind,
-            symmetric_matrix=True, notes=[], length=length, dangling=dangling,
-        )
-        for part in parts
-    ]  # fmt: skip
+    return [assemble(part if affinity.weighted else pattern(part), rows, rows, rules, True) for part in parts]

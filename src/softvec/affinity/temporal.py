@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import pattern
-from softvec.affinity.matrices import assemble
+from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import check_weighted, choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
@@ -246,10 +246,8 @@ def supra_adjacency(
     notes = [f"{counted(len(contacts.nodes), 'node')} in {windows}", *edge_notes]
     if contacts.self_contacts:
         notes.append(f"{counted(contacts.self_contacts, 'self contact')} dropped")
-    affinity = assemble(
-        matrix, names, names, kind="temporal", symmetric_matrix=False, notes=notes, length=length,
-        dangling=dangling,
-    )  # fmt: skip
+    rules = EdgeRules("temporal", length=length, dangling=dangling)
+    affinity = assemble(matrix, names, names, rules, False, notes)
     if is_duration(window) and not isinstance(window, str):
         window = f"{duration('window', window) / _SECOND:g}s"  # parameters are plain values
     parameters = {"window": window, "n_windows": n_windows, "equal": equal, "self_weight": self_weight}

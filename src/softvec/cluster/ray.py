@@ -198,7 +198,7 @@ class RayCluster:
                 saved = plan.start.saved
                 if saved is not None and (manifest := saved.manifest()) is not None:
                     starts = [replace(start, state=None, manifest=manifest) for start in starts]
-                    epoch = manifest["epoch"]
+                    epoch = manifest.epoch
                 lost, since = (lost + 1, since) if epoch <= since else (1, epoch)
                 line = f"a worker {_reason(error)} (of {plan.size})"
                 if lost > _RESTARTS:

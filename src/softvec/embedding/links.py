@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softvec.affinity import Affinity
 from softvec.affinity.attributes import attach
 from softvec.affinity.compress import pattern
-from softvec.affinity.matrices import assemble, off_diagonal
+from softvec.affinity.matrices import EdgeRules, assemble, off_diagonal
 from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
@@ -135,7 +135,7 @@ def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
     told = told if isinstance(told, dict) else {}
     kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
     columns = emb.names if same else emb._side("context").names
-    return assemble(matrix, emb.names, columns, kind=kind, symmetric_matrix=both, notes=[], **kept)
+    return assemble(matrix, emb.names, columns, EdgeRules(kind, **kept), both)
 
 
 def _described(emb: Embedding, known: Affinity, attributes: Any, data: Any) -> Affinity:

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from softvec.affinity import Affinity
-from softvec.affinity.matrices import assemble
+from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.core.threads import row_blocks
@@ -212,16 +212,7 @@ def _without(affinity: Affinity, i: Array, j: Array, mutual: bool) -> Affinity:
     keep = ~np.isin(rows * m + counts.indices, i * m + j)
     ends = np.concatenate([[0], np.cumsum(keep)])[counts.indptr].astype(counts.indptr.dtype)
     matrix = sparse.csr_array((counts.data[keep], counts.indices[keep], ends), shape=counts.shape)
-    options = {**affinity.parameters, "isolated": "keep"}
-    kept = assemble(
-        matrix,
-        affinity.rows,
-        affinity.columns,
-        kind=affinity.kind,
-        symmetric_matrix=mutual,
-        notes=[],
-        **options,
-    )
+    kept = assemble(matrix, affinity.rows, affinity.columns, EdgeRules.of(affinity), mutual)
     return replace(kept, attributes=affinity.attributes)
 
 

@@ -14,7 +14,8 @@ import os
 import platform
 import re
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import IO, Any
 
@@ -29,7 +30,7 @@ from softvec.core.threads import row_blocks
 from softvec.fit.problem import State
 from softvec.operators import Operator
 
-__all__ = ["Checkpoint", "Range", "fingerprint"]
+__all__ = ["Checkpoint", "Manifest", "Range", "fingerprint"]
 
 Array = NDArray[Any]
 Range = tuple[int, int]  # of rows: the first, and the one after the last
@@ -38,7 +39,7 @@ _FILE = re.compile(r"epoch-\d+-of-\d+/(X|Y|labels)-\d+-\d+\.npy")  # never a pat
 _BLOCK = 1 << 20
 
 
-def fingerprint(parameters: dict[str, Any], *parts: Operator | np.ndarray | None) -> str:
+def fingerprint(parameters: Mapping[str, Any], *parts: Operator | np.ndarray | None) -> str:
     """Return a hash of the settings and of the contents of matrices and arrays.
 
     Arrays are hashed by CRC-32, block by block: good enough to catch mistakes and nine times as fast as a
@@ -58,6 +59,56 @@ def fingerprint(parameters: dict[str, Any], *parts: Operator | np.ndarray | None
 
 
 @dataclass(frozen=True)
+class Part:
+    """A range of rows of an array: X, Y or labels, in a file of the checkpoint."""
+
+    array: str
+    rows: Range
+    file: str
+    crc: int
+
+    @classmethod
+    def of(cls, array: Any, rows: Any, file: Any, crc: Any) -> Part:
+        """Return a part of a manifest on disk, if it is one: its file is read, and deleted at the end."""
+        lo, hi = rows
+        numbers = all(type(value) is int for value in (lo, hi, crc)) and 0 <= lo <= hi
+        if array not in ("X", "Y", "labels") or not _FILE.fullmatch(file) or not numbers:
+            raise ValueError("not a part of a checkpoint")
+        return cls(array, (lo, hi), file, crc)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a checkpoint holds."""
+
+    key: str
+    epoch: int
+    done: bool
+    seed: int
+    history: list[dict[str, float]]
+    parts: tuple[Part, ...]
+    format: int = _FORMAT
+
+    @classmethod
+    def of(cls, record: Any) -> Manifest:
+        """Return the manifest on disk, if it is one."""
+        parts = tuple(Part.of(**part) for part in record.pop("parts"))
+        manifest = cls(**record, parts=parts)
+        typed = isinstance(manifest.key, str) and isinstance(manifest.done, bool)
+        counts = all(type(value) is int and value >= 0 for value in (manifest.epoch, manifest.seed))
+        records = isinstance(manifest.history, list) and all(isinstance(r, dict) for r in manifest.history)
+        whole = manifest.format == _FORMAT and "X" in {part.array for part in parts}
+        if not (typed and counts and records and whole):
+            raise ValueError("not a manifest of a checkpoint")
+        return manifest
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders with its parts."""
+        return {part.file.split("/")[0] for part in self.parts}
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """Where a run is saved, every how many epochs, and the fingerprint of its data and settings.
 
@@ -72,29 +123,27 @@ class Checkpoint:
     def _files(self) -> Storage:
         return Storage(self.path)
 
-    def manifest(self) -> dict[str, Any] | None:
+    def manifest(self) -> Manifest | None:
         """Return the manifest of the last complete checkpoint, None if there is none."""
         self._files.check_writable()
         manifest = self._read()
-        if manifest is not None and manifest["key"] != self.key:
+        if manifest is not None and manifest.key != self.key:
             raise InputError(
                 f"{self.path} is a checkpoint of other data or other settings; delete it to start again, or "
                 "name another folder"
             )
         return manifest
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> Manifest | None:
         if not self._files.exists(_MANIFEST):
             return None
         try:
             with self._files.open(_MANIFEST) as file:
-                manifest = json.load(file)
-            _check_manifest(manifest)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                return Manifest.of(json.load(file))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
                 f"{self.path} is a damaged checkpoint; delete it, or name another folder"
             ) from error
-        return manifest
 
     def check_shared(self, group: Group) -> None:
         """Raise an error on all processes if one of them does not see the folder. Collective."""
@@ -121,29 +170,22 @@ class Checkpoint:
         try:
             parts = self._write_parts(folder, state, rows, columns)
         except BaseException:  # such as a full disk: nothing is left that no manifest lists
-            if folder not in _folders(self._read()):
+            listed = self._read()
+            if listed is None or folder not in listed.folders:
                 self._files.remove(folder)
                 self._files.remove_if_empty()
             raise
-        all_parts = [part for rank_parts in group.gather(parts) for part in rank_parts]
+        all_parts = tuple(part for rank_parts in group.gather(parts) for part in rank_parts)
         if group.rank == 0:
             old = self.manifest()
-            manifest = {
-                "format": _FORMAT,
-                "key": self.key,
-                "epoch": state.epoch,
-                "done": state.done,
-                "seed": seed,
-                "history": state.history,
-                "parts": all_parts,
-            }
-            text = json.dumps(manifest).encode()
+            new = Manifest(self.key, state.epoch, state.done, seed, state.history, all_parts)
+            text = json.dumps(asdict(new)).encode()
             self._files.write(_MANIFEST, lambda stream: stream.write(text), whole=True)
-            for stale in _folders(old) - {folder}:
+            for stale in (set() if old is None else old.folders) - {folder}:
                 self._files.remove(stale)
         group.barrier()
 
-    def _write_parts(self, folder: str, state: State, rows: Range, columns: Range) -> list[dict[str, Any]]:
+    def _write_parts(self, folder: str, state: State, rows: Range, columns: Range) -> list[Part]:
         """Write the rows of this process; return their entries in the manifest."""
         own = rows if state.Y is None else columns
         arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
@@ -152,32 +194,32 @@ class Checkpoint:
             if array is not None:
                 file = f"{folder}/{name}-{lo}-{hi}.npy"
                 self._files.write(file, partial(_write_array, array))
-                parts.append({"array": name, "rows": [lo, hi], "file": file, "crc": _crc(array)})
+                parts.append(Part(name, (lo, hi), file, _crc(array)))
         return parts
 
-    def load(self, manifest: dict[str, Any], rows: Range, columns: Range) -> State:
+    def load(self, manifest: Manifest, rows: Range, columns: Range) -> State:
         """Return the state of these rows and columns, from parts of any size."""
-        names = {part["array"] for part in manifest["parts"]}
+        names = {part.array for part in manifest.parts}
         arrays: dict[str, Array] = {}
         for name in names:
             wanted = columns if name == "Y" or (name == "labels" and "Y" in names) else rows
             arrays[name] = self._rows(manifest, name, wanted)
-        epoch, history, done = manifest["epoch"], list(manifest["history"]), manifest["done"]
+        epoch, history, done = manifest.epoch, list(manifest.history), manifest.done
         return State(arrays["X"], arrays.get("Y"), arrays.get("labels"), epoch, history, done)
 
-    def _rows(self, manifest: dict[str, Any], name: str, wanted: Range) -> Array:
+    def _rows(self, manifest: Manifest, name: str, wanted: Range) -> Array:
         """Read rows of an array from the parts that hold them."""
         out: Array | None = None
         found = 0
-        for part in sorted((p for p in manifest["parts"] if p["array"] == name), key=lambda p: p["rows"]):
-            lo, hi = part["rows"]
+        for part in sorted((p for p in manifest.parts if p.array == name), key=lambda p: p.rows):
+            lo, hi = part.rows
             if out is not None and (hi <= wanted[0] or lo >= wanted[1]):
                 continue
             try:
-                with self._files.open(part["file"]) as file:
+                with self._files.open(part.file) as file:
                     out = _read_part(file, part, wanted, out)
             except (OSError, ValueError, InputError) as error:
-                raise self._damaged(part["file"]) from error
+                raise self._damaged(part.file) from error
             found += max(0, min(hi, wanted[1]) - max(lo, wanted[0]))
         if out is None or found != wanted[1] - wanted[0]:
             raise self._damaged(_MANIFEST)
@@ -192,18 +234,18 @@ class Checkpoint:
         """Remove the checkpoint of any run, after its vectors are saved."""
         manifest = self._read()
         if manifest is not None:
-            for name in (_MANIFEST, *_folders(manifest)):
+            for name in (_MANIFEST, *manifest.folders):
                 self._files.remove(name)
         self._files.remove_if_empty()
 
 
-def _read_part(file: IO[bytes], part: dict[str, Any], wanted: Range, out: Array | None) -> Array:
+def _read_part(file: IO[bytes], part: Part, wanted: Range, out: Array | None) -> Array:
     """Check a part of an array and copy its rows to those that are wanted, a block at a time."""
     from softvec.read.arrays import length_of, read_header
 
-    (lo, hi), (first, last) = part["rows"], wanted
-    shape, fortran, dtype = read_header(file, length_of(file), part["file"])
-    kind, ndim = ("iu", 1) if part["array"] == "labels" else ("f", 2)
+    (lo, hi), (first, last) = part.rows, wanted
+    shape, fortran, dtype = read_header(file, length_of(file), part.file)
+    kind, ndim = ("iu", 1) if part.array == "labels" else ("f", 2)
     if dtype.kind not in kind or len(shape) != ndim or shape[0] != hi - lo or fortran:
         raise ValueError("another array than the manifest says")
     if out is None:
@@ -219,34 +261,9 @@ def _read_part(file: IO[bytes], part: dict[str, Any], wanted: Range, out: Array 
         a, b = max(lo + begin, first), min(lo + end, last)
         if a < b:
             out[a - first : b - first] = block[a - lo - begin : b - lo - begin]
-    if crc != part["crc"]:
+    if crc != part.crc:
         raise ValueError("wrong checksum")
     return out
-
-
-def _folders(manifest: dict[str, Any] | None) -> set[str]:
-    """Return the folders with the parts of a manifest."""
-    return set() if manifest is None else {part["file"].split("/")[0] for part in manifest["parts"]}
-
-
-def _check_manifest(manifest: Any) -> None:
-    """Raise an error for an invalid manifest: the files that it names are read, and deleted at the end."""
-    parts = manifest["parts"]
-    good = (
-        manifest["format"] == _FORMAT
-        and isinstance(manifest["key"], str)
-        and all(type(manifest[key]) is int and manifest[key] >= 0 for key in ("epoch", "seed"))
-        and isinstance(manifest["done"], bool)
-        and isinstance(manifest["history"], list)
-        and all(isinstance(record, dict) for record in manifest["history"])
-        and isinstance(parts, list)
-        and {"X"} <= {part["array"] for part in parts} <= {"X", "Y", "labels"}
-        and all(_FILE.fullmatch(part["file"]) and type(part["crc"]) is int for part in parts)
-        and all(type(at) is int for part in parts for at in part["rows"])
-        and all(len(part["rows"]) == 2 and 0 <= part["rows"][0] <= part["rows"][1] for part in parts)
-    )
-    if not good:
-        raise ValueError("not a manifest of a checkpoint")
 
 
 def _write_array(array: Array, stream: IO[bytes]) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import ALONE, Machine
 from softvec.core.progress import Progress
-from softvec.fit.checkpoint import Checkpoint, Range, fingerprint
+from softvec.fit.checkpoint import Checkpoint, Manifest, Range, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.engine import Engine
 from softvec.fit.problem import Problem, State
@@ -206,7 +206,7 @@ class Start:
         Whether classes are found before the first epoch.
     saved : Checkpoint or None
         Where the run is saved.
-    manifest : dict or None
+    manifest : Manifest or None
         Of the checkpoint to resume from.
     """
 
@@ -216,7 +216,7 @@ class Start:
     state: State | None = None
     classes_first: bool = False
     saved: Checkpoint | None = None
-    manifest: dict[str, Any] | None = None
+    manifest: Manifest | None = None
 
     @classmethod
     def of(cls, problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> Start:
@@ -228,7 +228,7 @@ class Start:
             path = path if "://" in path else os.path.abspath(path)  # workers run in other folders
             saved = Checkpoint(path, settings.checkpoint_every, key)
             manifest = saved.manifest()
-            seed = seed if manifest is None else int(manifest["seed"])
+            seed = seed if manifest is None else manifest.seed
         state = None
         if manifest is None and not isinstance(settings.init, str):
             state = start(problem, settings, seed, ALONE)
@@ -289,7 +289,7 @@ def _run_here(
 ) -> tuple[State, int]:
     """Run the epochs in this process; return the final state and the seed."""
     begin = Start.of(problem, settings, classes, warm)
-    done = 0 if begin.manifest is None else begin.manifest["epoch"]
+    done = 0 if begin.manifest is None else begin.manifest.epoch
     with Progress(settings.verbose, settings.n_epochs, done) as progress:
 
         def show(state: State) -> None:
