@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
                 "communities",
                 "attributes",
                 "signs",
+                "typed_nodes",
                 "links",
                 "genes",
                 "single_cells",

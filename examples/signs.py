@@ -53,4 +53,9 @@ for signed in (True, False):
     print(f"signed={signed}: {score}")
 
 # %%
-embeddings["signs"].plot(truth, title="Delegates by camp")
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+for axis, (name, emb) in zip(axes, embeddings.items()):
+    emb.plot(truth, method="pca", n_names=0, ax=axis, title=f"Delegates by camp ({name})")
+figure.tight_layout()

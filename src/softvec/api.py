@@ -16,6 +16,7 @@ import numpy as np
 from softvec.affinity import Affinity, files
 from softvec.affinity.objects import from_object
 from softvec.affinity.signs import by_sign
+from softvec.affinity.types import with_types
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine, machine
 from softvec.core.scratch import large_arrays_in
@@ -112,6 +113,7 @@ def embed(
     cluster: str | None = None,
     partition: str | None = None,
     attributes: Any = None,
+    types: Any = None,
     output: str | os.PathLike[str] | None = None,
     **options: Unpack[EmbedOptions],
 ) -> Embedding:
@@ -158,6 +160,11 @@ def embed(
         order; a list of str names attributes of a networkx or igraph graph. Nodes in the table that have no
         edges are added. How much the graph, the attributes and the attributes of the nodes around count is
         measured on hidden edges and recorded: ``emb.provenance["attributes"]``.
+    types : mapping, Series, array, path, or str, optional
+        Types of the nodes of a graph, such as author, paper and venue: by name, or in the order of the nodes;
+        a file of names and types; or the name of an attribute of a networkx or igraph graph. The fit does
+        not change. Neighbours can be restricted to a type, links are predicted only between types that are
+        linked, and plots are coloured by type: ``emb.types``.
     output : path of a folder, optional
         Where the vectors are written as parquet parts.
     options
@@ -195,7 +202,7 @@ def embed(
     request = Request.of(
         data, n_components=n_components, kind=kind, walk_length=walk_length, random_state=random_state,
         repeats=repeats, n_jobs=n_jobs, callbacks=callbacks, verbose=verbose, check_memory=check_memory,
-        cluster=cluster, partition=partition, attributes=attributes, **options,
+        cluster=cluster, partition=partition, attributes=attributes, types=types, **options,
     )  # fmt: skip
     emb = embed_request(data, request, written_as="folder" if output is not None else None)
     if output is not None and emb is not None:
@@ -232,18 +239,24 @@ def embed_request(
             check_names(written_as, affinity.rows, affinity.columns)
         origin = Origin.of(data, time.perf_counter() - started)
         watch.read(affinity, origin.seconds)
-        return embed_affinity(affinity, request, watch, workers=workers, origin=origin)
+        emb = embed_affinity(affinity, request, watch, workers=workers, origin=origin)
+    if affinity.types is None:
+        return emb
+    return emb._with(
+        provenance={**emb.provenance, "types": affinity.types.record},
+        extras={**emb.extras, "types": affinity.types.codes},
+    )
 
 
 def read(data: Any, request: Request) -> Affinity:
     """Read the data and build its affinity, with the attributes of its items."""
     build = files.read if isinstance(data, str | os.PathLike) else from_object
     affinity = build(data, kind=request.kind, defaults=request.defaults, **request.data)
-    if request.attributes is None:
-        return affinity
-    from softvec.affinity.attributes import attach
+    if request.attributes is not None:
+        from softvec.affinity.attributes import attach
 
-    return attach(affinity, request.attributes, data)
+        affinity = attach(affinity, request.attributes, data)
+    return affinity if request.types is None else with_types(affinity, request.types, data)
 
 
 def to_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:

@@ -169,8 +169,8 @@ class Request:
         Number of fits, with different seeds.
     check_memory : bool
     cluster, partition : str or None
-    attributes : object
-        Attributes of the nodes of a graph; None for none.
+    attributes, types : object
+        Attributes and types of the nodes of a graph; None for none.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -185,6 +185,7 @@ class Request:
     cluster: str | None = None
     partition: str | None = None
     attributes: Any = None
+    types: Any = None
 
     @classmethod
     def of(
@@ -197,6 +198,7 @@ class Request:
         cluster: str | None = None,
         partition: str | None = None,
         attributes: Any = None,
+        types: Any = None,
         **options: Any,
     ) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
@@ -221,6 +223,7 @@ class Request:
             cluster,
             partition,
             attributes,
+            types,
         )
         for clashes, *message in CONTRADICTIONS:
             if clashes(request):

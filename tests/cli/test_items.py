@@ -70,3 +70,14 @@ def test_embed_goes_on_from_vectors(call, karate, tmp_path):
     cosines = [np.dot(old[i], new[i]) / np.linalg.norm(old[i]) / np.linalg.norm(new[i]) for i in range(34)]
     assert np.median(cosines) > 0.9
     assert new.provenance["data"]["options"]["length"] == 3
+
+
+def test_neighbours_of_a_type(call, tmp_path):
+    (tmp_path / "wrote.txt").write_text("".join(f"a{i % 5} p{i}\n" for i in range(20)))
+    kinds = [f"a{i} author" for i in range(5)] + [f"p{i} paper" for i in range(20)]
+    (tmp_path / "kinds.txt").write_text("\n".join(kinds))
+    call("embed", "wrote.txt", "--types", "kinds.txt", "-d", 4, "-q")
+    assert "types: 20 paper, 5 author" in Embedding.load("wrote.svec").provenance["data"]["summary"]
+    answer = json.loads(call("neighbors", "wrote.svec", "a1", "-n", 3, "--type", "author", "--json"))
+    assert [row["name"][0] for row in answer["a1"]] == ["a"] * 3
+    assert "no item has the type 'venue'" in call("neighbors", "wrote.svec", "a1", "--type", "venue", code=2)

@@ -20,6 +20,7 @@ from softvec.operators import Operator
 if TYPE_CHECKING:
     from softvec.affinity.attributes import Attributes
     from softvec.affinity.temporal import Contacts
+    from softvec.affinity.types import Types
 
 logger = logging.getLogger("softvec")
 _EVEN = 1e-15  # smallest weight over largest: products of two weights fit into single precision above it
@@ -150,6 +151,8 @@ class Affinity:
         Attributes of the nodes of a graph.
     signed : csr_array or None
         The matrix of a graph whose links have signs; ``counts`` holds its absolute values.
+    types : Types or None
+        Types of the nodes of a graph.
 
     Examples
     --------
@@ -175,6 +178,7 @@ class Affinity:
     error: float | None = None
     attributes: Attributes | None = None
     signed: sparse.csr_array | None = None
+    types: Types | None = None
 
     def __post_init__(self) -> None:
         if self.operator.shape != (len(self.rows), len(self.columns)):

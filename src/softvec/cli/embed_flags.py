@@ -44,6 +44,10 @@ class DataFlags:
             "--attributes", metavar="FILE", help="Table of node attributes, matched by name (default: none)."
         ),
     ] = None
+    types: Annotated[
+        str | None,
+        _data("--types", metavar="FILE", help="Types of nodes: lines of name and type (default: none)."),
+    ] = None
     directed: Annotated[
         bool | None,
         _data(

@@ -37,6 +37,9 @@ def neighbors(
         bool,
         Flag("--cosine", help="Rank by the cosine alone (default: times the length, for graphs)."),
     ] = False,
+    type: Annotated[
+        str | None, Flag("--type", help="Only items of this type, see embed --types (default: all).")
+    ] = None,
     *,
     session: Session,
 ) -> None:
@@ -58,10 +61,11 @@ def neighbors(
     if minus or plus:
         without = [resolve(emb.names, name) for name in minus or []]
         title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
-        answers = {title: emb.most_similar(keys, without, n, among=among, rank=rank)}
+        answers = {title: emb.most_similar(keys, without, n, among=among, rank=rank, type=type)}
     else:
         keys = _with_vectors(emb, keys) if listed else keys
-        answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, n, among=among, rank=rank)))
+        found = emb.most_similar_batch(keys, n, among=among, rank=rank, type=type)
+        answers = dict(zip(map(str, keys), found))
     if not session.quiet:
         _say_how(emb, keys)
     shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}

@@ -346,6 +346,8 @@ def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding
     for key in ("stable_neighbours", "stable_groups"):
         if key in extras:
             extras[key] = np.concatenate([extras[key], np.full(len(X), np.nan, np.float32)])
+    if "types" in extras:
+        extras["types"] = np.concatenate([extras["types"], np.full(len(X), -1, np.int32)])
     if "classes" in extras and not emb.two_sided:
         extras["classes"] = np.concatenate([extras["classes"], _nearest_class(emb, X)])
     past = emb.provenance.get("additions", [])

@@ -69,6 +69,7 @@ EXTRAS = {
     "weights": ("columns", np.float64),
     "stable_neighbours": ("rows", np.float32),
     "stable_groups": ("rows", np.float32),
+    "types": ("rows", np.int32),
     "neighbours_to_vector": ("square", np.float32),
     "attributes_to_vector": ("attributes", np.float32),
     "attribute_coding": ("codes", np.float64),

@@ -26,6 +26,7 @@ from softvec.embedding import (
     pictures,
     relations,
     search,
+    types,
 )
 from softvec.embedding import align as alignment
 from softvec.embedding import stability as repeats
@@ -55,7 +56,7 @@ class Embedding:
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     extras : mapping of str to array, optional
         Arrays of the fit that some methods need: ``classes`` and ``weights`` of the columns for :meth:`add`,
-        ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`.
+        ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`, ``types`` of the rows.
     copy : bool
         With False an array is used without a copy; it must not be written to afterwards.
 
@@ -329,6 +330,7 @@ class Embedding:
 
     align = alignment.align
     attributes_of = attributes.attributes_of
+    types = property(types.types)
 
     def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
         """Predict the labels of unlabelled items, with probabilities.

@@ -18,6 +18,7 @@ from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
 from softvec.embedding.relations import known_weights, mutual, refuse_signed, two_kinds
+from softvec.embedding.types import linkable
 from softvec.fit.calibrate import Calibration, calibrate, refit
 from softvec.fit.link_softmax import Softmax, pair_scores
 from softvec.fit.vectors import settings_of
@@ -80,7 +81,8 @@ def links(
             f"{calibration.nats_gained:+.3f} ± {calibration.standard_error:.3f} nats"
         )
     model = _softmax(emb, known)
-    forecast = _Forecast(model, np.array([calibration.cosine, calibration.popularity]), missing)
+    point = np.array([calibration.cosine, calibration.popularity])
+    forecast = _Forecast(model, point, missing, linkable(emb))
     pairs = forecast.best(n, n_jobs) if row is None else forecast.best_of(row, n, n_jobs)
     columns = emb._side("context" if emb.two_sided else "rows").names
     return [Link(emb.names[i], columns[j], float(-np.expm1(-value)), value) for i, j, value in pairs]
@@ -171,12 +173,20 @@ class _Forecast:
     model: Softmax
     point: Array
     share: float
+    types: tuple[Array, Array] | None = None  # of the items, and which of them are linked
+
+    def _linkable(self, rows: Array) -> Any:
+        """Return whether the types of rows and of all columns are linked in the data."""
+        if self.types is None:
+            return True
+        codes, allowed = self.types
+        return allowed[codes[rows]][:, codes]
 
     def _rows(self, rows: Array, log_z: Array) -> Array:
         """Return the expectations of rows with all columns; negative where no link is possible."""
         model = self.model
         values = self.model.expected(rows, self.point, self.share)[0]
-        possible = values > 0
+        possible = (values > 0) & self._linkable(rows)
         if model.mutual:
             a, c = self.point
             back = np.float32(a) * (model.Y[rows] @ model.X.T)
@@ -222,6 +232,7 @@ class _Forecast:
         log_z = np.full(model.known.shape[0], np.nan)
         if model.mutual:
             forward = model.log_probabilities(np.array([row]), self.point)[0][0]
+            forward = np.where(self._linkable(np.array([row])), forward, -np.inf).reshape(-1)
             near = np.argsort(-forward, kind="stable")[: max(_CANDIDATES, 10 * n)]
             blocks = row_blocks(len(near), max(1, _BLOCK // len(forward)))
             with machine(n_jobs) as pool:

@@ -13,6 +13,7 @@ from softvec.core.checks import choice, integer, recorded
 from softvec.core.errors import InputError
 from softvec.embedding import search
 from softvec.embedding.access import is_many, listed
+from softvec.embedding.types import rows_of_type
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -55,6 +56,7 @@ def most_similar(
     among: str = "rows",
     exclude: Any = None,
     rank: str = "auto",
+    type: str | None = None,
 ) -> Answer:
     """Return the names nearest to a name, or to a sum and difference of names.
 
@@ -75,6 +77,8 @@ def most_similar(
         "auto" ranks by the cosine times the length of a vector where the fit made lengths a measure of
         confidence (``shrinkage``, the default for graphs): else the nearest of a hub are leaves, whose only
         edge leads to it. Other vectors are ranked by the cosine.
+    type : str, optional
+        Only items of this type, if the graph was embedded with ``types``.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def most_similar(
     query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
     skip = left_out(emb, np.array(rows), among, exclude)
     skip = [np.unique(np.concatenate(skip))]
-    return _answers(emb, np.atleast_2d(query), skip, n, among, rank)[0]
+    return _answers(emb, np.atleast_2d(query), skip, n, among, rank, type)[0]
 
 
 def most_similar_batch(
@@ -99,10 +103,11 @@ def most_similar_batch(
     among: str = "rows",
     exclude: Any = None,
     rank: str = "auto",
+    type: str | None = None,
 ) -> list[Answer]:
     """Return the nearest neighbours of each of many names, without the name itself."""
     rows = emb._rows(names)
-    return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among, rank)
+    return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among, rank, type)
 
 
 def analogy(emb: Embedding, a: Any, b: Any, c: Any, n: int = 10) -> Answer:
@@ -132,18 +137,33 @@ def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) 
 
 
 def _answers(
-    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str, rank: str
-) -> list[Answer]:
+    emb: Embedding, Q: NDArray[np.float32], skips: Sequence[NDArray[np.int64]], n: int, among: str, rank: str,
+    type: str | None,
+) -> list[Answer]:  # fmt: skip
     choice("rank", rank, ("auto", "cosine"))
     by_length = rank == "auto" and among == "rows" and bool(recorded(emb, "parameters").get("shrinkage"))
     side = emb._side(among)
     extra = max(map(len, skips), default=0)
-    rows, cosines = side._nearest(Q, integer("n", n) + extra, "auto", by_length)
+    wanted = integer("n", n) + extra
+    if type is None:
+        rows, cosines = side._nearest(Q, wanted, "auto", by_length)
+    else:
+        rows, cosines = _nearest_of(side, rows_of_type(side, type), Q, wanted, by_length)
     answers = []
     for near, scores, skip in zip(rows, cosines, skips):
         kept = np.flatnonzero(~np.isin(near, skip))[:n]
         answers.append([(side.names[int(near[at])], float(scores[at])) for at in kept])
     return answers
+
+
+def _nearest_of(
+    emb: Embedding, rows: NDArray[np.int64], Q: NDArray[Any], n: int, by_length: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Search some of the rows exactly."""
+    vectors = np.asarray(emb.vectors[rows])
+    scale = search.inverse_norms(vectors)
+    at, scores = search.exact_nearest(Q, vectors, n, scale=np.ones_like(scale) if by_length else scale)
+    return rows[at], scores * scale[at] if by_length else scores
 
 
 def nearest(

@@ -65,14 +65,19 @@ def plot(self: Embedding, labels: Any = None, **options: Any) -> Any:
     """Draw a two-dimensional map; see :func:`softvec.plotting.plot_map`."""
     from softvec.plotting import plot_map
 
-    return plot_map(self, labels, **options)
+    return plot_map(self, _by_type(self, labels), **options)
+
+
+def _by_type(emb: Embedding, labels: Any) -> Any:
+    """Return the labels, or the types of the items if there are none."""
+    return emb.types if labels is None and "types" in emb.extras else labels
 
 
 def map(self: Embedding, labels: Any = None, **options: Any) -> Map:
     """Make an interactive map, one HTML file; see :func:`softvec.map.make_map`."""
     from softvec.map import make_map
 
-    return make_map(self, labels, **options)
+    return make_map(self, _by_type(self, labels), **options)
 
 
 def annotate(self: Embedding, graph: Any, **options: Any) -> Any:

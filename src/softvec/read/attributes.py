@@ -52,7 +52,7 @@ def table_of(given: Any, names: Names, data: Any = None) -> Table:
     is_file = isinstance(given, str | os.PathLike)
     given = in_memory(_read(Path(given)) if is_file else given)
     if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
-        return _of_graph(given, data)
+        return graph_columns(given, data)
     if is_anndata(given):
         titles = [str(name) for name in given.var_names]
         return Table(list(given.obs_names), {"": _numeric(given.X)}, titles)
@@ -118,7 +118,7 @@ def _keys_in_order(n: int, names: Names, data: Any) -> Sequence[Hashable]:
     return own
 
 
-def _of_graph(given: Sequence[str], data: Any) -> Table:
+def graph_columns(given: Sequence[str], data: Any) -> Table:
     """Read attributes that the nodes of a networkx or igraph graph carry."""
     if is_networkx(data):
         keys: list[Hashable] = list(data.nodes)
