@@ -19,8 +19,10 @@ from experiments.common import COLORS, Results, mean_spread, median_times, style
 from experiments.common import main as common_main
 from experiments.rivals import authors_edrep, deepwalk, printed_edrep, row_stochastic
 from experiments.rivals.spectral import bethe_hessian_vectors
+from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
-from softvec.evaluate import find_communities, partition_scores
+from softvec.embedding.groups import k_means
+from softvec.evaluate import partition_scores
 from softvec.generators import dcsbm
 
 LOOK = {
@@ -62,7 +64,10 @@ def score(
     method = config["methods"][name]
     X, times = embed(method["function"], A, q, method.get("d", d), seed, method["options"])
     starts = config["k_means_starts"]
-    found, clustering = timed(lambda: find_communities(X, q, n_init=starts, random_state=seed))
+    rng = np.random.default_rng(seed)
+    found, clustering = timed(
+        lambda: k_means(unit_rows(X), q, n_init=starts, random_state=rng, batches=False)
+    )
     known = labels >= 0
     return {
         **partition_scores(labels[known], found[known]),

@@ -16,7 +16,9 @@ from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, table
 from experiments.extensions.temporal_distance import matched_distance
 from softvec import EDRep
-from softvec.evaluate import find_communities, node_classification, partition_scores
+from softvec.core.checks import unit_rows
+from softvec.embedding.groups import k_means
+from softvec.evaluate import node_classification, partition_scores
 from softvec.generators import dcsbm
 from softvec.operators import Operator, Powers, as_operator, row_normalize
 
@@ -67,7 +69,13 @@ def _score(problem: float | str, X: np.ndarray, labels: Any, settings: dict[str,
     if isinstance(problem, str):
         scores = node_classification(X, labels, repeats=settings["repeats"], C=1.0, random_state=seed)
         return scores[0.5]["micro_f1"]
-    groups = find_communities(X, len(np.unique(labels)), n_init=5, random_state=seed)
+    groups = k_means(
+        unit_rows(X),
+        len(np.unique(labels)),
+        n_init=5,
+        random_state=np.random.default_rng(seed),
+        batches=False,
+    )
     return partition_scores(labels, groups)["nmi"]
 
 

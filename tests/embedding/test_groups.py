@@ -8,7 +8,7 @@ import softvec
 from softvec import Embedding
 from softvec.core.errors import InputError
 from softvec.embedding.groups import find_groups, grouping_vectors, louvain
-from softvec.evaluate import communities, find_communities, modularity, partition_scores
+from softvec.evaluate import communities, modularity, partition_scores
 from softvec.generators import dcsbm
 from softvec.kernels import compiled, reference
 
@@ -76,7 +76,6 @@ def test_random_vectors_have_no_groups():
 def test_one_finder_for_embedding_and_evaluate():
     V, _ = planted(400, 6, 0.5)
     groups = Embedding(V).cluster()
-    np.testing.assert_array_equal(find_communities(V), groups)
     assert communities(V, groups, n_communities=None)["ami"] == 1
 
 
@@ -89,7 +88,6 @@ def test_the_degree_decides_no_group_of_fused_vectors():
     emb = Embedding(np.hstack([V, degree, degree]), provenance=fused)
     assert partition_scores(truth, emb.cluster(3))["ami"] > 0.95
     assert partition_scores(truth, emb.cluster())["ami"] > 0.95
-    assert partition_scores(truth, find_communities(emb, 3))["ami"] > 0.95
     assert communities(emb, truth)["ami"] > 0.95
     mixed = Embedding(emb.vectors, provenance={**fused, "aligned_with": "others"})
     assert partition_scores(truth, mixed.cluster(3))["ami"] < 0.95

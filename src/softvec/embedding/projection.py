@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -39,10 +39,10 @@ def lay_out(
     n_components: int = 2,
     *,
     random_state: int | None = 0,
-    options: dict[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Layout:
     """Return (n, n_components) coordinates of the rows of ``V``, and how they were computed."""
-    choice("method", method, ("auto", *_METHODS))
+    choice("method", method, ("auto", *_TITLES))
     n = len(V)
     chosen = _automatic(n, n_components) if method == "auto" else method
     if n < 2 or bool((V[0] == V).all()):  # one point: nothing to lay out
@@ -55,7 +55,8 @@ def lay_out(
     rng = np.random.default_rng(random_state)
     sample = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     with one_blas_thread():  # sums in one order: the same bits for any number of threads
-        Z = np.asarray(_METHODS[chosen](X[sample], n_components, random_state, dict(options or {})))
+        Z = _computed(chosen, X[sample], n_components, random_state, options or {})
+        Z = np.pad(Z, ((0, 0), (0, n_components - Z.shape[1])))
     if not np.isfinite(Z).all():
         raise InputError(f"the layout by {_TITLES[chosen]} has NaN or infinite coordinates; use method='pca'")
     title = _TITLES[chosen]
@@ -100,8 +101,51 @@ def _place_others(X: NDArray[np.float32], sample: NDArray[np.intp], Z: NDArray[A
     return places
 
 
-def _check_options(function: Callable[..., Any], options: dict[str, Any], method: str) -> None:
-    known = set(inspect.signature(function).parameters) - {"self", "n_components", "random_state", "init"}
+def _computed(
+    method: str, V: NDArray[np.float32], k: int, seed: int | None, options: Mapping[str, Any]
+) -> NDArray[Any]:
+    """Return coordinates in at most k dimensions by one of the methods."""
+    with warnings.catch_warnings():
+        if method in ("opentsne", "umap"):
+            warnings.simplefilter("ignore")  # of their dependencies, and that a seed means one thread
+        model = _class_of(method)
+        _check_options(model, options, method)
+        settings = {**_defaults(method, len(V)), **options}
+        fitted = model(n_components=min(k, *V.shape) if method == "pca" else k, random_state=seed, **settings)
+        if method == "opentsne":
+            return np.asarray(fitted.fit(_reduced(V, seed)))
+        return np.asarray(fitted.fit_transform(_reduced(V, seed) if method == "tsne" else V))
+
+
+def _class_of(method: str) -> Any:
+    """Import the class that computes a layout."""
+    if method == "pca":
+        from sklearn.decomposition import PCA
+
+        return PCA
+    if method == "tsne":
+        from sklearn.manifold import TSNE
+
+        return TSNE
+    if method == "opentsne":
+        needs = "method 'opentsne' needs openTSNE: pip install 'softvec[tsne]'"
+        return optional_package("openTSNE", needs).TSNE
+    return optional_package("umap", "method 'umap' needs umap-learn: pip install 'softvec[umap]'").UMAP
+
+
+def _defaults(method: str, n: int) -> Mapping[str, Any]:
+    perplexity = min(30.0, (n - 1) / 3)
+    defaults: dict[str, Mapping[str, Any]] = {
+        "pca": {},
+        "tsne": {"perplexity": perplexity, "max_iter": 500 if n <= TSNE_MOST else 1000, "init": "pca"},
+        "opentsne": {"perplexity": perplexity, "initialization": "pca", "n_jobs": 1},
+        "umap": {"n_neighbors": min(15, n - 1), "metric": "cosine"},
+    }
+    return defaults[method]
+
+
+def _check_options(model: Any, options: Mapping[str, Any], method: str) -> None:
+    known = set(inspect.signature(model).parameters) - {"self", "n_components", "random_state", "init"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise InputError(
@@ -110,51 +154,9 @@ def _check_options(function: Callable[..., Any], options: dict[str, Any], method
         )
 
 
-def _pca(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
-    from sklearn.decomposition import PCA
-
-    _check_options(PCA, options, "pca")
-    most = min(V.shape)
-    Z = PCA(min(k, most), random_state=random_state, **options).fit_transform(V)
-    return np.pad(Z, ((0, 0), (0, k - Z.shape[1])))
-
-
-def _reduced(V: NDArray[np.float32], random_state: int | None) -> NDArray[np.float32]:
+def _reduced(V: NDArray[np.float32], seed: int | None) -> NDArray[np.float32]:
     """Return unit rows of at most 50 dimensions, the usual first step: less noise and half the time."""
     X = unit_rows(V)
     if X.shape[1] > 50 and len(X) > 50:
-        X = unit_rows(_pca(X, 50, random_state, {}).astype(np.float32))
+        X = unit_rows(_computed("pca", X, 50, seed, {}).astype(np.float32))
     return X
-
-
-def _tsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
-    from sklearn.manifold import TSNE
-
-    _check_options(TSNE, options, "tsne")
-    options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
-    options.setdefault("max_iter", 500 if len(V) <= TSNE_MOST else 1000)
-    return TSNE(k, init="pca", random_state=random_state, **options).fit_transform(_reduced(V, random_state))
-
-
-def _opentsne(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
-    needs = "method 'opentsne' needs openTSNE: pip install 'softvec[tsne]'"
-    TSNE = optional_package("openTSNE", needs).TSNE
-    _check_options(TSNE, options, "opentsne")
-    options.setdefault("perplexity", min(30.0, (len(V) - 1) / 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about deprecated features of its dependencies
-        model = TSNE(k, initialization="pca", random_state=random_state, n_jobs=1, **options)
-        return np.asarray(model.fit(_reduced(V, random_state)))
-
-
-def _umap(V: NDArray[np.float32], k: int, random_state: int | None, options: dict[str, Any]) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # umap-learn warns that a seed means one thread, and more
-        umap = optional_package("umap", "method 'umap' needs umap-learn: pip install 'softvec[umap]'")
-        _check_options(umap.UMAP, options, "umap")
-        options.setdefault("n_neighbors", min(15, len(V) - 1))
-        options.setdefault("metric", "cosine")
-        return umap.UMAP(n_components=k, random_state=random_state, **options).fit_transform(V)
-
-
-_METHODS = {"pca": _pca, "tsne": _tsne, "opentsne": _opentsne, "umap": _umap}

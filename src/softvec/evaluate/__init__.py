@@ -2,7 +2,7 @@
 
 from softvec.evaluate.classification import C_GRID, ClassificationScores, node_classification
 from softvec.evaluate.common import Scores
-from softvec.evaluate.communities import communities, find_communities, modularity, partition_scores
+from softvec.evaluate.communities import communities, modularity, partition_scores
 from softvec.evaluate.epidemic_prediction import Curve, EpidemicPrediction, predict_epidemic
 from softvec.evaluate.links import LinkSplit, link_prediction, score_links, split_edges
 from softvec.evaluate.signs import sign_prediction
@@ -16,7 +16,6 @@ __all__ = [
     "LinkSplit",
     "Scores",
     "communities",
-    "find_communities",
     "link_prediction",
     "modularity",
     "node_classification",

@@ -20,51 +20,6 @@ from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import align_labels, label_codes
 
 
-def find_communities(
-    X: Any,
-    n_communities: int | None = None,
-    *,
-    max_communities: int | None = None,
-    n_init: int = 10,
-    random_state: int | np.random.Generator | None = 0,
-) -> np.ndarray:
-    """Detect communities of vectors, like :meth:`softvec.Embedding.cluster`: only their angles count.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d) or Embedding
-        Vectors.
-    n_communities : int or None
-        Number of communities, for k-means; ``None`` detects it
-        (:func:`softvec.embedding.groups.find_groups`).
-    max_communities : int or None
-        Maximum number of communities if their number is not given.
-    n_init : int
-        Initialisations of k-means; the best one is kept.
-    random_state : int, Generator or None
-        Seed.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Community numbers from 0; -1 for a zero vector if the number is not given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from softvec.evaluate import find_communities
-    >>> X = np.repeat(np.eye(3), 20, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((60, 3))
-    >>> len(np.unique(find_communities(X)))
-    3
-    """
-    X = _vectors(X)
-    if n_communities is None:
-        return find_groups(X, max_groups=max_communities, random_state=random_state)
-    integer("n_communities", n_communities, 1, len(X), "the number of vectors")
-    rng = np.random.default_rng(random_state)
-    return k_means(unit_rows(X), n_communities, n_init=n_init, random_state=rng, batches=False)
-
-
 def _vectors(X: Any) -> np.ndarray:
     """Return the vectors to group, as float32 of shape (n, d)."""
     return as_vectors(grouping_vectors(X) if hasattr(X, "provenance") else X)
@@ -191,9 +146,15 @@ def communities(
         if n_communities != "known":
             raise InputError.of("n_communities", n_communities, "'known', an integer or None")
         n_communities = len(np.unique(labels))
+    if n_communities is not None:
+        integer("n_communities", n_communities, 1, len(X), "the number of vectors")
+        X = unit_rows(X)
     rows, sizes = [], []
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "communities"):
-        groups = find_communities(X, n_communities, n_init=n_init, random_state=rng)
+        if n_communities is None:
+            groups = find_groups(X, random_state=rng)
+        else:
+            groups = k_means(X, n_communities, n_init=n_init, random_state=rng, batches=False)
         rows.append(partition_scores(labels, groups))
         sizes.append(len(np.unique(groups)))
     return collect("communities", rows, n_communities=sizes, n_nodes=len(X), repeats=repeats)
