@@ -156,7 +156,7 @@ def _subsampled(emb: Embedding, edges: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(edges @ sparse.diags_array(weight))
 
 
-def _new_rows(emb: Embedding, data: Any, names: Any, options: dict[str, Any]) -> NewRows:
+def _new_rows(emb: Embedding, data: Any, names: Any, options: Mapping[str, Any]) -> NewRows:
     if isinstance(data, Mapping):
         if options or names is not None:
             raise InputError("a mapping of new names to their neighbours takes no further options")
@@ -221,7 +221,7 @@ def _several(names: Any) -> Iterable[Hashable]:
     return names
 
 
-def _of_edges(emb: Embedding, data: Any, options: dict[str, Any]) -> NewRows:
+def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:
     """Read edges between new and old items; edges between old items are ignored, with a warning."""
     affinity, columns = relations(emb, data, **options), _columns(emb)
     rows = positions(emb.names, affinity.rows)

@@ -137,7 +137,7 @@ def _rotated(X: Array, rotation: Array) -> Array:
     return out
 
 
-def continued(emb: Embedding) -> dict[str, Any]:
+def continued(emb: Embedding) -> dict[str, float | str]:
     """Return the parameters of an embedding's fit that a continued fit keeps."""
     parameters = recorded(emb, "parameters")
     return {key: parameters[key] for key in CONTINUED if parameters.get(key) is not None}

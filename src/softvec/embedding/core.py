@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -393,8 +393,8 @@ class Embedding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling; the index is left out."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _rebuild, (values | {"extras": dict(self.extras)},)
+        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"extras": dict(self.extras)}
+        return partial(Embedding, **values, copy=False), ()
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -403,7 +403,3 @@ class Embedding:
         more = ", ..." if n > 3 else ""
         recall = f", index recall {self.index.recall:.3f}" if "index" in self.__dict__ else ""
         return f"Embedding({n:,}{second} vectors of {d} dimensions: {first}{more}{recall})"
-
-
-def _rebuild(values: dict[str, Any]) -> Embedding:
-    return Embedding(**values, copy=False)

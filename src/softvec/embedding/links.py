@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,8 +55,7 @@ class Link(NamedTuple):
 
 def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any) -> Embedding:
     """Return the embedding with ``provenance["softmax"]``; see :meth:`softvec.Embedding.calibrate`."""
-    attributes = options.pop("attributes", None)
-    known = _described(emb, _known(emb, data, options), attributes, data)
+    known = _described(emb, _known(emb, data, options), options.get("attributes"), data)
     return emb._with(provenance={**emb.provenance, "softmax": asdict(_calibration(emb, known, n_jobs))})
 
 
@@ -67,14 +66,15 @@ def links(
     exclude: Any,
     missing: float,
     n_jobs: int | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> list[Link]:
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
     n, missing = integer("n", n), number("missing", missing, above=0, most=0.9)
     row = None if item is None else emb._row(item)
-    attributes = options.pop("attributes", None)
     known = _known(emb, exclude, options)
-    calibration = _recorded(emb) or _calibration(emb, _described(emb, known, attributes, exclude), n_jobs)
+    calibration = _recorded(emb) or _calibration(
+        emb, _described(emb, known, options.get("attributes"), exclude), n_jobs
+    )
     if not calibration.beats_popularity:
         warn(
             "these vectors predict hidden links no better than popularity does: "
@@ -104,7 +104,7 @@ def _softmax(emb: Embedding, known: Affinity) -> Softmax:
     )
 
 
-def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
+def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     """Return the known links between the items of an embedding; refuse vectors that cannot tell links."""
     refuse_signed(emb, "links are not predicted from")
     record = recorded(emb, "data")
@@ -125,7 +125,8 @@ def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> Affinity:
             ", or with ",
             Option("directed", False),
         )
-    matrix = known_weights(emb, data, "context" if emb.two_sided else "rows", **options)
+    reading = {key: value for key, value in options.items() if key != "attributes"}
+    matrix = known_weights(emb, data, "context" if emb.two_sided else "rows", **reading)
     same, both = not two_kinds(emb), mutual(emb)
     if both:
         matrix = matrix.maximum(matrix.T).tocsr()

@@ -57,7 +57,9 @@ class Stability:
         )
 
 
-def measure(runs: Sequence[Embedding], n_jobs: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def measure(
+    runs: Sequence[Embedding], n_jobs: int | None = None
+) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """Compare embeddings of the same items; return a record for the provenance and arrays for the extras."""
     n = len(runs[0])
     k = min(N_NEIGHBORS, n - 1)

@@ -43,7 +43,7 @@ class ClassificationScores:
         """Standard deviation over the repeats for each ratio."""
         return {ratio: scores.spread for ratio, scores in self.by_ratio.items()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as plain numbers, lists and strings, ready for JSON."""
         return {
             "task": "node classification",

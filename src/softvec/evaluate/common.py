@@ -55,7 +55,7 @@ class Scores:
             raise InputError(f"no metric {metric!r}; expected one of {', '.join(self.values)}")
         return self.mean[metric]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as plain numbers, lists and strings, ready for JSON."""
         return {
             "task": self.task,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +109,7 @@ def lay_out(
     coordinates: Any,
     method: str,
     random_state: int | None,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> tuple[NDArray[np.floating], str]:
     """Return coordinates of all points and the name of the method."""
     both = both_sides(embedding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -45,7 +45,7 @@ def _write_parquet(content: Content, path: str | os.PathLike[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table: dict[str, Any] = {
+    table = {
         "name": pa.array(content.names, pa.large_string()),
         "x": pa.array(content.coordinates[:, 0].astype(np.float32)),
         "y": pa.array(content.coordinates[:, 1].astype(np.float32)),
@@ -60,7 +60,7 @@ def _write_parquet(content: Content, path: str | os.PathLike[str]) -> None:
         pq.write_table(pa.table(table), file)
 
 
-def _free_name(name: str, taken: dict[str, Any]) -> str:
+def _free_name(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name
@@ -93,15 +93,15 @@ def _ids(names: Iterable[str]) -> list[str]:
 def _attributes(content: Content) -> list[tuple[str, str, list[Any]]]:
     """Return (name, type, values) of all attributes of the nodes except their position."""
     attributes: list[tuple[str, str, list[Any]]] = []
-    taken: dict[str, Any] = {"label": None, "x": None, "y": None}
+    taken = {"label", "x", "y"}
     if content.first_context < len(content):
         sides = [content.sides[i >= content.first_context] for i in range(len(content))]
         attributes.append(("side", "string", sides))
-        taken["side"] = None
+        taken.add("side")
     for column in content.columns:
         plain = "group" if column.name == "label" else column.name  # "label" is the name of a node
         name = _free_name(_NOT_XML.sub("\ufffd", plain), taken)
-        taken[name] = None
+        taken.add(name)
         kind = "double" if column.kind == "number" else "string"
         attributes.append((name, kind, column_values(column)))
     return attributes

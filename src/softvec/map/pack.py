@@ -66,7 +66,7 @@ class Packer:
         self.add(f"{name}.length", lengths)
         return name
 
-    def to_bytes(self, header: dict[str, Any]) -> bytes:
+    def to_bytes(self, header: dict[str, object]) -> bytes:
         """Return the uncompressed bytes."""
         text = json.dumps(header | {"arrays": self.arrays}, ensure_ascii=True, allow_nan=False).encode()
         return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *self._parts])

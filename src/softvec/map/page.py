@@ -81,7 +81,7 @@ def pack(content: Content) -> bytes:
     packer.add("x", x)
     packer.add("y", y)
     packer.add_texts("names", content.names)
-    header: dict[str, Any] = {
+    header: dict[str, object] = {
         "version": 1,
         "softvec": __version__,
         "n": len(content),
@@ -100,7 +100,7 @@ def pack(content: Content) -> bytes:
     return packer.to_bytes(header)
 
 
-def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, Any]:
+def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, object]:
     array = f"column{number}"
     if column.kind == "text":
         packer.add_texts(array, column.values)
@@ -124,14 +124,14 @@ def _pack_sizes(packer: Packer, content: Content) -> str | None:
     return packer.add("sizes", np.asarray(content.sizes, np.float32))
 
 
-def _pack_neighbours(packer: Packer, number: int, block: Any) -> dict[str, Any]:
+def _pack_neighbours(packer: Packer, number: int, block: Any) -> dict[str, object]:
     count, k = block.ids.shape
     packer.add(f"neighbours{number}", block.ids.T)  # all nearest, then all second nearest: compresses better
     packer.add(f"cosines{number}", pack_cosines(block.cosines.T))
     return {"kind": block.kind, "start": block.start, "count": count, "k": k, "number": number}
 
 
-def _pack_edges(packer: Packer, content: Content) -> dict[str, Any] | None:
+def _pack_edges(packer: Packer, content: Content) -> dict[str, object] | None:
     if content.edges is None:
         return None
     edges = content.edges

@@ -91,7 +91,7 @@ def labels_in_file(path: str, embedding: Embedding) -> dict[Hashable, Any]:
         if groups.multiple:
             text = f"{path}: some items have several labels; they get the colour of the first"
             warnings.warn(text, stacklevel=2)
-        numbers: dict[str, Any] = {text: text for text in groups.classes}
+        numbers: dict[str, str | float] = {text: text for text in groups.classes}
         if all(text.lstrip("-").isdigit() for text in groups.classes):
             numbers = {text: int(text) if str(int(text)) == text else text for text in groups.classes}
         elif all(re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", text) for text in groups.classes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def largest(embedding: Embedding, n: int) -> Embedding:
 
 
 def _layout(
-    embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: dict[str, Any]
+    embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], str | None]:
     """Return checked coordinates, and how they were computed (None for an array of the user)."""
     if coordinates is None:
@@ -203,7 +204,7 @@ def _draw_edges(axes: Axes, Z: NDArray[Any], pairs: NDArray[np.int64]) -> None:
     axes.add_collection(lines, autolim=False)
 
 
-def _point_style(n: int) -> dict[str, Any]:
+def _point_style(n: int) -> dict[str, object]:
     edge = {"linewidths": 0} if n > 1500 else {"linewidths": 0.4, "edgecolors": "white"}
     alpha = 0.5 if n > 50_000 else 0.7 if n > 5000 else 0.9
     return {"alpha": alpha, "rasterized": n > 5000, **edge}

@@ -108,7 +108,7 @@ def write_names(
         (points[i, 0] - r, points[i, 1] - r, points[i, 0] + r, points[i, 1] + r)
         for i, r in zip(big, radius[big] * 0.7)
     ]
-    style: dict[str, Any] = {
+    style: dict[str, object] = {
         "fontsize": 7, "color": INK, "zorder": 5,
         "path_effects": [withStroke(linewidth=2, foreground="white", alpha=0.85)],
     }  # fmt: skip

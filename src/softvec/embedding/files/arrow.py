@@ -41,7 +41,7 @@ from softvec.read.tables import check_rows
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
 # options of a parquet file: random-looking floats do not compress; names do
-PARQUET: dict[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
+PARQUET: Mapping[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
 SIZE = "size"
 # columns of the arrays of the fit, and their dtypes; matrices are in the metadata
 FIT_COLUMNS = {key: dtype for key, (side, dtype) in EXTRAS.items() if side in ("rows", "columns")}

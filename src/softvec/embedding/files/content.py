@@ -21,9 +21,9 @@ from softvec.names.storage import DuplicateName
 from softvec.read.arrays import stored_names
 
 
-def arrays_of(emb: Embedding) -> dict[str, Any]:
+def arrays_of(emb: Embedding) -> dict[str, NDArray[Any]]:
     """Return all arrays of an embedding."""
-    arrays: dict[str, Any] = {"vectors": emb.vectors}
+    arrays: dict[str, NDArray[Any]] = {"vectors": emb.vectors}
     arrays |= {f"names/{key}": np.asarray(value) for key, value in emb.names.to_arrays().items()}
     if emb.sizes is not None:
         arrays["sizes"] = emb.sizes

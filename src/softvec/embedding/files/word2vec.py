@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Hashable
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,7 +34,7 @@ def text_names(names: Names, *, spaces: bool) -> list[str]:
     """
     clean = [_as_text(name, spaces) for name in names]
     if len(set(clean)) < len(clean):
-        seen: dict[str, Any] = {}
+        seen: dict[str, Hashable] = {}
         for name, text in zip(names, clean):
             if text in seen:
                 raise InputError(
