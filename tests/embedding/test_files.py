@@ -126,7 +126,7 @@ def test_one_sided_formats_say_what_they_leave_out(tmp_path):
 def test_gensim_loads_word2vec(tmp_path, binary):
     KeyedVectors = pytest.importorskip("gensim.models").KeyedVectors
     emb = make(["ada", "Straße", "日本"])
-    emb.to_word2vec(tmp_path / "x", binary=binary)
+    emb.save(tmp_path / "x", "word2vec-binary" if binary else "word2vec")
     kv = KeyedVectors.load_word2vec_format(str(tmp_path / "x"), binary=binary)
     assert kv.index_to_key == ["ada", "Straße", "日本"]
     np.testing.assert_array_equal(kv.vectors, emb.vectors)

@@ -384,7 +384,6 @@ class Embedding:
 
     save = exchange.save
     load = classmethod(exchange.load)
-    to_word2vec = exchange.to_word2vec
     to_dataframe = exchange.to_dataframe
     from_dataframe = classmethod(exchange.from_dataframe)
     to_gensim = exchange.to_gensim

@@ -54,13 +54,6 @@ def load(
     return read_vectors(path, format, mmap=mmap, index=index)
 
 
-def to_word2vec(self: Embedding, path: str | os.PathLike[str], *, binary: bool | None = None) -> None:
-    """Write word2vec's format, which gensim loads; binary if the name ends in ``.bin``."""
-    if binary is None:
-        binary = os.fspath(path).removesuffix(".gz").endswith(".bin")
-    self.save(path, "word2vec-binary" if binary else "word2vec")
-
-
 def to_dataframe(self: Embedding, library: str = "pandas") -> Any:
     """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
     if library == "pandas":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.evaluate.common import Scores, as_vectors, collect
+from softvec.read.labels import text_lines
 
 Pairs = str | PathLike[str] | Iterable[tuple[str, str, float]]
 Quadruples = str | PathLike[str] | Iterable[tuple[str, str, str, str]]
@@ -186,18 +186,9 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> float:
     return float(spearmanr(x, y).statistic)
 
 
-def _read_lines(path: str | PathLike[str]) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text") from error
-
-
 def _read_pairs(path: str | PathLike[str]) -> list[tuple[str, str, float]]:
     triples: list[tuple[str, str, float]] = []
-    for number, line in enumerate(_read_lines(path), 1):
+    for number, line in enumerate(text_lines(path, "pairs of words"), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
@@ -214,7 +205,7 @@ def _read_quadruples(source: Quadruples) -> tuple[list[tuple[str, ...]], list[st
     questions: list[tuple[str, ...]] = []
     sections: list[str] = []
     section = "all"
-    lines = _read_lines(source) if isinstance(source, str | PathLike) else source
+    lines = text_lines(source, "questions") if isinstance(source, str | PathLike) else source
     for number, line in enumerate(lines, 1):
         parts = tuple(line.split()) if isinstance(line, str) else tuple(line)
         if parts and parts[0].startswith(":"):

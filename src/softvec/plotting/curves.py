@@ -103,7 +103,6 @@ def plot_similarities(
     embedding: Embedding,
     labels: Any = None,
     *,
-    pairs: Any = None,
     n_pairs: int = 20_000,
     title: str | None = None,
     size: tuple[float, float] | None = None,
@@ -116,8 +115,6 @@ def plot_similarities(
     ----------
     labels : optional
         As in :func:`plot_map`: pairs with equal labels against pairs with different labels.
-    pairs : sequence of (name, name), optional
-        Pairs known to belong together, such as edges, against random pairs.
     n_pairs : int
         Pairs drawn at random for each histogram.
     size : (width, height), optional
@@ -127,17 +124,10 @@ def plot_similarities(
     n = len(embedding)
     if n < 2:
         raise InputError("histograms of similarities need at least two vectors")
-    i, j = rng.integers(0, n, n_pairs), rng.integers(0, n - 1, n_pairs)
-    j = j + (j >= i)  # never a vector with itself
-    if pairs is not None:
-        known = [(embedding.names.index(a), embedding.names.index(b)) for a, b in pairs]
-        if not known:
-            raise InputError("pairs is empty")
-        a, b = np.array(known).T
-        series = [("random pairs", _cosines(embedding, i, j)), ("given pairs", _cosines(embedding, a, b))]
-    elif labels is not None:
+    if labels is not None:
         series = _by_label(embedding, labels, n_pairs, rng)
     else:
+        i, j = _pairs(n, n_pairs, rng)
         sample = rng.choice(n, min(n, 2000), replace=False)
         _, scores = embedding.nearest(embedding.vectors[sample], 2, method="exact")
         series = [("random pairs", _cosines(embedding, i, j)), ("nearest neighbours", scores[:, 1])]
@@ -162,9 +152,15 @@ def _by_label(
     draws = rng.multinomial(n_pairs, share / share.sum())
     inside = []
     for rows, count in zip(big, draws):
-        i, j = rng.integers(0, len(rows), count), rng.integers(0, len(rows) - 1, count)
-        inside.append(_cosines(embedding, rows[i], rows[j + (j >= i)]))
+        i, j = _pairs(len(rows), count, rng)
+        inside.append(_cosines(embedding, rows[i], rows[j]))
     return [("two labels", across), ("one label", np.concatenate(inside))]
+
+
+def _pairs(n: int, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Draw pairs of different rows."""
+    i, j = rng.integers(0, n, count), rng.integers(0, n - 1, count)
+    return i, j + (j >= i)
 
 
 def _cosines(embedding: Embedding, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float32]:

@@ -26,7 +26,13 @@ from softvec.embedding.files.common import (
     require_finite,
     written,
 )
-from softvec.embedding.files.word2vec import MOST_COLUMNS, number_lines, parse_names, text_names
+from softvec.embedding.files.word2vec import (
+    MOST_COLUMNS,
+    number_lines,
+    parse_columns,
+    parse_names,
+    text_names,
+)
 from softvec.names import Names
 from softvec.read.arrays import length_of, map_array, read_array
 from softvec.read.streams import Source
@@ -71,26 +77,12 @@ def _read_csv(source: Source, data: bytes) -> Embedding:
     at = header.index("name") if "name" in header else 0
     if len(header) < 2:
         raise InputError(f"{source.name} has one column; expected names and numbers, separated by commas")
-    texts, V = (_parse_csv if len(header) <= MOST_COLUMNS else _parse_wide_csv)(data, len(header), at)
+    if len(header) <= MOST_COLUMNS:
+        texts, V = parse_columns(data, len(header), at, ",", skip_rows=1)
+    else:
+        texts, V = _parse_wide_csv(data, len(header), at)
     require_finite(V, source.name)
     return Embedding(V, parse_names(texts), copy=False)
-
-
-def _parse_csv(data: bytes, width: int, at: int) -> tuple[list[str], NDArray[np.float32]]:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    columns = [str(j) for j in range(width)]
-    types = {column: pa.string() if j == at else pa.float32() for j, column in enumerate(columns)}
-    table = arrow_csv.read_csv(
-        pa.BufferReader(data),
-        read_options=arrow_csv.ReadOptions(column_names=columns, skip_rows=1),
-        convert_options=arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    )
-    V = np.empty((table.num_rows, width - 1), np.float32)
-    for j, column in enumerate(columns[:at] + columns[at + 1 :]):
-        V[:, j] = table.column(column).to_numpy()
-    return table.column(at).to_pylist(), V
 
 
 def _parse_wide_csv(data: bytes, width: int, at: int) -> tuple[list[str], NDArray[np.float32]]:
