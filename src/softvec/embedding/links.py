@@ -104,8 +104,8 @@ def _softmax(emb: Embedding, known: Affinity) -> Softmax:
     )
 
 
-def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
-    """Return the known links between the items of an embedding; refuse vectors that cannot tell links."""
+def _refuse(emb: Embedding, data: Any) -> None:
+    """Refuse vectors that cannot tell links, and links without the known ones."""
     refuse_signed(emb, "links are not predicted from")
     record = recorded(emb, "data")
     kind = record.get("kind")
@@ -125,6 +125,12 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
             ", or with ",
             Option("directed", False),
         )
+
+
+def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
+    """Return the known links between the items of an embedding."""
+    _refuse(emb, data)
+    record = recorded(emb, "data")
     reading = {key: value for key, value in options.items() if key != "attributes"}
     matrix = known_weights(emb, data, "context" if emb.two_sided else "rows", **reading)
     same, both = not two_kinds(emb), mutual(emb)
@@ -138,7 +144,7 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     told = told if isinstance(told, dict) else {}
     kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
     columns = emb.names if same else emb._side("context").names
-    return assemble(matrix, emb.names, columns, EdgeRules(kind, **kept), both)
+    return assemble(matrix, emb.names, columns, EdgeRules(record["kind"], **kept), both)
 
 
 def _described(emb: Embedding, known: Affinity, attributes: Any, data: Any) -> Affinity:

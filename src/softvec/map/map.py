@@ -27,6 +27,7 @@ from softvec.map.columns import (
 )
 from softvec.map.content import Content
 from softvec.map.page import render
+from softvec.plotting.style import split_options
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -88,24 +89,25 @@ class Map:
         return f"Map({len(self.content):,} points by {self.content.method})"
 
 
-def make_map(
-    embedding: Embedding,
-    labels: Any = None,
-    *,
-    metadata: Any = None,
-    edges: Any = None,
-    coordinates: Any = None,
-    method: str = "auto",
-    n_neighbors: int | None = None,
-    communities: bool | None = None,
-    times: Any = None,
-    sides: Sequence[str] = ("rows", "context"),
-    title: str | None = None,
-    theme: str = "auto",
-    max_edges: int = gather.MAX_EDGES,
-    random_state: int | None = 0,
-    **options: Any,
-) -> Map:
+@dataclass(frozen=True)
+class MapOptions:
+    """Options of :func:`make_map`, which documents them."""
+
+    metadata: Any = None
+    edges: Any = None
+    coordinates: Any = None
+    method: str = "auto"
+    n_neighbors: int | None = None
+    communities: bool | None = None
+    times: Any = None
+    sides: Sequence[str] = ("rows", "context")
+    title: str | None = None
+    theme: str = "auto"
+    max_edges: int = gather.MAX_EDGES
+    random_state: int | None = 0
+
+
+def make_map(embedding: Embedding, labels: Any = None, **options: Any) -> Map:
     """Make an interactive map of an embedding.
 
     Parameters
@@ -131,10 +133,16 @@ def make_map(
         A number or date for each item, for the slider (default: the times of an embedding of contacts).
     sides : two str
         Names of the two sides, such as ``("customers", "articles")``.
+    title : str, optional
+        By default the name of the data.
     theme : {"auto", "light", "dark"}
         "auto" follows the reader's system.
+    max_edges : int
+        By default 50,000.
+    random_state : int or None
+        Seed of the layout and of the communities.
     options
-        Passed on to the layout.
+        Others are passed on to the layout.
 
     Returns
     -------
@@ -147,37 +155,31 @@ def make_map(
     >>> emb.map(["x", "x", "y", "y"], method="pca")
     Map(4 points by PCA)
     """
-    choice("theme", theme, ("auto", "light", "dark"))
+    own, others = split_options(MapOptions, options)
+    choice("theme", own.theme, ("auto", "light", "dark"))
     if len(embedding) == 0:
         raise InputError("nothing to map: the embedding has no vectors")
-    side_names = gather.check_sides(sides)
+    side_names = gather.check_sides(own.sides)
     names, cut = gather.shown_names(embedding)
-    moments, items = gather.find_times(embedding, times)
-    columns = _columns(embedding, labels, metadata, communities, moments, random_state)
-    graph = None if edges is None else gather.find_edges(embedding, edges)
-    Z, layout = gather.lay_out(embedding, coordinates, method, random_state, options)
-    k, notes = _number_of_neighbours(n_neighbors, len(names))
+    moments, items = gather.find_times(embedding, own.times)
+    columns = _columns(embedding, labels, own, moments)
+    graph = None if own.edges is None else gather.find_edges(embedding, own.edges)
+    Z, layout = gather.lay_out(embedding, own.coordinates, own.method, own.random_state, others)
+    k, notes = _number_of_neighbours(own.n_neighbors, len(names))
     if cut:
         notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
-    if graph is not None and len(graph.source) > max_edges:
-        notes.append(f"Only the strongest {max_edges:,} of {len(graph.source):,} edges are drawn.")
+    if graph is not None and len(graph.source) > own.max_edges:
+        notes.append(f"Only the strongest {own.max_edges:,} of {len(graph.source):,} edges are drawn.")
     content = Content(
-        names, Z, len(embedding), _title(embedding, title), _subtitle(embedding, layout), layout,
+        names, Z, len(embedding), _title(embedding, own.title), _subtitle(embedding, layout), layout,
         sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
-        neighbours=gather.find_neighbours(embedding, k), edges=graph, max_edges=max_edges,
+        neighbours=gather.find_neighbours(embedding, k), edges=graph, max_edges=own.max_edges,
         times=moments, items=items, notes=notes,
     )  # fmt: skip
-    return Map(content, theme)
+    return Map(content, own.theme)
 
 
-def _columns(
-    embedding: Embedding,
-    labels: Any,
-    metadata: Any,
-    communities: bool | None,
-    times: Any,
-    random_state: int | None,
-) -> list[Column]:
+def _columns(embedding: Embedding, labels: Any, own: MapOptions, times: Any) -> list[Column]:
     """Return the columns; the first one colours the map by default."""
     clusters = isinstance(labels, str) and labels == "clusters"
     if isinstance(labels, str) and not clusters:
@@ -185,9 +187,9 @@ def _columns(
     columns = []
     if labels is not None and not clusters:
         columns.append(label_column("label", labels_of(embedding, labels)))
-    columns += _communities(embedding, communities, clusters, random_state)
-    if metadata is not None:
-        columns += metadata_columns(embedding, metadata)
+    columns += _communities(embedding, own, clusters)
+    if own.metadata is not None:
+        columns += metadata_columns(embedding, own.metadata)
     if embedding.sizes is not None:
         extra = np.full(len(embedding.context_names or ()), np.nan)
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
@@ -197,19 +199,16 @@ def _columns(
     return [replace(column, name=name) for column, name in zip(columns, names)]
 
 
-def _communities(
-    embedding: Embedding, wanted: bool | None, asked: bool, random_state: int | None
-) -> list[Column]:
-    """Return the column of detected communities, if wanted; by default for few items or if asked for."""
+def _communities(embedding: Embedding, own: MapOptions, asked: bool) -> list[Column]:
+    """Return the column of detected communities; by default if asked for, or for few items."""
     both = gather.both_sides(embedding)
-    if wanted is None:
-        wanted = asked or len(both) <= gather.AUTO_COMMUNITIES
-    if not wanted or len(both) < 2:
+    few = asked or len(both) <= gather.AUTO_COMMUNITIES
+    if not (few if own.communities is None else own.communities) or len(both) < 2:
         return []
     with warnings.catch_warnings():
         if not asked:  # without any groups the map has one colour
             warnings.simplefilter("ignore")
-        groups = label_column("community", both.cluster(random_state=random_state).tolist())
+        groups = label_column("community", both.cluster(random_state=own.random_state).tolist())
     return [replace(groups, detected=True)]
 
 

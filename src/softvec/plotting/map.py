@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from softvec.plotting.style import (
     plain_text,
     pyplot,
     shorten,
+    split_options,
 )
 
 if TYPE_CHECKING:
@@ -37,25 +39,26 @@ MAX_EDGES = 50_000  # lines; more would only be a grey area
 LINE = 14.0  # height of a line of the legend, in points
 
 
-def plot_map(
-    embedding: Embedding,
-    labels: Any = None,
-    *,
-    method: str = "auto",
-    coordinates: NDArray[np.floating] | None = None,
-    n_names: int | None = None,
-    n_groups: int | None = None,
-    continuous: bool | None = None,
-    edges: Any = None,
-    sizes: Any = None,
-    title: str | None = None,
-    legend: bool = True,
-    size: tuple[float, float] | None = None,
-    dpi: float | None = None,
-    random_state: int | None = 0,
-    ax: Axes = None,
-    **options: Any,
-) -> Axes:
+@dataclass(frozen=True)
+class PlotOptions:
+    """Options of :func:`plot_map`, which documents them."""
+
+    method: str = "auto"
+    coordinates: NDArray[np.floating] | None = None
+    n_names: int | None = None
+    n_groups: int | None = None
+    continuous: bool | None = None
+    edges: Any = None
+    sizes: Any = None
+    title: str | None = None
+    legend: bool = True
+    size: tuple[float, float] | None = None
+    dpi: float | None = None
+    random_state: int | None = 0
+    ax: Axes = None
+
+
+def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
     """Draw a two-dimensional map of the vectors.
 
     Parameters
@@ -82,36 +85,43 @@ def plot_map(
         Edges to draw as thin lines under the points.
     sizes : array of shape (n,), optional
         Areas of the points; by default the ``sizes`` of the embedding.
+    title : str, optional
+    legend : bool
+        Draw the legend, or the colour bar of values (the default).
     size : (width, height), optional
         Size of a new figure in inches. Default: (5.2, 4.4).
     dpi : float, optional
         Dots per inch of a new figure.
+    random_state : int or None
+        Seed of the layout.
+    ax : matplotlib Axes, optional
+        Where to draw, instead of a new figure.
     options
-        Passed on to the layout.
+        Others are passed on to the layout.
 
     Returns
     -------
     matplotlib Axes
     """
-    Z, caption = _layout(embedding, method, coordinates, random_state, options)
-    weight = _weights(embedding, sizes)
-    values = values_of(embedding, labels, continuous)
+    own, others = split_options(PlotOptions, options)
+    Z, caption = _layout(embedding, own, others)
+    weight = _weights(embedding, own.sizes)
+    values = values_of(embedding, labels, own.continuous)
     groups = [] if values is not None else groups_of(embedding, labels)
-    pairs = None if edges is None else embedding._edges(edges)
-    colouring = coloured(groups, _coloured_groups(n_groups, len(groups), len(Z)))
-    axes = axes_of(ax, SIZE, size, dpi)
-    width, height = axes.get_figure().get_size_inches() if ax is None else SIZE
+    pairs = None if own.edges is None else embedding._edges(own.edges)
+    colouring = coloured(groups, _coloured_groups(own.n_groups, len(groups), len(Z)))
+    axes = axes_of(own.ax, SIZE, own.size, own.dpi)
+    width, height = axes.get_figure().get_size_inches() if own.ax is None else SIZE
     area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
     with pyplot().rc_context(STYLE):
-        _frame(axes, Z, title, caption)
+        _frame(axes, Z, own.title, caption)
         if pairs is not None:
             _draw_edges(axes, Z, pairs)
         if values is not None:
-            _draw_values(axes, Z, area, values, legend)
+            _draw_values(axes, Z, area, values, own.legend)
         else:
-            _draw_groups(axes, Z, area, colouring, legend)
-        if n_names is None:
-            n_names = default_number(embedding, weight)
+            _draw_groups(axes, Z, area, colouring, own.legend)
+        n_names = default_number(embedding, weight) if own.n_names is None else own.n_names
         if n_names:
             write_names(axes, Z, area, embedding, order_of_names(embedding, weight, Z, n_names), n_names)
     return axes
@@ -132,11 +142,12 @@ def largest(embedding: Embedding, n: int) -> Embedding:
 
 
 def _layout(
-    embedding: Embedding, method: str, coordinates: Any, random_state: int | None, options: Mapping[str, Any]
+    embedding: Embedding, own: PlotOptions, options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], str | None]:
     """Return checked coordinates, and how they were computed (None for an array of the user)."""
+    coordinates: Any = own.coordinates
     if coordinates is None:
-        coordinates = embedding.layout(method, random_state=random_state, **options)
+        coordinates = embedding.layout(own.method, random_state=own.random_state, **options)
     caption = getattr(coordinates, "description", None)
     coordinates = getattr(coordinates, "coordinates", coordinates)
     Z = np.asarray(coordinates, dtype=float)

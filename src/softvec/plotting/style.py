@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from softvec.core.errors import InputError, optional_package, printable
 
@@ -33,6 +35,16 @@ STYLE = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
+
+
+T = TypeVar("T")
+
+
+def split_options(kind: type[T], given: Mapping[str, Any]) -> tuple[T, dict[str, Any]]:
+    """Return the options that are fields of a dataclass, as one, and the others, which a layout takes."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    own = {name: value for name, value in given.items() if name in known}
+    return kind(**own), {name: value for name, value in given.items() if name not in known}
 
 
 def plain_text(text: str) -> str:
