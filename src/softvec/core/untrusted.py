@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
 
 from softvec.core.errors import InputError, printable
 
@@ -70,3 +72,58 @@ def reading(name: str, what: str, passing: type[Exception] = InputError) -> Iter
         ) from error
     except Exception as error:
         raise InputError(f"{name} is not a readable {what}: {one_line(error)}") from error
+
+
+def unpacked_size(file: IO[bytes]) -> int:
+    """Return the size of the compressed buffers of an Arrow file, as each one declares it."""
+    import pyarrow as pa
+
+    file.seek(8)  # ARROW1 and two bytes; then the messages of a stream
+    total = 0
+    for message in pa.ipc.MessageReader.open_stream(file):
+        if message.type in ("record batch", "dictionary"):
+            batch = _Flat(message.metadata.to_pybytes()).table(2)
+            batch = batch.table(1) if message.type == "dictionary" else batch
+            if batch.has(3):  # compressed: each buffer begins with its length
+                body = message.body
+                for at, size in batch.pairs(2):
+                    if size >= 8 and 0 <= at <= len(body) - 8:
+                        declared = int.from_bytes(body[at : at + 8].to_pybytes(), "little", signed=True)
+                        total += max(declared, 0)
+    file.seek(0)
+    return total
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """A table of the flatbuffer in ``data``, as far as the header of an Arrow message needs it."""
+
+    data: bytes
+    at: int | None = None
+
+    def _number(self, at: int, size: int, *, signed: bool = False) -> int:
+        if not 0 <= at <= len(self.data) - size:
+            raise InputError("a message of the Arrow file is damaged")
+        return int.from_bytes(self.data[at : at + size], "little", signed=signed)
+
+    def _field(self, k: int) -> int:
+        """Return where field k lies, 0 if it is missing."""
+        at = self._number(0, 4) if self.at is None else self.at
+        fields = at - self._number(at, 4, signed=True)
+        inside = 4 + 2 * k < self._number(fields, 2)
+        offset = self._number(fields + 4 + 2 * k, 2) if inside else 0
+        return at + offset if offset else 0
+
+    def has(self, k: int) -> bool:
+        return self._field(k) > 0
+
+    def table(self, k: int) -> _Flat:
+        at = self._field(k)
+        return _Flat(self.data, at + self._number(at, 4))
+
+    def pairs(self, k: int) -> Iterator[tuple[int, int]]:
+        """Yield the structures of two 64-bit numbers of a vector."""
+        at = self._field(k)
+        at += self._number(at, 4)
+        for i in range(min(self._number(at, 4), len(self.data) // 16)):
+            yield self._number(at + 8 + 16 * i - 4, 8), self._number(at + 16 * i + 12, 8)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.core.untrusted import check_expanded
+from softvec.core.untrusted import check_expanded, reading, unpacked_size
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.common import (
@@ -34,9 +34,9 @@ from softvec.embedding.files.common import (
 )
 from softvec.embedding.files.content import checked_embedding
 from softvec.names import Names
-from softvec.read.arrays import length_of, stored_names
+from softvec.read.arrays import stored_names
 from softvec.read.streams import Source
-from softvec.read.tables import check_rows
+from softvec.read.tables import arrow_batches
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
@@ -201,75 +201,14 @@ def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> lis
 
 def read(source: Source, options: Options) -> Embedding:
     """Read parquet or feather, whoever wrote it."""
-    with opened(source, f"{options.format} file") as file:
-        if options.format == "parquet":
-            import pyarrow.parquet as pq
-
-            parquet = pq.ParquetFile(file)
-            check_rows(parquet.metadata, length_of(file), source.name)
-            table = parquet.read()
-        else:
-            import pyarrow.feather as feather
-
-            check_expanded(_unpacked_size(file), length_of(file), source.name, "its rows")
-            table = feather.read_table(file)
-        table.validate(full=True)  # Arrow does not check offsets and text unless asked
-        return from_arrow(table, source.name)
-
-
-def _unpacked_size(file: Any) -> int:
-    """Return the size of the compressed buffers of an Arrow file, as each one declares it."""
     import pyarrow as pa
 
-    file.seek(8)  # ARROW1 and two bytes; then the messages of a stream
-    total = 0
-    for message in pa.ipc.MessageReader.open_stream(file):
-        if message.type in ("record batch", "dictionary"):
-            batch = _Flat(message.metadata.to_pybytes()).table(2)
-            batch = batch.table(1) if message.type == "dictionary" else batch
-            if batch.has(3):  # compressed: each buffer begins with its length
-                body = message.body
-                for at, size in batch.pairs(2):
-                    if size >= 8 and 0 <= at <= len(body) - 8:
-                        declared = int.from_bytes(body[at : at + 8].to_pybytes(), "little", signed=True)
-                        total += max(declared, 0)
-    file.seek(0)
-    return total
-
-
-@dataclass(frozen=True)
-class _Flat:
-    """A table of the flatbuffer in ``data``, as far as the header of an Arrow message needs it."""
-
-    data: bytes
-    at: int | None = None
-
-    def _number(self, at: int, size: int, *, signed: bool = False) -> int:
-        if not 0 <= at <= len(self.data) - size:
-            raise InputError("a message of the Arrow file is damaged")
-        return int.from_bytes(self.data[at : at + size], "little", signed=signed)
-
-    def _field(self, k: int) -> int:
-        """Return where field k lies, 0 if it is missing."""
-        at = self._number(0, 4) if self.at is None else self.at
-        fields = at - self._number(at, 4, signed=True)
-        inside = 4 + 2 * k < self._number(fields, 2)
-        offset = self._number(fields + 4 + 2 * k, 2) if inside else 0
-        return at + offset if offset else 0
-
-    def has(self, k: int) -> bool:
-        return self._field(k) > 0
-
-    def table(self, k: int) -> _Flat:
-        at = self._field(k)
-        return _Flat(self.data, at + self._number(at, 4))
-
-    def pairs(self, k: int) -> Iterator[tuple[int, int]]:
-        """Yield the structures of two 64-bit numbers of a vector."""
-        at = self._field(k)
-        at += self._number(at, 4)
-        for i in range(min(self._number(at, 4), len(self.data) // 16)):
-            yield self._number(at + 8 + 16 * i - 4, 8), self._number(at + 16 * i + 12, 8)
+    if options.format == "feather":  # parquet declares its size in its footer
+        with opened(source, "feather file") as file:
+            check_expanded(unpacked_size(file), source.size, source.name, "its rows")
+    schema, batches = arrow_batches(source, options.format)
+    with reading(source.name, f"{options.format} file"):
+        return from_arrow(pa.Table.from_batches(list(batches), schema), source.name)
 
 
 def from_arrow(table: Any, name: str) -> Embedding:

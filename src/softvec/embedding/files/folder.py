@@ -2,8 +2,7 @@
 
 ``part-00000.parquet``, ... hold the columns ``name``, ``vector`` (fixed-size lists of float32) and, if known,
 ``size``; ``context-00000.parquet``, ... the second side. ``manifest.json`` lists them. Only a folder that is
-new, empty or has such a manifest is written to, and only files that it lists are deleted. Workers write their
-own parts.
+new, empty or has such a manifest is written to, and only files that it lists are deleted.
 """
 
 from __future__ import annotations
