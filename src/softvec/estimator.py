@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import machine
 from softvec.fit.diagnose import Diagnosis
-from softvec.fit.fold_in import fold_in
+from softvec.fit.fold_in import Fixed, fold_in
 from softvec.fit.run import Fit, fit, prepared
 from softvec.fit.settings import SETTINGS, Callback, Settings, documented
 from softvec.operators import Operator
@@ -219,17 +219,10 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "embedding_")
         operator = self._operator(P, reset=False)
         N = self._dissimilarity(dissimilarity, operator.shape)
+        beta, softmax = float(self.beta), (self.constraint, self.labels_, self._item_weight)
+        fixed = Fixed(self.context_embedding_, beta, *softmax)
         with machine(self.n_jobs) as pool:
-            return fold_in(
-                operator,
-                self.context_embedding_,
-                self.labels_,
-                float(self.beta),
-                self.constraint,
-                pool,
-                N=N,
-                item_weight=self._item_weight,
-            )
+            return fold_in(operator, fixed, pool, N)
 
     def _dissimilarity(self, dissimilarity: Any, shape: tuple[int, int]) -> Operator | None:
         """Return the dissimilarities of new rows, if the model was fitted with dissimilarities."""

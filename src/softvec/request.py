@@ -203,12 +203,9 @@ class Request:
     ) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
         _refuse_unknown(options)
-        signed = options.pop("signed", None)
-        if signed is not None and "negative" in options:
-            raise InputError(Option("signed"), " decides on negative weights; leave out ", Option("negative"))
-        options |= {} if signed is None else {"negative": "sign" if signed else "abs"}
-        fit = {name: value for name, value in options.items() if name in FIT_OPTIONS}
-        builder = {name: value for name, value in options.items() if name not in fit}
+        known = _without_signed(options)
+        fit = {name: value for name, value in known.items() if name in FIT_OPTIONS}
+        builder = {name: value for name, value in known.items() if name not in fit}
         settings, given, init = _settings(fit)
         request = cls(
             settings,
@@ -271,7 +268,18 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
             raise InputError(f"unknown option {name!r}{meant or elsewhere}")
 
 
-def _settings(fit: dict[str, Any]) -> tuple[Settings, frozenset[str], Embedding | None]:
+def _without_signed(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options with ``signed`` as a value of ``negative``."""
+    others = {name: value for name, value in options.items() if name != "signed"}
+    signed = options.get("signed")
+    if signed is None:
+        return others
+    if "negative" in options:
+        raise InputError(Option("signed"), " decides on negative weights; leave out ", Option("negative"))
+    return {**others, "negative": "sign" if signed else "abs"}
+
+
+def _settings(fit: Mapping[str, Any]) -> tuple[Settings, frozenset[str], Embedding | None]:
     """Return the settings asked for, their names, and the Embedding to start from, if there is one."""
     asked = {name: value for name, value in fit.items() if value is not None or name not in _NONE_IS_DEFAULT}
     init = asked.get("init")

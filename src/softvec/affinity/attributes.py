@@ -88,12 +88,8 @@ class Column:
         """Decide how a column is encoded; None if it tells no two nodes apart or none together."""
         if sparse.issparse(cells) or isinstance(cells, np.ndarray):
             return cls._of_numbers(title, cells, titles)
-        bags = any(isinstance(cell, set | frozenset | list | tuple) for cell in cells)
         given = [cell for cell in cells if not is_missing(cell)]
-        words = bags or (
-            len(set(given)) > 2 and sum(len(_words(cell)) for cell in given) >= _FEW_WORDS * len(given)
-        )
-        kind = "words" if words or len(set(given)) > len(given) / 2 else "category"
+        kind = _kind_of_cells(given)
         held = Counter(word for bag in _bags(cells, kind) for word in set(bag))
         shared = sorted((-count, word) for word, count in held.items() if 1 < count < len(cells))
         values = sorted(word for _, word in shared[:_MOST_WORDS])
@@ -116,18 +112,31 @@ class Column:
             held = np.bincount(sparse.csr_array(cells).indices, minlength=p)
             scale = _rarity(cells.shape[0], held)
             return cls(title, "words", values, np.zeros(p), scale) if held.any() else None
-        if sparse.issparse(cells):
-            spread = np.sqrt(np.asarray(cells.multiply(cells).mean(axis=0), np.float64).reshape(-1))
-            mean = np.zeros(p)
-        else:
-            known = np.asarray(cells, np.float64).reshape(len(cells), p)
-            count = np.maximum(np.isfinite(known).sum(axis=0), 1)
-            mean = np.nansum(known, axis=0) / count
-            spread = np.sqrt(np.nansum((known - mean) ** 2, axis=0) / count)
+        mean, spread = _mean_and_spread(cells, p)
         constant = spread <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
         if constant.all():
             return None
         return cls(title, "number", values, mean, np.where(constant, 0.0, 1 / np.where(constant, 1, spread)))
+
+
+def _kind_of_cells(given: list[Any]) -> str:
+    """Return whether cells hold words, or a category each."""
+    if any(isinstance(cell, set | frozenset | list | tuple) for cell in given):
+        return "words"
+    values = len(set(given))
+    many = values > 2 and sum(len(_words(cell)) for cell in given) >= _FEW_WORDS * len(given)
+    return "words" if many or values > len(given) / 2 else "category"
+
+
+def _mean_and_spread(cells: Any, p: int) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column; about 0 for a sparse matrix."""
+    if sparse.issparse(cells):
+        squares = np.asarray(cells.multiply(cells).mean(axis=0), np.float64).reshape(-1)
+        return np.zeros(p), np.sqrt(squares)
+    known = np.asarray(cells, np.float64).reshape(len(cells), p)
+    count = np.maximum(np.isfinite(known).sum(axis=0), 1)
+    mean = np.nansum(known, axis=0) / count
+    return mean, np.sqrt(np.nansum((known - mean) ** 2, axis=0) / count)
 
 
 def _rarity(n: int, held: Any) -> Any:

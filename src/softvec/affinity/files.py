@@ -81,15 +81,7 @@ def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | N
     assert contents.kind is not None
     options = {**defaults.get(contents.kind, {}), **options}
     if contents.kind == "corpus":
-        try:
-            return _from_text(contents, **options)
-        except InputError as error:
-            if not contents.guessed:
-                raise
-            raise InputError(
-                f"{contents.name} is read as text: ", error.message, "; if it is something else, pass ",
-                Option("kind", ...)
-            ) from None  # fmt: skip
+        return _from_text_or_say(contents, options)
     unread = {name: value for name, value in options.items() if name not in (*TABLE_OPTIONS, *_OF_READER)}
     kind, build_options = contents.kind, {**unread, **contents.names}
     shared = ["weighted", *(name for name in ("n_jobs", "negative") if name in KINDS[kind].options)]
@@ -99,6 +91,19 @@ def build(contents: Contents, options: Mapping[str, Any], defaults: Defaults | N
     build_options |= {name: options[name] for name in shared if name in options}
     check_options(kind, build_options, contents.kind)
     return KINDS[kind].build(contents.data, **build_options)
+
+
+def _from_text_or_say(contents: Contents, options: Mapping[str, Any]) -> Affinity:
+    """Build the affinity of text; an error tells that it is one, if nobody said so."""
+    try:
+        return _from_text(contents, **options)
+    except InputError as error:
+        if not contents.guessed:
+            raise
+        raise InputError(
+            f"{contents.name} is read as text: ", error.message, "; if it is something else, pass ",
+            Option("kind", ...)
+        ) from None  # fmt: skip
 
 
 def _kind_of_matrix(contents: Contents, kind: str, options: dict[str, Any]) -> str:

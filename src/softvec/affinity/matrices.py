@@ -257,9 +257,7 @@ def from_matrix(
     if two_sided or not square:
         columns = name_rows(Names.range(clean.shape[1]), column_names)
         return assemble(clean, rows, columns, rules, False, notes)
-    loops = int(np.count_nonzero(clean.diagonal()))
-    if loops and rules.self_loops == "drop":
-        clean = off_diagonal(clean)
+    clean, loops = _without_loops(clean, rules)
     notes += report_notes(Report(loops), rules.self_loops, "sum")
     full = isinstance(matrix, np.ndarray) and not loops and not weighted
     _check_meaning(clean, full, rules.directed is None)
@@ -270,11 +268,15 @@ def from_matrix(
     return assemble(clean, rows, rows, rules, symmetric, notes)
 
 
+def _without_loops(matrix: sparse.csr_array, rules: EdgeRules) -> tuple[sparse.csr_array, int]:
+    """Return a matrix without its diagonal, unless that is kept, and the number of entries on it."""
+    loops = int(np.count_nonzero(matrix.diagonal()))
+    return off_diagonal(matrix) if loops and rules.self_loops == "drop" else matrix, loops
+
+
 def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes: list[str]) -> Affinity:
     """Build an affinity from a square matrix of signed links, without their direction."""
-    loops = int(np.count_nonzero(matrix.diagonal()))
-    if rules.self_loops == "drop":
-        matrix = off_diagonal(matrix)
+    matrix, loops = _without_loops(matrix, rules)
     notes = [*notes, *report_notes(Report(loops), rules.self_loops, "sum")]
     if not is_symmetric(matrix):
         matrix = canonical(matrix + matrix.T, "sign")

@@ -18,6 +18,7 @@ from softvec.core.progress import Progress
 from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
 
+_EXPECTED = "auto, local:4, ray://host:port or mpi"
 _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
 
 
@@ -46,11 +47,8 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
     worker for each node, ``mpi`` the ranks of ``mpiexec``. ``auto`` is ``mpi`` under ``mpiexec``, the cluster
     that ``RAY_ADDRESS`` names, or else as many local workers as there are cores, at most 8.
     """
-    from softvec.core.threads import resolve_n_jobs
-
     if not isinstance(text, str):
-        raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
-    local = re.fullmatch(r"local(?::(\d+))?", text)
+        raise InputError.of("cluster", text, _EXPECTED)
     under_mpi = any(int(os.environ.get(name, 0) or 0) > 1 for name in _RANKS)
     if text == "mpi" or (text == "auto" and under_mpi):
         from softvec.cluster.mpi import MpiCluster
@@ -58,21 +56,28 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
         return MpiCluster()
     from softvec.cluster.ray import RayCluster
 
-    named = os.environ.get("RAY_ADDRESS", "") if text == "auto" else text
-    if local is not None or (text == "auto" and named in ("", "local")):
-        count = int(local[1]) if local is not None and local[1] else min(8, resolve_n_jobs(None))
-        if count < 1:
-            raise InputError.of("cluster", text, "local:N with at least one worker")
-        if text == "auto":
-            from softvec.cluster.mpi import refuse_separate_tasks
-
-            refuse_separate_tasks(1)
-        return RayCluster(count, None, n_jobs)
+    named = (os.environ.get("RAY_ADDRESS") or "local") if text == "auto" else text
+    if local := re.fullmatch(r"local(?::(\d+))?", named):
+        return RayCluster(_local_workers(local[1], text), None, n_jobs)
     if named == "auto" or re.fullmatch(r"(ray://)?[\w.\-\[\]:]+:\d+", named):
         return RayCluster(None, named, n_jobs)
     if text == "auto":
         raise InputError(f"RAY_ADDRESS is {named!r}; expected ray://host:port, host:port, auto or local")
-    raise InputError.of("cluster", text, "auto, local:4, ray://host:port or mpi")
+    raise InputError.of("cluster", text, _EXPECTED)
+
+
+def _local_workers(count: str | None, text: str) -> int:
+    """Return the number of workers on this machine."""
+    from softvec.core.threads import resolve_n_jobs
+
+    if text == "auto":
+        from softvec.cluster.mpi import refuse_separate_tasks
+
+        refuse_separate_tasks(1)
+    workers = int(count) if count else min(8, resolve_n_jobs(None))
+    if workers < 1:
+        raise InputError.of("cluster", text, "local:N with at least one worker")
+    return workers
 
 
 class ClusterWorkers:

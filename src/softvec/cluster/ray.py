@@ -189,16 +189,10 @@ class RayCluster:
                 return attempt.finish(on_report)
             except ray.exceptions.RayError as error:
                 self._end()
-                if isinstance(error, ray.exceptions.RayTaskError) and not isinstance(
-                    error.cause, ray.exceptions.RayError
-                ):
-                    raise _clear(error) from error
+                _raise_own(error, ray.exceptions)
                 if attempt is not None:  # its workers started
                     starts, epoch = attempt.starts, attempt.epoch
-                saved = plan.start.saved
-                if saved is not None and (manifest := saved.manifest()) is not None:
-                    starts = [replace(start, state=None, manifest=manifest) for start in starts]
-                    epoch = manifest.epoch
+                starts, epoch = _last_saved(plan, starts, epoch)
                 lost, since = (lost + 1, since) if epoch <= since else (1, epoch)
                 line = f"a worker {_reason(error)} (of {plan.size})"
                 if lost > _RESTARTS:
@@ -207,6 +201,21 @@ class RayCluster:
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
+
+
+def _raise_own(error: Any, kinds: Any) -> None:
+    """Raise the error of a worker's own code again; what Ray lost can be tried again."""
+    if isinstance(error, kinds.RayTaskError) and not isinstance(error.cause, kinds.RayError):
+        raise _clear(error) from error
+
+
+def _last_saved(plan: Plan, starts: list[Start], epoch: int) -> tuple[list[Start], int]:
+    """Return where workers begin, and the epoch: from the checkpoint, if there is one."""
+    saved = plan.start.saved
+    manifest = None if saved is None else saved.manifest()
+    if manifest is None:
+        return starts, epoch
+    return [replace(start, state=None, manifest=manifest) for start in starts], manifest.epoch
 
 
 class _Attempt:

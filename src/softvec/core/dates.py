@@ -63,25 +63,32 @@ def duration(name: str, value: Any) -> int:
 
 def to_dates(values: Sequence[Any]) -> NDArray[np.datetime64] | None:
     """Return dates or ISO 8601 strings as datetime64[us], zoned ones in UTC; None if a value is neither."""
+    dates = None
+    if len(values) and all(isinstance(value, datetime.date | np.datetime64) for value in values):
+        dates = _dates_of_objects(values)
+    elif len(values) and all(isinstance(value, str) for value in values):
+        dates = _dates_of_texts(values)
+    return None if dates is None or np.isnat(dates).any() else dates.astype("datetime64[us]")
+
+
+def _dates_of_objects(values: Sequence[Any]) -> NDArray[np.datetime64]:
+    zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
+    if 0 < zoned < len(values):
+        raise InputError(f"{zoned:,} of {len(values):,} dates have a time zone; expected all or none")
+    if zoned and any(value.utcoffset() for value in values):
+        guess("the dates have time zones; they are used in UTC")
+    return np.array([_naive(value) for value in values], dtype="datetime64[us]")
+
+
+def _dates_of_texts(values: Sequence[str]) -> NDArray[np.datetime64] | None:
     import pyarrow as pa
 
-    if len(values) and all(isinstance(value, datetime.date | np.datetime64) for value in values):
-        zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
-        if 0 < zoned < len(values):
-            raise InputError(f"{zoned:,} of {len(values):,} dates have a time zone; expected all or none")
-        if zoned and any(value.utcoffset() for value in values):
-            guess("the dates have time zones; they are used in UTC")
-        dates = np.array([_naive(value) for value in values], dtype="datetime64[us]")
-    elif len(values) and all(isinstance(value, str) for value in values):
-        column = parse(pa.array(values))
-        if column is None:
-            return None
-        if column.type.tz and not all(value.endswith("Z") for value in values):
-            guess("the dates have time zones; they are used in UTC")
-        dates = column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
-    else:
+    column = parse(pa.array(values))
+    if column is None:
         return None
-    return None if np.isnat(dates).any() else dates.astype("datetime64[us]")
+    if column.type.tz and not all(value.endswith("Z") for value in values):
+        guess("the dates have time zones; they are used in UTC")
+    return column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
 
 
 def _naive(value: Any) -> Any:

@@ -320,22 +320,14 @@ def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[
 def _solve(
     edges: sparse.csr_array, model: Model, columns: NDArray[np.float32], n_jobs: int | None
 ) -> NDArray[np.float32]:
-    from softvec.fit.fold_in import fold_in
+    from softvec.fit.fold_in import Fixed, fold_in
     from softvec.fit.run import prepared
 
     if model.linear is not None:
         return ((prepared(edges, True) @ columns) @ model.linear).astype(np.float32)
     with machine(n_jobs) as pool:
-        return fold_in(
-            prepared(edges, True),
-            columns,
-            model.classes,
-            model.beta,
-            model.constraint,
-            pool,
-            item_weight=model.weights,
-            n_context=len(model.columns),
-        )
+        softmax = model.constraint, model.classes, model.weights, len(model.columns)
+        return fold_in(prepared(edges, True), Fixed(columns, model.beta, *softmax), pool)
 
 
 def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding:

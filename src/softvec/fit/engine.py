@@ -148,7 +148,7 @@ class Engine:
         if exact is None and columns:
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
         through = ctx if problem.through_context else None
-        step = _Step(self, mom, through, exact, plans, eta, sum_x, sum_y, last)
+        step = _Step(self, mom, through, exact, plans, eta, (sum_x, sum_y), last)
         if self.columns is not self.rows:
             assert self.AT is not None
             back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
@@ -267,8 +267,7 @@ class _Step:
         exact: tuple[Array, Array, Array] | None,
         plans: list[Rows],
         eta: float,
-        sum_x: Array,
-        sum_y: Array,
+        totals: tuple[Array, Array],
         last: bool,
     ):
         problem, dtype = engine.problem, engine.rows.X.dtype
@@ -277,6 +276,7 @@ class _Step:
         self.omega = mom.omega.astype(dtype)
         pull = problem.regularization / engine.n
         both = pull if problem.both_ways else 0.0
+        sum_x, sum_y = totals
         self.anchors = np.vstack([mom.mu, pull * sum_y, both * sum_x]).astype(dtype)
         self.takes_sums = engine.columns is engine.rows and not last
         self.edges = engine.edges if exact is None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,27 +24,29 @@ _SHARE = 0.85  # of the step that a round takes
 _CLOSE = 1e-3  # tolerance on the length; the final normalisation corrects the rest
 
 
-def fold_in(
-    P: Operator,
-    Y: Array,
-    classes: Array | None,
-    beta: float,
-    constraint: str,
-    pool: Machine,
-    *,
-    N: Operator | None = None,
-    item_weight: Array | None = None,
-    n_context: int | None = None,
-) -> Array:
+@dataclass(frozen=True)
+class Fixed:
+    """Fitted context vectors Y, and the softmax over the first ``n_context`` of them; default: all."""
+
+    Y: Array
+    beta: float
+    constraint: str = "sphere"
+    classes: Array | None = None
+    item_weight: Array | None = None
+    n_context: int | None = None
+
+
+def fold_in(P: Operator, fixed: Fixed, pool: Machine, N: Operator | None = None) -> Array:
     """Return the vectors that minimise each row's loss, with its terms of P and N, for a fixed Y.
 
     The attraction ``(P - N) Y`` of a row is constant, so each block is solved completely before the next. On
     the sphere with one class the solution is in closed form (:func:`on_sphere`), else it takes 30 gradient
-    steps. The softmax is over the first ``n_context`` rows of Y; default: all.
+    steps.
     """
+    Y, beta = fixed.Y, fixed.beta
     n, d = P.shape[0], Y.shape[1]
-    k = 1 if classes is None else int(classes.max()) + 1
-    mom = class_moments(Y[:n_context], classes, item_weight, pool)
+    k = 1 if fixed.classes is None else int(fixed.classes.max()) + 1
+    mom = class_moments(Y[: fixed.n_context], fixed.classes, fixed.item_weight, pool)
     mu, omega = mom.mu.astype(Y.dtype), mom.omega.astype(Y.dtype)
     runtime = Runtime(kernels.select(P.nnz * d + _EPOCHS * n * d * d), pool)
     A = P if N is None else Sum([P, N], [1.0, -1.0])
@@ -51,7 +54,7 @@ def fold_in(
     terms = [(rho, mu)] if N is None else [(rho, mu), (N.row_sums(), -mu)]
     net = rho if N is None else rho - terms[1][0]
     X = empty((n, d), Y.dtype)
-    if k == 1 and N is None and constraint == "sphere":
+    if k == 1 and N is None and fixed.constraint == "sphere":
         solve = on_sphere(mom.mu[0], mom.omega[0], beta, Y.dtype)
 
         def solve_block(lo: int, hi: int) -> None:
@@ -62,7 +65,7 @@ def fold_in(
         pool.map(solve_block, row_blocks(n, _BLOCK))
         return X
     center = mom.weight @ mom.mu / mom.weight.sum()
-    move = runtime.kernels.sphere_step if constraint == "sphere" else runtime.kernels.ball_step
+    move = runtime.kernels.sphere_step if fixed.constraint == "sphere" else runtime.kernels.ball_step
 
     def descend(lo: int, hi: int) -> None:
         x = X[lo:hi]
@@ -99,7 +102,7 @@ def refine(
     make the two sides of a bipartite graph swap places. Empty rows of P stay put.
     """
     idle = np.asarray(P.row_sums()) <= 0
-    best = fold_in(P, X, None, beta, "sphere", pool, item_weight=item_weight)
+    best = fold_in(P, Fixed(X, beta, item_weight=item_weight), pool)
 
     def move(lo: int, hi: int) -> None:
         Z = best[lo:hi]
