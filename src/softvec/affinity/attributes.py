@@ -102,13 +102,7 @@ class Column:
     def _of_numbers(cls, title: str, cells: Any, titles: Sequence[str] | None) -> Column | None:
         p = cells.shape[1] if cells.ndim == 2 else 1
         values = tuple(map(str, range(p) if titles is None else titles))
-        data = cells.data if sparse.issparse(cells) else cells
-        if cells.ndim == 2 and not np.isfinite(data).all() and sparse.issparse(cells):
-            raise InputError("attributes hold NaN or infinite values; a sparse matrix has zeros for missing")
-        if np.isinf(data).any():
-            raise InputError(f"attributes hold infinite values{f' (column {title!r})' if title else ''}")
-        zeros = 1 - np.count_nonzero(data) / max(np.prod(cells.shape), 1)
-        if cells.ndim == 2 and p > 1 and zeros > 0.5 and not (data < 0).any() and not np.isnan(data).any():
+        if _are_counts(cells, title):
             held = np.bincount(sparse.csr_array(cells).indices, minlength=p)
             scale = _rarity(cells.shape[0], held)
             return cls(title, "words", values, np.zeros(p), scale) if held.any() else None
@@ -117,6 +111,19 @@ class Column:
         if constant.all():
             return None
         return cls(title, "number", values, mean, np.where(constant, 0.0, 1 / np.where(constant, 1, spread)))
+
+
+def _are_counts(cells: Any, title: str) -> bool:
+    """Whether numbers are a table of counts, mostly zeros; refuse infinite ones."""
+    data = cells.data if sparse.issparse(cells) else cells
+    if sparse.issparse(cells) and not np.isfinite(data).all():
+        raise InputError("attributes hold NaN or infinite values; a sparse matrix has zeros for missing")
+    if np.isinf(data).any():
+        raise InputError(f"attributes hold infinite values{f' (column {title!r})' if title else ''}")
+    if cells.ndim != 2 or cells.shape[1] == 1:
+        return False
+    zeros = 1 - np.count_nonzero(data) / max(np.prod(cells.shape), 1)
+    return bool(zeros > 0.5 and not (data < 0).any() and not np.isnan(data).any())
 
 
 def _kind_of_cells(given: list[Any]) -> str:

@@ -251,8 +251,7 @@ def from_matrix(
     notes = [*notes, *_negative_notes(matrix, rules.negative)]
     if has_signs(clean) and weighted is not False:
         return _signed_matrix(clean, rules, names, notes)
-    if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
-        clean = pattern(clean)
+    clean = _without_weights(clean, weighted)
     rows = name_rows(Names.range(clean.shape[0]), names)
     if two_sided or not square:
         columns = name_rows(Names.range(clean.shape[1]), column_names)
@@ -266,6 +265,12 @@ def from_matrix(
         notes.append("made symmetric")
     symmetric = None if rules.directed is None else not rules.directed
     return assemble(clean, rows, rows, rules, symmetric, notes)
+
+
+def _without_weights(matrix: sparse.csr_array, weighted: bool | None) -> sparse.csr_array:
+    """Return a boolean matrix if there are no weights, or the user does not want them."""
+    ones = weighted is None and matrix.nnz and np.all(matrix.data == 1)
+    return pattern(matrix) if weighted is False or ones else matrix
 
 
 def _without_loops(matrix: sparse.csr_array, rules: EdgeRules) -> tuple[sparse.csr_array, int]:

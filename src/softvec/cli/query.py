@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
@@ -18,6 +19,27 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
+@dataclass(frozen=True)
+class Search:
+    """Among which items neighbours are searched, and how they are ranked."""
+
+    context: Annotated[bool, Flag("--context", help="Neighbours from the second side: items for a user.")] = (
+        False
+    )
+    cosine: Annotated[
+        bool,
+        Flag("--cosine", help="Rank by the cosine alone (default: times the length, for graphs)."),
+    ] = False
+    type: Annotated[
+        str | None, Flag("--type", help="Only items of this type, see embed --types (default: all).")
+    ] = None
+
+    def options(self) -> dict[str, str | None]:
+        """Return the options of :meth:`softvec.Embedding.most_similar`."""
+        among, rank = "context" if self.context else "rows", "cosine" if self.cosine else "auto"
+        return {"among": among, "rank": rank, "type": self.type}
+
+
 def neighbors(
     vectors: Vectors,
     names: Annotated[
@@ -30,16 +52,7 @@ def neighbors(
         Flag("--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."),
     ] = None,
     plus: Annotated[bool, Flag("--sum", help="Search once, for the sum of all names.")] = False,
-    context: Annotated[
-        bool, Flag("--context", help="Neighbours from the second side: items for a user.")
-    ] = False,
-    cosine: Annotated[
-        bool,
-        Flag("--cosine", help="Rank by the cosine alone (default: times the length, for graphs)."),
-    ] = False,
-    type: Annotated[
-        str | None, Flag("--type", help="Only items of this type, see embed --types (default: all).")
-    ] = None,
+    search: Search = Search(),
     *,
     session: Session,
 ) -> None:
@@ -57,14 +70,14 @@ def neighbors(
     words = _given(names or [], vectors)
     emb = open_vectors(vectors, session)
     keys = [resolve(emb.names, word) for word in words]
-    among, rank = "context" if context else "rows", "cosine" if cosine else "auto"
+    options: Any = search.options()
     if minus or plus:
         without = [resolve(emb.names, name) for name in minus or []]
         title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
-        answers = {title: emb.most_similar(keys, without, n, among=among, rank=rank, type=type)}
+        answers = {title: emb.most_similar(keys, without, n, **options)}
     else:
         keys = _with_vectors(emb, keys) if listed else keys
-        found = emb.most_similar_batch(keys, n, among=among, rank=rank, type=type)
+        found = emb.most_similar_batch(keys, n, **options)
         answers = dict(zip(map(str, keys), found))
     if not session.quiet:
         _say_how(emb, keys)

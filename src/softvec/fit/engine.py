@@ -236,7 +236,7 @@ class Engine:
         V, log_z, E = gradient(self.rho, v, beta, pool)
         total = self.rho * log_z
         if self.rho_n is not None:
-            V2, log_z2, E2 = gradient(self.rho_n, v, beta, pool, -1.0)
+            V2, log_z2, E2 = gradient(-self.rho_n, v, -beta, pool)
             V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
         return V, total, E
 

@@ -71,16 +71,15 @@ def exact_gradient(
     weight: Array | None,
     beta: float,
     pool: Machine,
-    sign: float = 1.0,
     *,
     columns: bool = True,
     buffers: Buffers | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the exact normaliser's gradient on X, log Z, and its gradient on Y, in O(n m d).
 
-    With S = softmax of ``sign * beta * X Y'``: ``sign rho S Y``, ``log Z`` and ``sign S' rho X``; the last is
-    empty without ``columns``. Scores and exponentials have the precision of X, their sums double precision.
-    ``buffers`` keep the blocks of each thread from one call to the next.
+    With S = softmax of ``beta * X Y'``: ``rho S Y``, ``log Z`` and ``S' rho X``; the last is empty without
+    ``columns``. Of dissimilarities, beta and rho are negative. Scores and exponentials have the precision of
+    X, their sums double precision. ``buffers`` keep the blocks of each thread from one call to the next.
     """
     V, log_z = np.empty_like(X), np.empty(len(X))
     log_v = None if weight is None else np.log(np.maximum(weight, 1e-300)).astype(X.dtype)
@@ -89,7 +88,7 @@ def exact_gradient(
 
     def block_gradient(part: int, lo: int, hi: int) -> None:
         S = buffers.get("S", (hi - lo, len(Y)), X.dtype)  # scores, then their exponentials
-        np.matmul(X[lo:hi] * X.dtype.type(sign * beta), Y.T, out=S)
+        np.matmul(X[lo:hi] * X.dtype.type(beta), Y.T, out=S)
         if log_v is not None:
             S += log_v
         top = S.max(axis=1)
@@ -97,7 +96,7 @@ def exact_gradient(
         np.exp(S, out=S)
         Z = S.sum(axis=1, dtype=np.float64)
         log_z[lo:hi] = top + np.log(Z)
-        scale = (sign * rho[lo:hi] / Z).astype(X.dtype)[:, None]
+        scale = (rho[lo:hi] / Z).astype(X.dtype)[:, None]
         np.multiply(S @ Y, scale, out=V[lo:hi])
         if columns:
             np.matmul(S.T, X[lo:hi] * scale, out=parts[part])
