@@ -20,7 +20,7 @@ pytest.importorskip("ray")
 import softvec
 from softvec.cluster import connect as connect_module
 from softvec.cluster.choose import choose
-from softvec.cluster.connect import _reason, connect
+from softvec.cluster.connect import _reason, connect, starts_heads
 from softvec.cluster.hosts import this_host
 from softvec.cluster.ray import RayCluster
 from softvec.core.errors import InputError
@@ -342,3 +342,18 @@ def test_a_head_that_was_stopped_is_a_lost_connection():
     work = SimpleNamespace(kept_every=5, with_threads=lambda n_jobs: cluster._nodes())
     with pytest.raises(InputError, match=r"lost the connection .* ray://head:10001; start .* command again$"):
         list(cluster.run(work, print))
+
+
+def test_a_lost_connection_starts_no_head_on_this_machine():
+    import ray
+
+    assert not ray.is_initialized()
+    cluster = RayCluster(None, "ray://head:10001")
+    before = starts_heads(False)  # as within the cluster
+    try:
+        work = SimpleNamespace(kept_every=0, with_threads=lambda n_jobs: ray.put(1))
+        with pytest.raises(InputError, match="lost the connection to the Ray cluster at ray://head:10001"):
+            list(cluster.run(work, print))
+        assert not ray.is_initialized()
+    finally:
+        starts_heads(before)

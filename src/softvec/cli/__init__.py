@@ -13,7 +13,8 @@ import warnings
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_LEAST_ADDRESSES = 512 << 20  # bytes; with less, OpenBLAS waits for ever while it is loaded
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
 _received: list[int] = []  # signals that end the command
 
@@ -21,7 +22,7 @@ _received: list[int] = []  # signals that end the command
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    Exit codes: 0 done, 2 a mistake of the user, 130 interrupted, 143 terminated, 1 anything else.
+    Exit codes: 0 done, 2 a mistake of the user, 129 hung up, 130 interrupted, 143 terminated, 1 others.
     """
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     _catch_signals()
@@ -49,6 +50,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    if (few := _few_addresses()) is not None:
+        sys.stderr.write(f"softvec: at most {few >> 20} MiB of memory are allowed (ulimit -v); ")
+        sys.stderr.write(f"softvec needs {_LEAST_ADDRESSES >> 20} MiB or more\n")
+        return 1
     try:
         return _run(arguments)
     except KeyboardInterrupt:
@@ -57,7 +62,22 @@ def run(arguments: list[str] | None = None) -> int:
         _discard_output()
         return 0
     except Exception as error:
-        return _failed(error)
+        code = _failed(error)
+        if code in (1, 2) and "--json" in (sys.argv[1:] if arguments is None else arguments):
+            from softvec.cli.terminal import print_json
+
+            print_json({"error": str(error), "exit": code})
+        return code
+
+
+def _few_addresses() -> int | None:
+    """Return the limit on the memory of this process, if it is too low."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:  # Windows
+        return None
+    limit = getrlimit(RLIMIT_AS)[0]
+    return limit if limit != RLIM_INFINITY and limit < _LEAST_ADDRESSES else None
 
 
 def _discard_output() -> None:
@@ -87,6 +107,7 @@ def _failed(error: Exception) -> int:
     """Print one line for a mistake of the user; raise anything else again, for its traceback."""
     from softvec.cli.terminal import complain
     from softvec.core.errors import InputError
+    from softvec.core.untrusted import exhausted
 
     if _received and _received[0] != signal.SIGINT:
         return 128 + _received[0]
@@ -105,8 +126,8 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError) and error.strerror:  # such as a full disk
         complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return 1
-    if isinstance(error, MemoryError):
-        complain(f"out of memory: {error}. Try fewer dimensions (--dim), or --scratch of embed")
+    if isinstance(error, MemoryError) or exhausted(error):
+        complain(f"out of memory or threads: {error}. Try fewer dimensions (--dim), or --scratch of embed")
         return 1
     raise error
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
 from softvec.cli.terminal import note
-from softvec.core.errors import AdviceWarning, InputError, Message, NameOnly, Option
+from softvec.core.errors import AdviceWarning, InputError, NameOnly, Option
 
 # Flags that set an option of the library to a fixed value.
 _ONE_VALUE = {
@@ -76,24 +76,21 @@ class FlagCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        others = getattr(getattr(ctx.parent, "command", None), "commands", {})
+        write = flag_writer(self.params, others["embed"].params if "embed" in others else ())
         warnings.showwarning = lambda message, *_, **__: note(
-            with_flags(message.message if isinstance(message, AdviceWarning) else str(message), self)
+            message.message.render(write) if isinstance(message, AdviceWarning) else str(message)
         )
         try:
             return super().invoke(ctx)
         except InputError as error:
-            raise InputError(with_flags(error.message, self)) from error
+            raise InputError(error.message.render(write)) from error
 
 
-def with_flags(message: str | Message, command: Any) -> str:
-    """Return a message of the library with the flags of a command in it."""
-    return message if isinstance(message, str) else message.render(flag_writer(command.params))
-
-
-def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
+def flag_writer(parameters: Iterable[Any], of_embed: Sequence[Any] = ()) -> Callable[[Option], str]:
     """Return a function that writes an option as a flag of a command with these parameters.
 
-    An option without a flag is written with ``--set`` if the command has it, else as in Python.
+    An option without a flag is written with ``--set`` if the command has it, else as a flag of ``embed``.
     """
     parameter_of = {parameter.name: parameter for parameter in parameters}
     flags = {
@@ -107,7 +104,8 @@ def flag_writer(parameters: Iterable[Any]) -> Callable[[Option], str]:
         if option.name in parameter_of:
             return _own_flag(parameter_of[option.name], option.value)
         if "--set" not in flags or option.value is NameOnly:
-            return str(option)
+            shown = flag_writer(of_embed)(option) if of_embed else ""
+            return f"embed {shown}" if shown.startswith("--") else str(option)
         return f"--set {option.name}={_typed(option.value)}"
 
     return write

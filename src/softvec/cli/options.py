@@ -126,7 +126,11 @@ def check_target(target: str) -> None:
     """Raise an error, before any work, if the result cannot be written."""
     if target == "-":
         return
+    from softvec.core.storage import Storage, is_url
     from softvec.embedding.files.formats import is_folder
+
+    if is_url(target):
+        return Storage(target).check_writable()
 
     folder = os.path.dirname(os.path.abspath(target))
     if is_folder(target):

@@ -12,7 +12,7 @@ from softvec.api import Watch
 from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, say, seconds, working
 from softvec.core.checks import counted
 from softvec.core.errors import AdviceWarning, InputError, Option, listed
-from softvec.core.memory import available_memory
+from softvec.core.memory import available_memory, peak_memory
 from softvec.core.scratch import on_disk
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ def _summary(emb: Embedding, target: str) -> dict[str, Any]:
         **measured_loss(record),
         "log_z_error": (record["diagnosis"] or {}).get("log_z_error_median"),
         "seconds": record["seconds"],
+        "peak_memory": peak_memory(),
         "seed": record["parameters"]["seed"],
     }
     return summary | ({"stability": record["stability"]} if "stability" in record else {})

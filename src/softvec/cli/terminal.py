@@ -8,12 +8,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Annotated, Any
 
 from typer import Option as Flag
 
 from softvec.core.checks import is_number
 from softvec.core.errors import CODES, printable
+
+_SECONDS_BETWEEN_LINES = 10.0  # of progress, where standard error is not a terminal
 
 
 def _silence_warnings(quiet: bool) -> bool:
@@ -130,7 +133,7 @@ def epoch_progress(session: Session, total: int | None) -> Iterator[Callable[...
     """Show epoch, loss and time left while fitting; yield a callback for the estimator."""
     screen = console(stderr=True)
     if session.silent or not screen.is_terminal:
-        yield None
+        yield None if session.silent else _lines(session, total)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -150,6 +153,23 @@ def epoch_progress(session: Session, total: int | None) -> Iterator[Callable[...
             progress.update(task, advance=1, loss=f"{loss:.4f}", more=more)
 
         yield update
+
+
+def _lines(session: Session, total: int | None) -> Callable[..., None]:
+    """Return a callback that prints a line now and then, for logs."""
+    began = last = monotonic()
+    done = 0
+
+    def update(epoch: int, loss: float, X: Any, more: str = "") -> None:
+        nonlocal last, done
+        now, done = monotonic(), done + 1
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            of = f" of {total}" if total else ""
+            text = f"epoch {done}{of}, approximated loss {loss:.4f}, {seconds(now - began)}"
+            say(session, f"{text}, {more}" if more else text)
+
+    return update
 
 
 def shows_progress(session: Session) -> bool:

@@ -59,6 +59,18 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
             raise InputError(f"{what}: {_reason(error)}") from error
 
 
+def starts_heads(allowed: bool) -> bool:
+    """Let any call of Ray start a head on this machine, or not; return what was before.
+
+    Else Ray does so, listening for other machines, once the connection to its cluster is lost.
+    """
+    from ray._private import auto_init_hook as hook
+
+    before: bool = hook.enable_auto_connect
+    hook.enable_auto_connect = allowed
+    return before
+
+
 def end_with(driver: int) -> None:
     """End this process soon after that of the driver: a killed one leaves workers that write checkpoints."""
     while True:

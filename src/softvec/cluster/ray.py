@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from softvec.cluster.actors import Worker, copy_of
-from softvec.cluster.connect import LOOPBACK, connect, load_ray, own_signals
+from softvec.cluster.connect import LOOPBACK, connect, load_ray, own_signals, starts_heads
 from softvec.cluster.driver import Plan
 from softvec.cluster.hosts import compare, this_host
 from softvec.cluster.rank import Report
@@ -58,11 +58,13 @@ class RayCluster:
         self.copies = 1 if address else 2  # a worker's, and that of an object store in the same memory
         self.actors: list[Any] = []
         self.fits = 0  # begun
+        self._starts_heads = True  # whether calls of Ray may start a head, outside of this cluster
 
     def __enter__(self) -> RayCluster:
         if not self._ray.is_initialized():
             self.address = connect(self._ray, self._target, 2 * (self._wanted or 1))
             self._started = True
+        self._starts_heads = starts_heads(False)
         try:
             self._choose_workers()
         except BaseException as error:
@@ -119,6 +121,7 @@ class RayCluster:
             if self._started:
                 self._ray.shutdown()
                 self._started = False
+        starts_heads(self._starts_heads)
 
     def take(self, size: int) -> list[Any]:
         """Return actors for a fit: those of the last one, where they are as many."""
@@ -173,6 +176,10 @@ class RayCluster:
             if isinstance(error, BrokenPipeError | load_ray().exceptions.RayError):
                 raise  # of our own output, or of a worker
             raise self._lost(" to go on from the checkpoint" if plan.kept_every == 0 else "") from error
+        except load_ray().exceptions.RaySystemError as error:
+            if self._ray.is_initialized():
+                raise
+            raise self._lost(" to go on from the checkpoint" if plan.kept_every == 0 else "") from error
 
     def _run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[State]:
         ray = self._ray
@@ -189,6 +196,8 @@ class RayCluster:
                 return attempt.finish(on_report)
             except ray.exceptions.RayError as error:
                 self._end()
+                if not ray.is_initialized():  # the head is gone
+                    raise ConnectionError("no node is left") from error
                 _raise_own(error, ray.exceptions)
                 if attempt is not None:  # its workers started
                     starts, epoch = attempt.starts, attempt.epoch

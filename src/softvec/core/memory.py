@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -29,6 +30,15 @@ def available_memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes that this process has held so far; None if unknown."""
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:  # Windows
+        return None
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _meminfo() -> int | None:

@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
+from softvec.core.untrusted import one_line
 
-__all__ = ["Storage"]
+__all__ = ["Storage", "is_url", "open_url", "written_to"]
+
+
+def is_url(path: Any) -> bool:
+    """Whether fsspec reads and writes a path.
+
+    >>> is_url("s3://bucket/edges.csv"), is_url("edges.csv")
+    (True, False)
+    """
+    return isinstance(path, str) and re.match(r"[a-z][a-z0-9+.-]+://", path) is not None
+
+
+@contextmanager
+def _one_line(what: str, url: str) -> Iterator[None]:
+    """Turn any error of a file system, such as missing credentials, into one line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"cannot {what} {url}: it does not exist") from None
+    except InputError:
+        raise
+    except Exception as error:  # each file system has its own
+        raise InputError(f"cannot {what} {url}: {one_line(error)}") from error
+
+
+def open_url(url: str) -> IO[bytes]:
+    """Open a URL for reading."""
+    with _one_line("read", url):
+        files, path = Storage(url)._remote()
+        return files.open(path, "rb")
+
+
+@contextmanager
+def written_to(url: str) -> Iterator[Path]:
+    """Yield a file in a temporary folder; all files written beside it then go to where the URL is."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder, url.rstrip("/").rpartition("/")[2])
+        with _one_line("write", url):
+            files, path = Storage(url.rpartition("/")[0])._remote()
+            for file in Path(folder).iterdir():
+                files.put_file(str(file), f"{path}/{file.name}")
 
 
 @dataclass(frozen=True)
@@ -25,9 +68,9 @@ class Storage:
     @property
     def is_url(self) -> bool:
         """Whether fsspec reads and writes it."""
-        return "://" in self.path
+        return is_url(self.path)
 
-    def _remote(self, name: str) -> tuple[Any, str]:
+    def _remote(self, name: str = "") -> tuple[Any, str]:
         """Return the file system of fsspec and the path of a file in it."""
         try:
             import fsspec
@@ -35,13 +78,16 @@ class Storage:
             raise InputError(
                 f"{self.path} is a URL, which needs fsspec: pip install fsspec; or name a folder"
             ) from error
-        files, root = fsspec.core.url_to_fs(self.path)
-        return files, f"{root}/{name}"
+        try:
+            files, root = fsspec.core.url_to_fs(self.path)
+        except (ImportError, ValueError) as error:  # s3fs is not installed; an unknown scheme
+            raise InputError(f"cannot open {self.path}: {one_line(error)}") from error
+        return files, f"{root}/{name}" if name else root
 
     def check_writable(self) -> None:
         """Raise an error, before any work, if files cannot be written here."""
         if self.is_url:
-            self._remote("")
+            self._remote()
             return
         folder, parent = os.path.abspath(self.path), os.path.dirname(os.path.abspath(self.path))
         if os.path.exists(folder) and not os.path.isdir(folder):

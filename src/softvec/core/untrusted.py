@@ -14,6 +14,7 @@ from softvec.core.errors import InputError, printable
 VARIABLE = "SOFTVEC_MAX_EXPANDED"
 _ALWAYS = 512 << 20  # bytes that any file may expand to
 _RATIO = 64  # times its size, for larger files: text compresses 3 to 10 times, a zip bomb 1,000 times
+_EXHAUSTED = ("failed to map segment", "start new thread", "launch worker thread", "annot allocate memory")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -55,6 +56,15 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
+def exhausted(error: BaseException) -> bool:
+    """Whether an error says that memory or threads ran out, in the words of a library.
+
+    >>> exhausted(ImportError("libarrow.so: failed to map segment from shared object"))
+    True
+    """
+    return any(words in str(error) for words in _EXHAUSTED)
+
+
 @contextmanager
 def reading(name: str, what: str, passing: type[Exception] = InputError) -> Iterator[None]:
     """Turn any exception of a parser into an :class:`InputError` that names the file.
@@ -71,6 +81,8 @@ def reading(name: str, what: str, passing: type[Exception] = InputError) -> Iter
             f"{name} needs more memory than available ({one_line(error)}); it may be damaged"
         ) from error
     except Exception as error:
+        if exhausted(error):
+            raise MemoryError(one_line(error)) from error
         raise InputError(f"{name} is not a readable {what}: {one_line(error)}") from error
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from softvec.core.errors import InputError, Option
+from softvec.core.storage import is_url
 from softvec.read.streams import SUFFIXES
 
 _DATA = frozenset(
@@ -37,6 +38,10 @@ def several_files(where: Any, pattern: str = "*") -> list[Path] | None:
     if is_path_list(where):
         return sorted(map(Path, where))
     if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
+        return None
+    if is_url(where):
+        if glob.has_magic(str(where)) or str(where).endswith("/"):
+            raise InputError(f"{where}: a pattern or folder at a URL is not read; name one file")
         return None
     path = Path(where)
     if path.is_dir():

@@ -15,11 +15,12 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from softvec.core.errors import InputError, Option
+from softvec.core.storage import is_url, open_url
 from softvec.core.untrusted import check_expanded, one_line
 
 BLOCK = 4 << 20
@@ -193,6 +194,13 @@ def open_source(where: Any) -> Source:
         return where
     if hasattr(where, "read"):
         return _spool(where, str(getattr(where, "name", "the stream")))
+    if is_url(where):
+        with open_url(where) as stream:
+            source = _spool(stream, where)
+            assert source.spool is not None
+            source.spool.complete()
+        suffixes = [suffix for suffix in Path(where).suffixes if suffix.lower() not in SUFFIXES]
+        return replace(source, suffix=(suffixes or [""])[-1].lower())
     try:
         path = Path(where)
     except TypeError:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
+from softvec.core.storage import is_url, written_to
 from softvec.embedding.files.common import MANIFEST, Options, is_folder
 from softvec.embedding.files.record import check_record
 from softvec.names.storage import DuplicateName
@@ -120,6 +121,9 @@ def write_vectors(
     """
     chosen = format_of(path, format)
     _check_target(path, chosen, index)
+    if is_url(path):
+        with written_to(str(path)) as draft:
+            return write_vectors(emb, draft, chosen, side=side, index=index)
     if side is not None:
         emb = _one_side(emb, side)
     check_names(chosen, emb.names, emb.context_names)
@@ -137,6 +141,8 @@ def _module(format: str) -> Any:
 
 
 def _check_target(path: str | os.PathLike[str], format: str, index: bool) -> None:
+    if is_url(path) and format in ("folder", "npy", "tsv"):
+        raise InputError(f"{path}: the {format} format is several files, which a URL is not; use .svec")
     if os.fspath(path).endswith(".gz") and not FORMATS[format].gzip:
         raise InputError(f"{path}: the {format} format is not written gzipped; drop the .gz")
     if index and format != "softvec":
@@ -244,7 +250,9 @@ def read_vectors(
 
 def _source(path: str | os.PathLike[str]) -> Source:
     """Open a file, standard input or a pipe, compressed or not."""
-    if os.fspath(path) != "-" and not Path(path).exists():
+    if is_url(path) and str(path).endswith((".npy", ".tsv", "/")):
+        raise InputError(f"{path}: the names of its vectors are in another file; copy both to a disk")
+    if os.fspath(path) != "-" and not is_url(path) and not Path(path).exists():
         raise InputError(f"{path}: no such file")
     source = open_source(path)
     if not source.start and not source.compression:
