@@ -127,7 +127,7 @@ def embed(
         for standard input.
     n_components : int, optional
         Dimension of the vectors; 128 by default, or that of ``init``.
-    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
+    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"}, optional
         Kind of data (default: detected).
     walk_length : int, optional
         Steps of the random walk: more steps relate items further apart.

@@ -31,7 +31,7 @@ MEANT = {
     **dict.fromkeys(("threads", "workers", "n_threads"), "n_jobs"),
     **dict.fromkeys(("walk", "steps", "n_steps"), "walk_length"),
 }
-KindName = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"]
+KindName = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"]
 
 
 class FitOptions(TypedDict, total=False):

@@ -11,6 +11,7 @@ from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.corpus import Corpus
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
 from softvec.affinity.objects import from_object
+from softvec.affinity.sets import is_set_file, sets
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
 from softvec.read.edges import Edges
@@ -34,7 +35,7 @@ def read(
         The format is detected from the content and the extension; ``.gz``, ``.zst``, ``.bz2`` and ``.xz``
         are decompressed. ``-`` is standard input. A folder, a pattern such as ``"edges/*.parquet"``, or a
         list of paths stands for several files: tables of edges of one layout, or a corpus of documents.
-    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
+    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"}, optional
         Kind of data. Default: a matrix or a list of edges is a graph, a table with a time column is
         temporal, one with columns named like users and items is bipartite, lines of words are a corpus,
         a table of decimals holds features.
@@ -53,6 +54,9 @@ def read(
     <Affinity from graph: 3 nodes, 2 edges, undirected, unweighted>
     """
     likely = kind_of_options(options) if kind is None else check_kind(kind)
+    if kind == "sets" or (kind is None and is_set_file(where)):
+        check_options("sets", options)
+        return sets(where, **options)
     return build(read_source(where, options, kind=kind, likely=likely), options, defaults)
 
 

@@ -13,6 +13,7 @@ from softvec.affinity.builders import bipartite, pairs, random_walk
 from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
+from softvec.affinity.sets import sets
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.errors import InputError, Message, Option, did_you_mean
 
@@ -48,6 +49,7 @@ KINDS: Mapping[str, Kind] = {
     "corpus": Kind(cooccurrence, "text"),
     "features": Kind(neighbors, "feature vectors"),
     "dense": Kind(from_dense, "a dense matrix of affinities"),
+    "sets": Kind(sets, "sets of items"),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from softvec.affinity.base import Affinity
 from softvec.affinity.kinds import KINDS, Defaults, check_kind, check_options
+from softvec.affinity.sets import is_hypergraph
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.operators import Operator
@@ -27,7 +28,7 @@ def from_object(
         An Affinity or Operator; a SciPy sparse or dense matrix; a networkx, igraph or PyTorch
         Geometric graph; a pandas, polars or Arrow table of edges, or a square one; an iterable of pairs
         or triples; a list of texts. For files see :func:`softvec.affinity.read`.
-    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense"}, optional
+    kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"}, optional
         Kind of data. Default: a square matrix is a graph, a rectangular one bipartite, or features if it is
         dense and does not hold counts; pairs are edges of a graph; texts are a corpus; a table with a time
         column is temporal, one with columns named like users and items is bipartite.
@@ -73,6 +74,8 @@ def _from_operator(operator: Operator, names: Any = None, column_names: Any = No
 def _guess(data: Any, options: Mapping[str, Any]) -> str:
     if frames.is_frame(data):
         return frames.kind_of_frame(data, options.get("columns"), options.get("weight"))
+    if is_hypergraph(data):
+        return "sets"
     if objects.is_anndata(data):
         return objects.kind_of_anndata(data, options.get("key"))
     return kind_of_object(data)

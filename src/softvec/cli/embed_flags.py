@@ -26,7 +26,7 @@ class DataFlags:
         _data(
             "--kind",
             "-k",
-            help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense "
+            help="Kind of data: graph, pairs, bipartite, temporal, corpus, features, dense, sets "
             "(default: detected).",
         ),
     ] = None
