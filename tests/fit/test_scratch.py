@@ -74,6 +74,7 @@ def same(a, b):
     ids=str,
 )
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:the vectors are nearly parallel")
 def test_same_bits_as_in_memory(tmp_path, everything_on_disk, options, weighted):
     folder = tmp_path / "scratch"
     folder.mkdir()

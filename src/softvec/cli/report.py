@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,7 +134,7 @@ def _tell_other_view(options: Sequence[str]) -> None:
 
 
 def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the loss of finished vectors by the exact softmax, from their provenance.
+    """Return the loss of finished vectors by the exact softmax, from their provenance, with its error.
 
     That is the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which the
     mixture normaliser gives.
@@ -141,11 +142,12 @@ def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> measured_loss({"history": {"loss": [3.5, 2.5]}, "diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
-    {'loss': 2.75, 'loss_rows': 40, 'approximated_loss': 2.5}
+    {'loss': 2.75, 'loss_rows': 40, 'loss_error': None, 'approximated_loss': 2.5}
     """
     diagnosis, history = (mapping(record.get(key)) for key in ("diagnosis", "history"))
     losses = history.get("loss") or [None]
-    values = {"loss": diagnosis.get("exact_loss"), "loss_rows": diagnosis.get("n_rows")}
+    named = {"loss": "exact_loss", "loss_rows": "n_rows", "loss_error": "standard_error"}
+    values = {name: diagnosis.get(key) for name, key in named.items()}
     return {**values, "approximated_loss": losses[-1]}
 
 
@@ -156,12 +158,19 @@ def loss_line(record: Mapping[str, Any]) -> str:
     --------
     >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     'exact loss 2.7500 (40 rows)'
+    >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40, "standard_error": 0.0312}})
+    'exact loss 2.750 ± 0.031 (40 rows)'
     """
     values = measured_loss(record)
     if values["loss"] is None:
         last = values["approximated_loss"]
         return "no loss measured" if last is None else f"approximated loss {last:.4f}"
-    return f"exact loss {values['loss']:.4f} ({values['loss_rows']:,} rows)"
+    loss, error = values["loss"], values["loss_error"]
+    shown = f"{loss:.4f}"
+    if error:
+        digits = min(4, max(0, 1 - math.floor(math.log10(error))))  # two digits of the error
+        shown = f"{loss:.{digits}f} ± {error:.{digits}f}"
+    return f"exact loss {shown} ({values['loss_rows']:,} rows)"
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -18,11 +18,15 @@ from softvec.normalizers.moments import class_moments
 from softvec.operators import Runtime
 
 Array = NDArray[Any]
+_SPREAD_ROWS, _FEWEST_ROWS = 1000, 50
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Means over ``n_rows`` sampled rows; errors are |log Z - log Z_estimated|."""
+    """Means over ``n_rows`` sampled rows; errors are |log Z - log Z_estimated|.
+
+    ``standard_error`` is that of the exact loss as an estimate for all rows: 0 if all of them are measured.
+    """
 
     n_rows: int
     exact_loss: float
@@ -30,6 +34,7 @@ class Diagnosis:
     log_z_error_median: float
     log_z_error_p95: float
     log_z_error_max: float
+    standard_error: float = 0.0
 
 
 def diagnose(
@@ -59,11 +64,51 @@ def diagnose(
     else:
         approximate = mixture_log_z(x, mom, beta, pool)
     error = np.abs(exact - approximate)
+    losses = shared + rho * exact
+    unseen = 1 - len(chosen) / n
     return Diagnosis(
         len(chosen),
-        float(np.mean(shared + rho * exact)),
+        float(np.mean(losses)),
         float(np.mean(shared + rho * approximate)),
         float(np.median(error)),
         float(np.quantile(error, 0.95)),
         float(error.max()),
+        float(np.sqrt(unseen * np.var(losses) / max(len(chosen) - 1, 1))),
     )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far vectors point in different directions.
+
+    Attributes
+    ----------
+    mean_cosine : float
+        Of pairs of sampled vectors: near 1 where all are nearly parallel.
+    effective_rank : float
+        Exponential of the entropy of the shares of variance: the number of directions that are used.
+    """
+
+    mean_cosine: float
+    effective_rank: float
+
+
+def spread(X: Array) -> Spread | None:
+    """Measure the spread of at most a thousand vectors, evenly spaced; None for fewer than 50.
+
+    Examples
+    --------
+    >>> spread(np.eye(3)[np.arange(99) % 3])
+    Spread(mean_cosine=0.3265..., effective_rank=2.0)
+    """
+    sample = X[np.linspace(0, len(X) - 1, min(len(X), _SPREAD_ROWS)).astype(np.int64)].astype(np.float64)
+    norms = np.linalg.norm(sample, axis=1)
+    sample = sample[norms > 0] / norms[norms > 0, None]
+    n = len(sample)
+    if n < _FEWEST_ROWS:
+        return None
+    mean = sample.mean(axis=0)
+    shares = np.maximum(np.linalg.eigvalsh(np.cov(sample.T, ddof=0).reshape(X.shape[1], -1)), 0)
+    shares = shares / max(shares.sum(), np.finfo(np.float64).tiny)
+    rank = np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1))))
+    return Spread(float((n * mean @ mean - 1) / (n - 1)), float(round(rank, 6)))

@@ -51,6 +51,7 @@ class Recipe:
 RECIPES = {
     "graph": Recipe(walk_length=3, n_epochs=20, beta_range=(3.0, 6.0), shrinkage=0.5),
     "corpus": Recipe(beta=12.0, base_measure=0.75),
+    "bipartite": Recipe(beta=4.0, base_measure=1.0),  # benchmarks/two_sided.py
     "features": Recipe(walk_length=3),
 }
 # Options of builders: the frequency above which words count less as context (benchmarks/words.py).

@@ -28,7 +28,7 @@ from softvec.operators import Operator, as_operator, check_nonnegative, check_ra
 Array = NDArray[Any]
 # The diagnosis may cost this share of the fit (an exp counts as 20 multiply-adds): up to 50 rows, and none at
 # all where fewer than 10 are affordable.
-_DIAGNOSIS_BUDGET = 0.01
+_DIAGNOSIS_BUDGET = 0.1
 _WARN_ABOVE = 2.0  # error of log Z above which the approximated loss is unreliable
 
 
@@ -332,7 +332,7 @@ def _rows_to_check(problem: Problem, state: State) -> int:
     """Return how many rows the diagnosis can afford."""
     (n, m), d = problem.P.shape, state.X.shape[1]
     work = max(1, state.epoch) * (problem.P.nnz + n * d) * d
-    return int(min(n, 50, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
+    return int(min(n, max(_DIAGNOSIS_BUDGET * work, 2e6) / (m * (d + 20))))
 
 
 def _checked_terms(

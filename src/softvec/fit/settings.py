@@ -148,7 +148,10 @@ class Settings:
         6.0,
         "float, default=6.0",
         "Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.",
-        Flag("--beta", "Inverse temperature (default: 3 to 6 for graphs, by density; 12 for text; else 6)."),
+        Flag(
+            "--beta",
+            "Inverse temperature (default: 3 to 6 for graphs, 4 for two sides, 12 for text, else 6).",
+        ),
     )
     gradient: str = _setting(
         "row",
@@ -263,7 +266,7 @@ class Settings:
         0.0,
         "float, optional",
         "A power p: items of size s (degree, word count) have weight s ** p in the softmax; 0.75 for text, "
-        "else 0 (equal weights).",
+        "1 for tables of two kinds of items, else 0 (equal weights).",
         decides_vectors=False,  # the weights are hashed
         of="embed",
     )

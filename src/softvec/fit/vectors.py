@@ -13,9 +13,10 @@ from scipy import sparse
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
-from softvec.core.errors import InputError
+from softvec.core.errors import AdviceWarning, InputError, Option, warn
 from softvec.core.machine import Machine
 from softvec.fit.attributes import fuse_attributes
+from softvec.fit.diagnose import spread
 from softvec.fit.fold_in import refine
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
@@ -27,6 +28,7 @@ from softvec.operators import Operator, Powers, Sparse, row_normalize
 from softvec.operators.normalize import isolated_items, isolated_nodes
 
 Array = NDArray[Any]
+_COLLAPSED = 0.9  # mean cosine above which vectors tell little apart
 _FUSED = ("n_components", "view", "shrinkage")  # settings that fused views record
 
 
@@ -68,8 +70,30 @@ def fit_vectors(affinity: Affinity, settings: Settings, pool: Machine, *, warm: 
         "softmax": settings.softmax,
         "seconds": {"fitting": time.perf_counter() - started},
         **({} if fused is None else {"attributes": fused}),
+        **_spread(affinity, settings, made.X),
     }
     return Vectors(made.X, made.Y, record, made.extras)
+
+
+def _spread(affinity: Affinity, settings: Settings, X: Array) -> dict[str, Any]:
+    """Return the spread of the vectors for the provenance; say where they are nearly parallel."""
+    found = spread(X)
+    if found is None:
+        return {}
+    if found.mean_cosine > _COLLAPSED:
+        remedy = Option("beta", 2 * settings.beta)
+        if settings.gradient != "row":
+            remedy = Option("gradient", "row")
+        elif settings.base_measure < 1 and affinity.counts is not None:
+            remedy = Option("base_measure", 1.0)
+        warn(
+            AdviceWarning(
+                f"the vectors are nearly parallel (mean cosine {found.mean_cosine:.3f}, effective rank "
+                f"{found.effective_rank:.1f} of {X.shape[1]}) and tell little apart; pass ",
+                remedy,
+            )
+        )
+    return {"spread": asdict(found)}
 
 
 def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Settings:

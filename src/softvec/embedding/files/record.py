@@ -88,7 +88,7 @@ _FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
         "n_hidden": _COUNT,
         "deciles": _HISTORY,
     },
-    "diagnosis": {"exact_loss": _ANY, "n_rows": _COUNT},
+    "diagnosis": {"exact_loss": _ANY, "n_rows": _COUNT, "standard_error": _NOT_NEGATIVE},
 }
 _OPTIONS = {"length": _COUNT, "subsample": _NOT_NEGATIVE}
 
