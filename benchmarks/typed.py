@@ -246,10 +246,44 @@ def sets_page(cell: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def knowledge() -> dict[str, float]:
+    """Return the filtered mean reciprocal rank of the tails of FB15k-237, relations ignored and counted."""
+    with np.load(data_dir() / "typed" / "fb15k237_triples.npz") as file:
+        train, test, n = file["train"], file["test"][::10], len(file["entities"])
+        every = np.concatenate([train, file["valid"], file["test"]])
+    A = sp.coo_array((np.ones(len(train)), (train[:, 0], train[:, 2])), (n, n)).tocsr()
+    X = unit(fitted(sp.csr_array((A + A.T) > 0)))
+    known = sp.csr_array((np.ones(len(every)), (every[:, 0] * 237 + every[:, 1], every[:, 2])), (237 * n, n))
+    tails = sp.csr_array((np.ones(len(train)), (train[:, 1], train[:, 2])), (237, n)).toarray()
+    ranks: dict[str, list[float]] = {"relations ignored": [], "frequent tails of the relation": []}
+    for head, relation, tail in test:
+        row = head * 237 + relation
+        others = known.indices[known.indptr[row] : known.indptr[row + 1]]
+        for name, scores in zip(ranks, (X @ X[head], tails[relation].copy())):
+            right = scores[tail]
+            scores[others] = -np.inf
+            scores[head] = -np.inf
+            ties = np.count_nonzero(scores == right)
+            ranks[name].append(1 + np.count_nonzero(scores > right) + ties / 2)
+    return {name: float(np.mean(1 / np.array(each))) for name, each in ranks.items()}
+
+
+def knowledge_page(cell: dict[str, float]) -> str:
+    """Return what a knowledge graph without its relations is worth."""
+    ignored, frequent = cell.values()
+    return (
+        "On FB15k-237, a knowledge graph of 237 relations, vectors of softvec, which ignore the relation, "
+        f"find the tail of a triple with a mean reciprocal rank of {ignored:.2f}, the most frequent tails "
+        f"of the relation with {frequent:.2f} (filtered, a tenth of the test triples, `python -m "
+        "benchmarks.typed`). RotatE reports 0.34 for heads and tails together (Sun et al., ICLR 2019)."
+    )
+
+
 PARTS: dict[str, tuple[Callable[[], Any], str, Callable[[Any], str]]] = {
     "signs": (signs, "signs.md", signs_page),
     "types": (types, "types.md", types_page),
     "sets": (sets, "sets.md", sets_page),
+    "knowledge": (knowledge, "../limits.md", knowledge_page),
 }
 
 
