@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from softvec.cluster.rank import Report
     from softvec.core.machine import Workers
 
-__all__ = ["Origin", "Watch", "embed", "embed_affinity", "embed_request", "to_affinity"]
+__all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TYPED = FitOptions.__annotations__

@@ -61,7 +61,7 @@ class Operator(ABC):
     """A real matrix, accessed only through its products; immutable."""
 
     shape: tuple[int, int]
-    normal = False  # whether its rows are known to be non-negative, with sums of 1 or 0
+    _normal = False  # whether its rows are known to be non-negative, with sums of 1 or 0
 
     @property
     @abstractmethod

@@ -22,9 +22,9 @@ def check_nonnegative(P: Operator, name: str = "P") -> None:
     while parts:
         part = parts.pop()
         if isinstance(part, Sparse):
-            for values in (part._row_scale, part._col_scale, *([] if part.checked else [part._values])):
+            for values in (part._row_scale, part._col_scale, *([] if part._checked else [part._values])):
                 _check_values(values, part, name)
-            part.checked = True
+            part._checked = True
         elif isinstance(part, Composite):
             parts += part.parts
         elif isinstance(part, Powers):
@@ -82,7 +82,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     if dangling not in DANGLING:
         raise InputError(f"dangling is {dangling!r}; expected one of {', '.join(DANGLING)}")
     operator = as_operator(P)
-    if operator.normal and dangling == "zero":
+    if operator._normal and dangling == "zero":
         return operator
     check_nonnegative(operator)
     operator = operator.balanced()
@@ -101,7 +101,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
         normal = operator  # already stochastic, as products and means of walks are: scaling costs a pass
     else:
         normal = operator.scale_rows(np.divide(1.0, sums, out=np.zeros_like(sums), where=~empty))
-    normal.normal = True
+    normal._normal = True
     if dangling == "self" and empty.any():
         if operator.shape[0] != operator.shape[1]:
             raise InputError('dangling="self" needs a square P; pass "zero" for a rectangular one')

@@ -111,7 +111,7 @@ class Sparse(Operator):
     array([1., 5.])
     """
 
-    checked = False  # whether the values are known to be finite and non-negative
+    _checked = False  # whether the values are known to be finite and non-negative
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Sparse(Operator):
     def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
         other = object.__new__(Sparse)
         other.__dict__.update(self.__dict__)
-        for cached in ("T", "_sums", "normal"):
+        for cached in ("T", "_sums", "_normal"):
             other.__dict__.pop(cached, None)
         other._row_scale, other._col_scale = row_scale, col_scale
         return other
