@@ -16,7 +16,7 @@ import softvec
 from softvec.affinity import read
 from softvec.cli import run
 from softvec.core.errors import GuessWarning, InputError
-from softvec.read import edgelist
+from softvec.read import text_table
 from softvec.read.columns import add_table
 from softvec.read.detect import detect
 from softvec.read.dialect import sample_lines
@@ -116,8 +116,9 @@ def test_a_late_name_that_is_no_integer_does_not_read_the_file_again(tmp_path, c
     path, strings = tmp_path / "late.txt", tmp_path / "strings.txt"
     path.write_bytes(text + b"x 1\n" + text[:50_000].rsplit(b"\n", 1)[0] + b"\n")
     strings.write_bytes(path.read_bytes())
+    small = {"block": 1 << 14}
     monkeypatch.setattr(
-        edgelist, "text_blocks", lambda source, **options: text_blocks(source, **options | {"block": 1 << 14})
+        text_table, "text_blocks", lambda source, **options: text_blocks(source, **options | small)
     )
     monkeypatch.setattr("softvec.kernels.SMALL", 0)
     got = []

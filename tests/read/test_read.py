@@ -14,7 +14,7 @@ from scipy.io import mmwrite, savemat
 import softvec.affinity as sio
 from benchmarks.datasets import data_dir
 from softvec.core.errors import GuessWarning, InputError
-from softvec.read import edgelist
+from softvec.read import text_table
 from softvec.read.streams import open_source, text_blocks
 
 rng = np.random.default_rng(2)
@@ -128,7 +128,7 @@ def test_large_files_are_read_in_blocks(tmp_path, monkeypatch):
     path.write_text("".join(lines))
     whole = by_name(sio.read(path))
     monkeypatch.setattr(
-        edgelist, "text_blocks", lambda source, **options: text_blocks(source, **options | {"block": 500})
+        text_table, "text_blocks", lambda source, **options: text_blocks(source, **options | {"block": 500})
     )
     assert by_name(sio.read(path)) == whole
     integers = tmp_path / "integers.txt"

@@ -17,18 +17,18 @@ from softvec.core.errors import InputError, guess, optional_package, printable
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read import dialect as dialects
-from softvec.read import records
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
-from softvec.read.dialect import Dialect
 from softvec.read.edgelist import warn_total
 from softvec.read.kinds import labels_among, row_names
 from softvec.read.matlab import check_version_4, read_variables
-from softvec.read.numbers import plain_number
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
-from softvec.read.streams import Source, text_blocks
+from softvec.read.streams import BLOCK, Source, text_blocks
 from softvec.read.text_kinds import neighbours
+from softvec.read.text_table import Columns, TextBlock, table_blocks
+
+_ROWS_OF_A_BLOCK = 4096  # bytes of a block for each column: Arrow takes 25 us for each column of a block
 
 
 def read_npz(source: Source) -> Graph:
@@ -188,34 +188,47 @@ def _read_gml(stream: Any) -> Any:
 
 def read_text(detected: Detected) -> Graph:
     """Read a text table of numbers; a first column may name the rows, a header the columns."""
-    source, table, dialect, square = detected.source, detected.table, detected.dialect, detected.square
+    table, dialect = detected.table, detected.dialect
     assert table is not None
     assert dialect is not None
     named = row_names(table.columns)
-    if square is None and named is not None and table.columns[named].numeric and dialect.header is None:
+    if detected.square is None and named is not None and table.columns[named].numeric and not dialect.header:
         named = None  # row numbers without a title may be data
     body = _columns_of_numbers(detected, named)
     parts: list[NDArray[np.float64]] = []
     names: list[Any] = []
-    skip = dialect.has_header_line
-    for block, line in text_blocks(source, encoding=detected.options.encoding):
-        rows = _by_arrow(block, dialect, body, named, skip)
-        if rows is None:
-            rows = _by_lines(block, line, dialect, source.name, body, named, skip)
-        parts.append(rows[0])
-        names += rows[1]
-        skip = False
+    size = max(BLOCK, _ROWS_OF_A_BLOCK * dialect.n_fields)
+    for block in table_blocks(detected.source, dialect, detected.options.encoding, size):
+        parts.append(_numbers(block, body))
+        names += [] if named is None else block.texts([named])[named].to_pylist()
     if names and dialects.all_integers([name.encode() for name in names]):
         names = [int(name) for name in names]
     titles = None if dialect.header is None else [dialect.header[at] for at in body]
-    matrix = np.concatenate(parts)
-    if square and titles and len(titles) == len(names) and titles != list(map(str, names)):
-        matrix = matrix[:, [titles.index(str(name)) for name in names]]
-        titles = list(map(str, names))
-    if square is False and titles and detected.kind in ("graph", "dense"):
+    return _square_matrix(detected, np.concatenate(parts), names, titles)
+
+
+def _numbers(block: TextBlock, body: list[int]) -> NDArray[np.float64]:
+    """Return columns of a block as a matrix; raise an error for a field that is not a number."""
+    import pyarrow as pa
+
+    columns: Columns | None = None
+    if block.dialect.plain:
+        with contextlib.suppress(pa.ArrowInvalid):
+            columns = block.columns(dict.fromkeys(body, pa.float64()))
+    if columns is None:
+        columns = {at: block.numbers(column, "entry") for at, column in block.texts(body).items()}
+    return np.stack([columns[at].to_numpy() for at in body], axis=1)
+
+
+def _square_matrix(detected: Detected, matrix: Any, names: list[Any], titles: list[str] | None) -> Graph:
+    """Return a matrix with its names; of a square one, rows and columns in the same order."""
+    shown = list(map(str, names))
+    if detected.square and titles and len(titles) == len(names) and titles != shown:
+        matrix, titles = matrix[:, [titles.index(name) for name in shown]], shown
+    if detected.square is False and titles and detected.kind in ("graph", "dense"):
         names = titles
     if names and matrix.shape[0] == matrix.shape[1]:
-        warn_total(source.name, names[-1:])
+        warn_total(detected.name, names[-1:])
     return Graph(matrix, names or None, None, titles)
 
 
@@ -235,52 +248,6 @@ def _columns_of_numbers(detected: Detected, named: int | None) -> list[int]:
         for label in labels_among([columns[at] for at in body]):
             guess(f"{name}: column {label} is used as a feature; remove it if it is a label")
     return body
-
-
-def _by_arrow(
-    block: bytes, dialect: Dialect, body: list[int], named: int | None, skip: bool
-) -> tuple[NDArray[np.float64], list[str]] | None:
-    """Parse lines of plain numbers as one long column, whatever the width; None if they are different."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    raws = [raw for raw in block.split(b"\n") if dialects.is_data(raw, dialect.comments)][int(skip) :]
-    mark = bytes([dialect.delimiter or 32])
-    if dialect.delimiter == 0:
-        raws = [b" ".join(dialects.split(raw, 0)) for raw in raws]
-    if not raws or dialect.quoted or any(raw.count(mark) != dialect.n_fields - 1 for raw in raws):
-        return None
-    names = []
-    if named == 0 and body == list(range(1, dialect.n_fields)):
-        cut = [raw.split(mark, 1) for raw in raws]
-        names = [first.strip().decode("utf-8") for first, _ in cut]
-        raws = [rest for _, rest in cut]
-    elif named is not None or len(body) < dialect.n_fields:
-        return None
-    numbers = b"\n".join(raws).replace(mark, b"\n")
-    try:
-        column = csv.read_csv(
-            pa.BufferReader(numbers if dialect.plain else plain_number(numbers, dialect.decimal)),
-            csv.ReadOptions(column_names=["0"], use_threads=False),
-            csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
-            csv.ConvertOptions(column_types={"0": pa.float64()}, null_values=[], strings_can_be_null=False),
-        ).column(0)
-    except pa.ArrowInvalid:
-        return None
-    if len(column) != len(raws) * len(body):
-        return None
-    return column.to_numpy().reshape(len(raws), len(body)), names
-
-
-def _by_lines(
-    block: bytes, line: int, dialect: Dialect, name: str, body: list[int], named: int | None, skip: bool
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Parse lines of numbers one by one; raise an error for one that is not."""
-    names, rows = [], []
-    for number, fields in records.parse_lines(block, dialect, name, line, skip):
-        rows.append([records.number_of(fields[at], name, number, dialect) for at in body])
-        names += [] if named is None else [fields[named].decode("utf-8")]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(body)), names
 
 
 def read_adjacency_list(source: Source, options: TableOptions) -> list[tuple[Any, Any]]:

@@ -1,0 +1,220 @@
+"""Tables in text, in blocks of whole records, each parsed by Arrow: the columns of edges and of matrices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from softvec.core.checks import counted
+from softvec.core.errors import InputError, Message, Option
+from softvec.read.columns import to_arrow
+from softvec.read.dialect import MISSING, Dialect, is_data, split
+from softvec.read.numbers import NUMBER
+from softvec.read.streams import BLOCK, Source, text_blocks
+
+Columns = dict[int, Any]  # Arrow arrays by position
+_SHOWN = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
+_BLANKS = bytes(32 if byte < 32 and byte != 10 else byte for byte in range(256))
+_OPENING = (b"\n ", b"\n\t", b"\n\r")
+_EMPTY_LINES = re.compile(rb"(?m)^[\0-\x09\x0b-\x20]+$")
+
+
+def table_blocks(
+    source: Source, dialect: Dialect, encoding: str | None = None, block: int = BLOCK
+) -> Iterator[TextBlock]:
+    """Yield the records of a table below its header."""
+    blocks = _whole_records(text_blocks(source, encoding=encoding, block=block), dialect)
+    if dialect.has_header_line:
+        blocks = _after_header(blocks, dialect)
+    return (TextBlock(text, line, dialect, source.name) for text, line in blocks)
+
+
+def _whole_records(blocks: Iterable[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+    """Move the end of each block into the next one from the line on in which a quoted field begins."""
+    held, line = b"", 1
+    for block, start in blocks:
+        line, block = (line, held + block) if held else (start, block)
+        quotes = block.count(b'"') if dialect.delimiter else 0
+        cut = len(block)
+        if quotes % 2 and len(held) < BLOCK:  # a longer field is none: a quote within a name
+            cut = block.rfind(b"\n", 0, block.rfind(b'"')) + 1
+        if cut:
+            yield block[:cut], line
+        held, line = block[cut:], line + block.count(b"\n", 0, cut)
+    if held:
+        yield held, line
+
+
+def _after_header(blocks: Iterator[tuple[bytes, int]], dialect: Dialect) -> Iterator[tuple[bytes, int]]:
+    """Return blocks without the header, the first record of data."""
+    for block, line in blocks:
+        first = next(_records(block, line, dialect), None)
+        if first is not None:
+            start, number = first[0], first[1] + first[2].count(b"\n") + 1
+            rest = block[start + len(first[2]) + 1 :]
+            return chain([(rest, number)], blocks) if rest else blocks
+    return iter(())
+
+
+def _records(text: bytes, line: int, dialect: Dialect) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the position, the line number and the bytes of each record of data; quotes may hold line ends."""
+    at, held, start, number = 0, b"", 0, line
+    for raw in text.split(b"\n"):
+        if held or is_data(raw, dialect.comments):
+            held = held + b"\n" + raw if held else raw
+            if dialect.delimiter == 0 or held.count(b'"') % 2 == 0:
+                yield start, number, held
+                held = b""
+        at += len(raw) + 1
+        line += 1
+        if not held:
+            start, number = at, line
+    if held:
+        yield start, number, held
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Whole records of a table; the first line has the number ``line``."""
+
+    text: bytes
+    line: int
+    dialect: Dialect
+    name: str
+
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the line number and the bytes of each record."""
+        return ((number, raw) for _, number, raw in _records(self.text, self.line, self.dialect))
+
+    def place(self, row: int) -> str:
+        """Return the file and line of a row, for messages."""
+        for at, (number, _) in enumerate(self.records()):
+            if at == row:
+                return f"{self.name}, line {number}"
+        return self.name
+
+    def columns(self, kinds: Mapping[int, Any]) -> Columns:
+        """Return columns as Arrow arrays of the given types, by position; raises ArrowInvalid."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv
+
+        text, delimiter = self.cleaned, self.dialect.delimiter
+        if not text.strip():
+            return {at: pa.array([], kind) for at, kind in kinds.items()}
+        quoted = delimiter != 0 and b'"' in text
+        parsed = csv.read_csv(
+            pa.BufferReader(text),
+            csv.ReadOptions(
+                column_names=[str(column) for column in range(self.dialect.n_fields)],
+                use_threads=False,
+                block_size=max(len(text), 1 << 16),
+            ),
+            csv.ParseOptions(
+                delimiter=chr(delimiter or 32), quote_char='"' if quoted else False, newlines_in_values=quoted
+            ),
+            csv.ConvertOptions(
+                column_types={str(at): kind for at, kind in kinds.items()},
+                include_columns=[str(at) for at in kinds],
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+        columns = {at: to_arrow(parsed.column(k)) for k, at in enumerate(kinds)}
+        mark = bytes([delimiter])
+        padded = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
+        if delimiter and b" " in text and any(has_pair(text, pair) for pair in padded):
+            texts = [at for at, column in columns.items() if pa.types.is_string(column.type)]
+            columns |= {at: pc.ascii_trim_whitespace(columns[at]) for at in texts}
+        return columns
+
+    @cached_property
+    def cleaned(self) -> bytes:
+        """The lines without comments, and with single blanks between fields if blanks separate them."""
+        block, dialect = self.text, self.dialect
+        if any(byte in block for byte in dialect.comments):
+            block = re.sub(rb"(?m)^[ \t]*[" + re.escape(dialect.comments) + rb"].*$", b"", block)
+        if dialect.delimiter == 0:
+            block = block.translate(_BLANKS)
+            while has_pair(block, b"  "):
+                block = block.replace(b"  ", b" ")
+            return block.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
+        mark = bytes([dialect.delimiter])
+        if b'"' in block and has_pair(block, mark + b" "):
+            block = block.replace(mark + b' "', mark + b'"')
+        odd = not dialect.quoted and (block[:1] <= b" " or any(has_pair(block, pair) for pair in _OPENING))
+        return _EMPTY_LINES.sub(b"", block) if odd else block
+
+    def texts(self, wanted: Collection[int]) -> Columns:
+        """Return columns as text; raise an error for a line with too many or too few fields."""
+        import pyarrow as pa
+
+        try:
+            return self.columns(dict.fromkeys(wanted, pa.string()))
+        except pa.ArrowInvalid as error:
+            for number, raw in self.records():
+                n_fields = len(split(raw, self.dialect.delimiter))
+                if n_fields != self.dialect.n_fields:
+                    raise InputError(self._ragged(raw, n_fields, number)) from None
+            message = " ".join(str(error).split())
+            raise InputError(f"{self.name}, line {self.line} or later: {message}") from None
+
+    def _ragged(self, raw: bytes, n_fields: int, number: int) -> str:
+        """Return the message for a line with too many or too few fields."""
+        shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
+        delimiter = self.dialect.delimiter
+        return (
+            f"{self.name}, line {number}: {counted(n_fields, 'column')} where other lines have "
+            f"{self.dialect.n_fields}, separated by {_SHOWN.get(delimiter, repr(chr(delimiter)))}: {shown!r}"
+        )
+
+    def numbers(self, column: Any, role: str) -> Any:
+        """Return text as numbers, in the number format of the table; raise an error where it is none."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.dialect.plain:
+            grouping = "." if self.dialect.decimal == b"," else ","
+            column = pc.replace_substring(pc.replace_substring(column, grouping, ""), ",", ".")
+        for kind in (pa.int64(), pa.float64()) if role == "time" else (pa.float64(),):
+            try:
+                return pc.ascii_trim_whitespace(column).cast(kind)
+            except pa.ArrowInvalid:
+                continue
+        self.refuse(column, role, lambda field: not NUMBER.fullmatch(field.encode()), bad_field)
+        return pa.array([None if field is None else float(field) for field in column.to_pylist()])
+
+    def refuse(
+        self,
+        column: Any,
+        role: str,
+        is_bad: Callable[[str], Any],
+        message: Callable[[str, str], str | Message],
+    ) -> None:
+        """Raise an error with the line of the first bad field, if there is one."""
+        for row, field in enumerate(column.to_pylist()):
+            if field is not None and is_bad(field):
+                raise InputError(f"{self.place(row)}: ", message(role, field))
+
+
+def has_pair(text: bytes, pair: bytes) -> bool:
+    """Whether two bytes follow each other; faster than ``pair in text`` if both are frequent."""
+    if pair[0] not in text or pair[1] not in text:
+        return False
+    codes = np.frombuffer(text, np.uint8)
+    return bool(((codes[:-1] == pair[0]) & (codes[1:] == pair[1])).any())
+
+
+def bad_field(role: str, field: str) -> Message:
+    """Return the message for a missing name, or a weight or time that is not a number."""
+    drop = () if role == "entry" else (", or pass ", Option("missing", "drop"))
+    if not field:
+        return Message(f"the {role} is missing; fill it in", *drop)
+    remedy = ("; fill in missing values", *drop) if field.lower() in MISSING else ()
+    return Message(f"the {role} {field[:60]!r} is not a number", *remedy)
