@@ -130,56 +130,6 @@ def rehash(names, offsets, count, table):
 
 
 @njit(nogil=True, cache=True)
-def number_by_table(ids, lowest, lookup, first, count, codes):
-    """Number integers in [lowest, lowest + len(lookup)) by first appearance; ``lookup`` starts at -1."""
-    for row in range(ids.shape[0]):
-        for c in range(ids.shape[1]):
-            at = np.int64(ids[row, c]) - lowest
-            code = lookup[at]
-            if code < 0:
-                code = count
-                lookup[at] = code
-                first[code] = ids[row, c]
-                count += 1
-            codes[row, c] = code
-    return count
-
-
-@njit(nogil=True, cache=True)
-def number_by_hash(ids, begin, table, first, count, codes):
-    """Number any integers by first appearance; stop when the table (slots of number + 1) is full."""
-    mask = np.uint64(table.shape[0] - 1)
-    limit = min(table.shape[0] // 2, first.shape[0]) - ids.shape[1]
-    for row in range(begin, ids.shape[0]):
-        if count > limit:
-            return row, count
-        for c in range(ids.shape[1]):
-            value = np.int64(ids[row, c])
-            h = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-            slot = (h ^ (h >> np.uint64(32))) & mask
-            while table[slot] != 0 and first[table[slot] - 1] != value:
-                slot = (slot + np.uint64(1)) & mask
-            if table[slot] == 0:
-                first[count] = value
-                count += 1
-                table[slot] = count
-            codes[row, c] = table[slot] - 1
-    return ids.shape[0], count
-
-
-@njit(nogil=True, cache=True)
-def rehash_integers(first, count, table):
-    """Insert the first ``count`` integers, which are distinct, into an empty ``table``."""
-    mask = np.uint64(table.shape[0] - 1)
-    for code in range(count):
-        h = np.uint64(np.int64(first[code])) * np.uint64(0x9E3779B97F4A7C15)
-        slot = (h ^ (h >> np.uint64(32))) & mask
-        while table[slot] != 0:
-            slot = (slot + np.uint64(1)) & mask
-        table[slot] = code + 1
-
-
-@njit(nogil=True, cache=True)
 def common_prefix(data, offsets):
     """Return how many bytes all names begin with alike."""
     size = offsets[1] - offsets[0]

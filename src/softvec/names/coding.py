@@ -20,7 +20,6 @@ from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
-from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.names.blocks import Codes, Segments, Tokens
 
@@ -120,62 +119,43 @@ class IntegerNames:
         return names
 
     def finish(self) -> tuple[list[Codes], Names]:
-        blocks = self._blocks.finish()
-        if not worth_compiling(self._total):
-            return _number_small(blocks)
+        """Return the codes and the names, in ascending order."""
         span = self._highest - self._lowest + 1
-        return _ascending(
-            *(self._by_table(blocks, span) if span <= 2 * self._total else self._by_hash(blocks))
-        )
+        return self._by_table(span) if span <= 2 * self._total else self._by_hash()
 
-    def _by_table(self, blocks: list[Any], span: int) -> tuple[list[Codes], Names]:
-        from softvec.kernels import names
-
-        lookup = empty(span, np.int32, random=True)
-        lookup[:] = -1
-        first = empty(min(span, self._total), np.int64)
-        count = 0
+    def _by_table(self, span: int) -> tuple[list[Codes], Names]:
+        """Look each integer up in a table of all that lie between the lowest and the highest."""
+        blocks = self._blocks.finish()
+        rank = empty(span, np.int32, random=True)
+        rank[:] = 0
+        for block in blocks:
+            for lo, hi in row_blocks(len(block), _ROWS):
+                rank[np.subtract(block[lo:hi], self._lowest, dtype=np.int64)] = 1
+        names = Names.from_integers(np.flatnonzero(rank) + self._lowest)
+        np.cumsum(rank, out=rank)
+        rank -= 1
         for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
-            count = names.number_by_table(ids, self._lowest, lookup, first, count, codes)
-            blocks[b] = codes
-        return blocks, Names.from_integers(first[:count].copy())
-
-    def _by_hash(self, blocks: list[Any]) -> tuple[list[Codes], Names]:
-        from softvec.kernels import names
-
-        table, first, count = np.zeros(2**16, dtype=np.int32), np.empty(2**15, dtype=np.int64), 0
-        for b, ids in enumerate(blocks):
-            codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
-            done = 0
-            while done < len(ids):
-                done, count = names.number_by_hash(ids, done, table, first, count, codes)
-                if done < len(ids):  # the table is full
-                    table = np.zeros(2 * len(table), dtype=np.int32)
-                    first = np.concatenate([first, np.empty_like(first)])
-                    names.rehash_integers(first, count, table)
-            blocks[b] = codes
-        return blocks, Names.from_integers(first[:count].copy())
-
-
-def _number_small(blocks: list[NDArray[np.integer]]) -> tuple[list[Codes], Names]:
-    if not blocks:
-        return [], Names.range(0)
-    flat = np.concatenate([block.reshape(-1) for block in blocks]).astype(np.int64)
-    values, inverse = np.unique(flat, return_inverse=True)
-    codes = inverse.astype(np.int32).reshape(-1, blocks[0].shape[1])
-    return [
-        codes[lo : lo + Segments.ROWS] for lo in range(0, len(codes), Segments.ROWS)
-    ], Names.from_integers(values)
-
-
-def _ascending(blocks: list[Codes], names: Names) -> tuple[list[Codes], Names]:
-    """Renumber integer names in ascending order, their codes in place."""
-    values = names.to_numpy()
-    if np.all(values[1:] > values[:-1]):
+            blocks[b] = codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
+            for lo, hi in row_blocks(len(ids), _ROWS):
+                codes[lo:hi] = rank[np.subtract(ids[lo:hi], self._lowest, dtype=np.int64)]
         return blocks, names
-    order = np.argsort(values)
-    return _renumbered(blocks, order), Names.from_integers(values[order])
+
+    def _by_hash(self) -> tuple[list[Codes], Names]:
+        """Number the integers of each block with Arrow's hash table, then those of all blocks."""
+        import pyarrow as pa
+
+        blocks = self._blocks.finish()
+        seen = [np.empty(0, np.int64)]
+        for b, ids in enumerate(blocks):
+            numbered = pa.array(ids.reshape(-1)).dictionary_encode()
+            blocks[b] = codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
+            codes[:] = numbered.indices.to_numpy().reshape(ids.shape)
+            seen.append(numbered.dictionary.to_numpy().astype(np.int64))
+        values, numbers = np.unique(np.concatenate(seen), return_inverse=True)
+        starts = np.cumsum(list(map(len, seen)))
+        for codes, start in zip(blocks, starts):
+            np.take(numbers[start:].astype(np.int32), codes, out=codes, mode="clip")
+        return blocks, Names.from_integers(values)
 
 
 def _renumbered(blocks: list[Codes], order: NDArray[np.int64]) -> list[Codes]:
