@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,12 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, is_missing
 from softvec.plotting import style
 from softvec.plotting.colours import natural_key
 from softvec.read.frames import as_list, frame_columns
-from softvec.read.streams import open_source
-from softvec.read.tables import arrow_batches
+from softvec.read.tables import read_table
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
@@ -122,7 +121,7 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     has one line per row.
     """
     if isinstance(metadata, str | os.PathLike):
-        metadata = read_metadata(os.fspath(metadata))
+        metadata = read_metadata(metadata)
     columns = frame_columns(metadata)
     index = getattr(metadata, "index", None)
     keys = None
@@ -144,25 +143,11 @@ def metadata_columns(embedding: Embedding, metadata: Any) -> list[Column]:
     return result
 
 
-def read_metadata(path: str) -> Any:
-    """Read a table with a column ``name``: .csv, .tsv, .parquet or .feather."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file")
-    kind = os.path.splitext(path)[1].lower()
-    with reading(path, "table"):
-        if kind in (".csv", ".tsv"):
-            table = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=",\t"[kind == ".tsv"]))
-        elif kind in (".parquet", ".feather"):
-            format = "parquet" if kind == ".parquet" else "arrow"
-            schema, batches = arrow_batches(open_source(path), format)
-            table = pa.Table.from_batches(batches, schema)
-        else:
-            raise InputError(f"{path}: metadata is read from .csv, .tsv, .parquet or .feather")
-    if "name" not in table.column_names:
-        shown = ", ".join(table.column_names[:6])
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
+    """Read a table with a column ``name``: text with a header, parquet, Arrow or Feather."""
+    table = read_table(Path(path), "table")
+    if "name" not in table:
+        shown = ", ".join(list(table)[:6])
         raise InputError(f"{path} has no column 'name' with the names of items; its columns are {shown}")
     return table
 

@@ -13,16 +13,16 @@ from scipy import sparse
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, guess
-from softvec.core.untrusted import one_line, reading
 from softvec.names import Names
 from softvec.operators import checked_csr
 from softvec.read.frames import as_list, frame_columns, in_memory, is_frame
 from softvec.read.matrices import read_npy, read_npz
 from softvec.read.objects import is_anndata, is_igraph, is_networkx
-from softvec.read.streams import open_source
+from softvec.read.streams import existing_file
+from softvec.read.tables import read_table
 
 _INDEX = "\0index"  # no column has this title
-_MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None", "?"]
+_WHAT = "table of attributes"
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ def is_missing(cell: Any) -> bool:
 
 def table_of(given: Any, names: Names, data: Any = None) -> Table:
     """Read attributes; ``names`` are the nodes of the graph, ``data`` what it was read from."""
-    is_file = isinstance(given, str | os.PathLike)
-    given = in_memory(_read(Path(given)) if is_file else given)
+    given, is_file = _read(given)
     if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
         return graph_columns(given, data)
     if is_anndata(given):
@@ -70,8 +69,7 @@ def table_of(given: Any, names: Names, data: Any = None) -> Table:
 
 def table_of_new(given: Any, titles: Collection[str]) -> Table:
     """Read attributes of new nodes: by node, or a table with ``titles`` and, in the index or first, names."""
-    is_file = isinstance(given, str | os.PathLike)
-    given = in_memory(_read(Path(given)) if is_file else given)
+    given, is_file = _read(given)
     if isinstance(given, Mapping) and not is_file:
         return _of_nodes(given)
     if not is_frame(given):
@@ -159,17 +157,35 @@ def _of_nodes(given: Mapping[Any, Any]) -> Table:
         return Table(keys, {"": _numeric(np.stack(values))})
     if not any(isinstance(value, Mapping) for value in values):
         return Table(keys, {"": _cells(values)}, ["value"])
-    wrong = [key for key, value in given.items() if not isinstance(value, Mapping) and not is_missing(value)]
-    if wrong:
-        raise InputError(f"attributes of {wrong[0]!r} are not a mapping, but those of other nodes are")
-    titles = list(dict.fromkeys(str(title) for value in values if not is_missing(value) for title in value))
-    rows = [{} if is_missing(value) else {str(k): v for k, v in value.items()} for value in values]
+    rows = [_texts_to_values(key, value) for key, value in given.items()]
+    titles = dict.fromkeys(title for row in rows for title in row)
     return Table(keys, {title: _cells([row.get(title) for row in rows]) for title in titles})
+
+
+def _texts_to_values(key: Hashable, value: Any) -> dict[str, Any]:
+    """Return the attributes of one node by title."""
+    if isinstance(value, Mapping):
+        return {str(title): cell for title, cell in value.items()}
+    if is_missing(value):
+        return {}
+    raise InputError(f"attributes of {key!r} are not a mapping, but those of other nodes are")
 
 
 def _of_frame(frame: Any, names: Names) -> Table:
     """Read a table whose index, or the column that matches most names, holds the nodes."""
     columns = {str(title): as_list(column) for title, column in frame_columns(frame).items()}
+    best, keys = _nodes_of_rows(frame, columns, names)
+    nameless = sum(is_missing(key) for key in keys)
+    if nameless:
+        raise InputError(f"attributes have {counted(nameless, 'row')} without a name; name or drop them")
+    cells = {title: _cells(column) for title, column in columns.items() if title != best}
+    if not cells:
+        raise InputError("attributes hold names of nodes, but no other column")
+    return Table(keys, cells)
+
+
+def _nodes_of_rows(frame: Any, columns: dict[str, list[Any]], names: Names) -> tuple[str, list[Any]]:
+    """Return the title of the column of nodes, and the nodes; an index that is one leaves the columns."""
     index: Any = getattr(frame, "index", None)
     numbered = type(index).__name__ == "RangeIndex"
     candidates = {title: column for title, column in columns.items() if _distinct(column)}
@@ -180,23 +196,15 @@ def _of_frame(frame: Any, names: Names) -> Table:
     matches = {title: sum(str(key) in spelled for key in keys) for title, keys in candidates.items()}
     best = max(matches, key=lambda title: matches[title], default=_INDEX)
     if matches.get(best):
-        keys: list[Any] = candidates[best]
         if best not in (_INDEX, next(iter(columns))):
             guess(f"names of nodes are read from the column {best!r} of the attributes")
-    elif numbered and all(name in index for name in names):
-        keys = list(index)
-    else:
-        raise InputError(
-            f"no column of the attributes holds names of nodes (first node: {names[0]!r}; columns: "
-            f"{', '.join(columns)})"
-        )
-    nameless = sum(is_missing(key) for key in keys)
-    if nameless:
-        raise InputError(f"attributes have {counted(nameless, 'row')} without a name; name or drop them")
-    cells = {title: _cells(column) for title, column in columns.items() if title != best}
-    if not cells:
-        raise InputError("attributes hold names of nodes, but no other column")
-    return Table(keys, cells)
+        return best, candidates[best]
+    if numbered and all(name in index for name in names):
+        return _INDEX, list(index)
+    raise InputError(
+        f"no column of the attributes holds names of nodes (first node: {names[0]!r}; columns: "
+        f"{', '.join(columns)})"
+    )
 
 
 def _distinct(column: list[Any]) -> bool:
@@ -209,7 +217,7 @@ def _cells(values: list[Any]) -> Any:
     cells = [None if is_missing(value) else value for value in values]
     given = [cell for cell in cells if cell is not None]
     if given and all(isinstance(c, int | float | np.number) and not isinstance(c, bool) for c in given):
-        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+        return np.array(cells, dtype=np.float64)  # None becomes NaN
     if given and all(hasattr(cell, "timestamp") for cell in given):
         return np.array([np.nan if cell is None else cell.timestamp() for cell in cells])
     return [_plain(cell) for cell in cells]
@@ -221,64 +229,11 @@ def _plain(cell: Any) -> Any:
     return cell if cell is None or isinstance(cell, set | frozenset | list | tuple) else str(cell)
 
 
-def _read(path: Path) -> Any:
-    """Read a table (text with a header, parquet, feather) or a matrix (npz, npy) from a file."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if path.is_dir():
-        raise InputError(f"{path} is a directory; expected a table of attributes")
-    source = open_source(path)
+def _read(given: Any) -> tuple[Any, bool]:
+    """Return what a file or a lazy table holds, and whether it was a file."""
+    if not isinstance(given, str | os.PathLike):
+        return in_memory(given), False
+    path = Path(given)
     if path.suffix == ".npz":
-        return read_npz(source).matrix
-    if path.suffix == ".npy":
-        return read_npy(source)
-    with reading(str(path), "table of attributes"), source.seekable() as stream:
-        if path.suffix in (".parquet", ".pq"):
-            import pyarrow.parquet
-
-            return pyarrow.parquet.read_table(stream)
-        if path.suffix in (".feather", ".arrow"):
-            import pyarrow.feather
-
-            return pyarrow.feather.read_table(stream)
-        return _read_text(stream, path)
-
-
-def _read_text(stream: Any, path: Path) -> dict[str, list[Any]]:
-    """Read text with a header, separated by tabs, semicolons or commas; numbers stay numbers."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    text = stream.read()
-    first = text.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
-    delimiter = max("\t;,|", key=lambda mark: first.count(mark.encode()))
-    if delimiter.encode() not in first:
-        raise InputError(
-            f"{path}: the first line has one column ({first[:40].decode(errors='replace')!r}); expected a "
-            "header, separated by commas, semicolons or tabs"
-        )
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    try:
-        titles = csv.read_csv(pa.BufferReader(text), parse_options=parse).column_names
-        as_text = csv.ConvertOptions(
-            column_types=dict.fromkeys(titles, pa.string()), null_values=_MISSING, strings_can_be_null=True
-        )
-        table = csv.read_csv(pa.BufferReader(text), parse_options=parse, convert_options=as_text)
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: {one_line(error)}; expected a header and rows of as many fields") from None
-    repeated = [title for title in table.column_names if table.column_names.count(title) > 1]
-    if repeated:
-        raise InputError(f"{path}: two columns are called {repeated[0]!r}; rename one")
-    return {title: _numbers_or_texts(table.column(title).to_pylist()) for title in table.column_names}
-
-
-def _numbers_or_texts(values: list[str | None]) -> list[Any]:
-    """Return texts as numbers if all of them are, except those with leading zeros, which are codes."""
-    if any(value and value[0] == "0" and value[1:2].isdigit() for value in values):
-        return values
-    for number in (int, float):
-        try:
-            return [None if value is None else number(value) for value in values]
-        except ValueError:
-            continue
-    return values
+        return read_npz(existing_file(path, _WHAT)).matrix, True
+    return (read_npy(existing_file(path, _WHAT)) if path.suffix == ".npy" else read_table(path, _WHAT)), True

@@ -19,7 +19,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
-from softvec.read.streams import open_source
+from softvec.read.streams import existing_file, open_source
 
 _NO_LABEL = ("", "-1", "NA", "nan")
 
@@ -79,10 +79,7 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
     Groups
     """
     file = Path(path)
-    if not file.exists():
-        raise InputError(f"{path}: no such file")
-    if file.is_dir():
-        raise InputError(f"{path} is a directory; expected a file of labels")
+    existing_file(file, "file of labels")
     if file.suffix in (".npy", ".npz"):
         return _from_array(_load(file), names, path)
     groups = _from_text(text_lines(file), names, path)

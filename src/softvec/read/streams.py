@@ -231,6 +231,15 @@ def open_source(where: Any) -> Source:
     return Source(str(path), suffix, compression, path, start=start)
 
 
+def existing_file(path: str | os.PathLike[str], expected: str) -> Source:
+    """Return the source of a file; the error for none, or for a folder, says what is expected."""
+    if not os.path.exists(path):
+        raise InputError(f"{os.fspath(path)}: no such file")
+    if os.path.isdir(path):
+        raise InputError(f"{os.fspath(path)} is a directory; expected a {expected}")
+    return open_source(path)
+
+
 class Spool:
     """A copy of a stream, which can be read only once; its start at first, all of it if that is wanted.
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from softvec.core.errors import InputError
-from softvec.core.untrusted import check_expanded, reading
+from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.read.columns import add_table, describe
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
+from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph
-from softvec.read.streams import Source
+from softvec.read.streams import Source, existing_file, text_blocks
 from softvec.read.table import ColumnSample, Table
 
 _BATCH = 262_144  # rows held at a time
+_MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None", "?"]
 
 
 def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
@@ -148,6 +151,67 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def read_table(path: Path, what: str) -> dict[str, list[Any]]:
+    """Read the columns of a table by title: parquet, Arrow, Feather, JSON, or text with a header."""
+    import pyarrow as pa
+
+    source = existing_file(path, what)
+    with reading(source.name, what):
+        format = find_format(source)
+        if format in ARROW:
+            schema, batches = arrow_batches(source, format)
+            table = pa.Table.from_batches(batches, schema)
+        elif format == "text":
+            table = _titled_text(source)
+        else:
+            raise InputError(f"{source.name} is {format}; expected a {what}")
+    repeated = [title for title in table.column_names if table.column_names.count(title) > 1]
+    if repeated:
+        raise InputError(f"{source.name}: two columns are called {repeated[0]!r}; rename one")
+    columns = {title: table.column(title).to_pylist() for title in table.column_names}
+    if format in ARROW:
+        return columns
+    return {title: _numbers_or_texts(values) for title, values in columns.items()}
+
+
+def _titled_text(source: Source) -> Any:
+    """Return text with a header, separated by tabs, semicolons, commas or bars, as columns of text."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    text = b"".join(block for block, _ in text_blocks(source))
+    first = text.split(b"\n", 1)[0]
+    delimiter = max("\t;,|", key=lambda mark: first.count(mark.encode()))
+    if delimiter.encode() not in first:
+        raise InputError(
+            f"{source.name}: the first line has one column ({first[:40].decode(errors='replace')!r}); "
+            "expected a header, separated by commas, semicolons or tabs"
+        )
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    try:
+        titles = csv.read_csv(pa.BufferReader(text), parse_options=parse).column_names
+        as_text = csv.ConvertOptions(
+            column_types=dict.fromkeys(titles, pa.string()), null_values=_MISSING, strings_can_be_null=True
+        )
+        return csv.read_csv(pa.BufferReader(text), parse_options=parse, convert_options=as_text)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{source.name}: {one_line(error)}; expected a header and rows of as many fields"
+        ) from None
+
+
+def _numbers_or_texts(values: list[str | None]) -> list[Any]:
+    """Return texts as numbers if all of them are, except those with leading zeros, which are codes."""
+    if any(value and value[0] == "0" and value[1:2].isdigit() for value in values):
+        return values
+    for number in (int, float):
+        try:
+            return [None if value is None else number(value) for value in values]
+        except ValueError:
+            continue
+    return values
 
 
 def square_matrix(detected: Detected) -> Graph:
