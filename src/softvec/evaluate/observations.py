@@ -17,7 +17,8 @@ from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read.frames import as_list
-from softvec.read.labels import row_of, text_lines
+from softvec.read.labels import row_of
+from softvec.read.streams import text_lines
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding

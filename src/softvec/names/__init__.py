@@ -167,6 +167,14 @@ class Names:
             raise UnknownName(self._unknown(storage.plain(name)))
         return at
 
+    def known(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """Return those of some names that are among these.
+
+        >>> Names("abc").known(["c", "x"])
+        ['c']
+        """
+        return storage.known(self._store, names)
+
     def indices(self, names: Iterable[Hashable]) -> np.ndarray:
         """Return the row numbers of many names.
 

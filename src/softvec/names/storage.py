@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +114,6 @@ class Strings(Store):
     """Packed UTF-8. Lookups: a dict for few names, binary search on 64-bit hashes for many."""
 
     __slots__ = ("_hashes", "_order", "_table", "data", "offsets")
-    _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray):
         self.data = data
@@ -164,26 +163,13 @@ class Strings(Store):
             self._hashes = hashes[self._order]
         return self._hashes, self._order
 
-    @classmethod
-    def _hash(cls, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Hash each string to sum_k (byte_k + 1) B**k mod 2**64, by differences of one running sum."""
-        n = len(offsets) - 1
-        out = np.empty(n, dtype=np.uint64)
-        inverse = np.uint64(pow(cls._BASE, -1, 2**64))
-        for lo in range(0, n, 65_536):
-            cuts = offsets[lo : min(lo + 65_536, n) + 1]
-            at = (cuts - cuts[0]).astype(np.int64)
-            powers = np.full(at[-1] + 1, cls._BASE, dtype=np.uint64)
-            powers[0] = 1
-            np.multiply.accumulate(powers, out=powers)
-            running = np.zeros(at[-1] + 1, dtype=np.uint64)
-            block = data[cuts[0] : cuts[-1]].astype(np.uint64)
-            np.cumsum((block + np.uint64(1)) * powers[:-1], out=running[1:])
-            inverses = np.full(at[-1] + 1, inverse, dtype=np.uint64)
-            inverses[0] = 1
-            np.multiply.accumulate(inverses, out=inverses)
-            out[lo : lo + len(at) - 1] = np.diff(running[at]) * inverses[at[:-1]]
-        return out
+    @staticmethod
+    def _hash(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        from softvec.kernels import names
+
+        hashes = np.empty((len(offsets) - 1, 1), np.uint64)
+        names.hash_tokens(np.asarray(data), offsets[:-1, None], offsets[1:, None], hashes)
+        return hashes[:, 0]
 
     def similar(self, name: str) -> list[Hashable]:
         """Return a bounded sample of names of similar length, those with the most matching bytes first."""
@@ -290,6 +276,11 @@ def plain(name: Any) -> Hashable:
     return name.item() if isinstance(name, np.generic) else name
 
 
+def known(store: Store, names: Iterable[Hashable]) -> list[Hashable]:
+    """Return those of some names that a store holds."""
+    return [name for name in names if store.find(plain(name)) >= 0]
+
+
 def integers(values: np.ndarray) -> Store:
     if len(values) and values[0] == 0 and np.array_equal(values, np.arange(len(values))):
         return Range(len(values))
@@ -319,6 +310,7 @@ def _numbers(store: Range | Integers) -> np.ndarray:
 
 
 def store_of(names: Any) -> Store:
+    """Return the most compact storage of names."""
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
         return Range(int(names))
     if isinstance(names, range) and names.start == 0 and names.step == 1:
@@ -330,10 +322,14 @@ def store_of(names: Any) -> Store:
         if array.dtype.kind in "iu":
             return integers(array.copy())
         names = array.tolist()
-    items: list[Any] = [plain(name) for name in names]
-    if items and all(type(item) is str for item in items):
+    return _store_of_items([plain(name) for name in names])
+
+
+def _store_of_items(items: list[Any]) -> Store:
+    types = set(map(type, items))
+    if types == {str}:
         return pack(items)
-    if all(type(item) is int for item in items) and all(-(2**63) <= item < 2**63 for item in items):
+    if types <= {int} and all(-(2**63) <= item < 2**63 for item in items):
         return integers(np.array(items, dtype=np.int64))
     for i, item in enumerate(items):
         if not isinstance(item, Hashable):

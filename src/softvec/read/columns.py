@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from softvec.read.roles import small_is_close
 from softvec.read.table import ColumnSample, Table
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
+_CLOCKS = "holds times of day; expected dates such as 2024-03-01T09:30"
 RoleColumns = dict[str, Any]  # Arrow arrays, or lists of names of any kind, by role
 _SAMPLE = 2000  # rows used to detect the content of a column
 
@@ -34,25 +36,45 @@ def describe(name: Any, column: Any) -> ColumnSample:
     array = to_arrow(column)
     if isinstance(array, list):
         return ColumnSample(name, values=array[:_SAMPLE])
-    array = array[:_SAMPLE]
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = _decoded(array[:_SAMPLE])
     kind = array.type
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # neither names nor numbers
         return ColumnSample(name)
     if pa.types.is_temporal(kind):  # as Python objects, nanoseconds and years beyond 9999 raise errors
-        whole = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-        stamps = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-        return ColumnSample(name, stamps=stamps, values=whole.to_pylist())
+        values = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
+        return ColumnSample(
+            name, stamps=not (pa.types.is_time(kind) or pa.types.is_duration(kind)), values=values
+        )
     values = array.to_pylist()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        present = [value for value in values if value is not None]
-        whole = pa.types.is_integer(kind) or (bool(present) and all(v == v // 1 for v in present))
-        return ColumnSample(name, True, whole, values=present)
-    texts = [value for value in values if isinstance(value, str)]
-    if texts and len(texts) == len(values) and all(map(is_stamp, texts)):
-        return ColumnSample(name, stamps=True, values=texts)
-    return ColumnSample(name, values=values)
+    if is_number(kind):
+        return _describe_numbers(name, [value for value in values if value is not None])
+    stamps = is_text(kind) and len(values) > 0 and all(is_stamp(value or "") for value in values)
+    return ColumnSample(name, stamps=stamps, values=values)
+
+
+def _describe_numbers(name: Any, values: list[Any]) -> ColumnSample:
+    return ColumnSample(name, True, all(value == value // 1 for value in values), values=values)
+
+
+def _decoded(array: Any) -> Any:
+    """Return an Arrow array of categories as their values."""
+    import pyarrow as pa
+
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is an integer or a floating-point number."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
@@ -60,18 +82,10 @@ def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
 
     Unnamed columns of temporal edges are in the order t i j and weight.
     """
-    columns, roles, weighted = table.columns, dict(table.roles), options.weighted
+    roles, weighted = dict(table.roles), options.weighted
     guesses: Iterable[Message] = table.guesses
     if options.timed and "time" not in roles:
-        if options.columns is not None or len(columns) < 3:
-            named = table.header or range(len(columns))
-            raise InputError(
-                f"{where} has no time column among {', '.join(map(str, named))}; temporal edges need three, "
-                "t i j; name them with ", Option("columns", ...)
-            )  # fmt: skip
-        roles = {"time": 0, "source": 1, "target": 2}
-        roles |= {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
-        guesses = ()
+        roles, guesses = _roles_in_order(table, where, options), ()
     elif options.columns is None and options.weight is None and weighted is None:
         _refuse_distances(table, where)
         guesses = [*guesses, *_weights_in_doubt(table)]
@@ -80,6 +94,19 @@ def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
             guess(f"{where}: ", text)
     unused = {"" if options.timed else "time", "weight" if weighted is False else ""}
     return replace(table, roles={role: at for role, at in roles.items() if role not in unused}, guesses=[])
+
+
+def _roles_in_order(table: Table, where: str, options: TableOptions) -> dict[str, int]:
+    """Return the roles of temporal edges without a column of times: t i j, and a weight."""
+    columns = table.columns
+    if options.columns is not None or len(columns) < 3:
+        named = table.header or range(len(columns))
+        raise InputError(
+            f"{where} has no time column among {', '.join(map(str, named))}; temporal edges need three, "
+            "t i j; name them with ", Option("columns", ...)
+        )  # fmt: skip
+    weight = {"weight": 3} if len(columns) > 3 and columns[3].numeric else {}
+    return {"time": 0, "source": 1, "target": 2, **weight}
 
 
 def _refuse_distances(table: Table, where: str) -> None:
@@ -178,33 +205,32 @@ def add_table(
     builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times)
 
 
+def _is_valid(column: Any) -> NDArray[np.bool_]:
+    """Return which values of a column are not missing."""
+    if isinstance(column, list):
+        return np.array([item is not None for item in column], dtype=bool)
+    valid: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
 def _complete_rows(columns: RoleColumns) -> tuple[RoleColumns, NDArray[np.bool_]]:
     """Return the rows of columns without missing values, and which they are."""
     import pyarrow as pa
 
-    valid = [
-        np.array([item is not None for item in column])
-        if isinstance(column, list)
-        else column.is_valid().to_numpy(zero_copy_only=False)
-        for column in columns.values()
-    ]
-    kept = np.logical_and.reduce(valid)
+    kept = np.logical_and.reduce([_is_valid(column) for column in columns.values()])
     if kept.all():
         return columns, kept
     filtered = {
-        role: [item for item, keep in zip(column, kept) if keep]
-        if isinstance(column, list)
-        else column.filter(pa.array(kept))
+        role: list(compress(column, kept)) if isinstance(column, list) else column.filter(pa.array(kept))
         for role, column in columns.items()
     }
     return filtered, kept
 
 
 def _refuse_nulls(column: Any, role: str, place: Callable[[int], str], where: str) -> None:
-    nulls = column.null_count if hasattr(column, "null_count") else sum(item is None for item in column)
+    nulls = column.count(None) if isinstance(column, list) else column.null_count
     if nulls:
-        valid = column.is_valid() if hasattr(column, "is_valid") else [item is not None for item in column]
-        row = int(np.argmin(np.asarray(valid)))
+        row = int(np.argmin(_is_valid(column)))
         text = f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or "
         drop = ("drop the rows",) if where == "the frame" else ("pass ", Option("missing", "drop"))
         raise InputError(text, *drop)
@@ -216,52 +242,72 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
 
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
+    if role == "time" and len(column) > 0 and is_text(column.type):
+        column = _text_as_times(column, where)
     kind = column.type
-    text = len(column) > 0 and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        if role != "time":
-            raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
-        if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
-            guess(f"{where}: the times have the time zone {kind.tz}; they are used in UTC")
-        try:
-            stamps = column.cast(pa.timestamp("us"), safe=getattr(kind, "unit", "") != "ns")
-        except pa.ArrowInvalid:  # seconds beyond 64 bits of microseconds
-            text = f"{where}: the {role} column has dates out of range; expected years from 1 to 9998"
-            raise InputError(text) from None
-        return stamps.to_numpy(zero_copy_only=False).astype("datetime64[us]")
-    if pa.types.is_time(kind) or (role == "time" and text and _CLOCK.fullmatch(str(column[0]))):
-        raise InputError(
-            f"{where}: the {role} column holds times of day; expected dates such as 2024-03-01T09:30"
-        )
-    if role == "time" and text:
-        stamps = parse_dates(column)
-        if stamps is not None:
-            if stamps.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
-                guess(f"{where}: the times have time zones; they are used in UTC")
-            return numbers(stamps, role, where)
-    if pa.types.is_decimal(kind) or text:
-        try:
-            column = column.cast(pa.float64())
-        except pa.ArrowInvalid as error:
-            quoted = re.search(r"'.*'", one_line(error))
-            shown = f"holds {quoted[0]}" if quoted else f"does not hold numbers ({one_line(error)})"
-            dates = " or dates such as 2024-03-01 or 2024-03-01T09:30Z, all alike" if role == "time" else ""
-            text = f"{where}: the {role} column {shown}; expected numbers{dates}"
-            if role != "time":
-                raise InputError(text) from None
-            raise InputError(text, "; ", Option("kind", "graph"), " leaves the times out") from None
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return _dates(column, role, where)
+    if pa.types.is_time(kind):
+        raise InputError(f"{where}: the {role} column {_CLOCKS}")
+    if pa.types.is_decimal(kind) or (len(column) > 0 and is_text(kind)):
+        column = _as_floats(column, role, where)
+    if not is_number(column.type):
         raise InputError(f"{where}: the {role} column has type {kind}; it must hold numbers")
     values = column.to_numpy(zero_copy_only=False)
-    if role == "time" and values.dtype.kind in "iu" and (days := _calendar_days(values)) is not None:
+    if role != "time":
+        return values.astype(np.float64, copy=False)
+    days = _calendar_days(values)
+    if days is not None:
         guess(f"{where}: times such as {values[0]} are read as dates, year, month and day")
-        return days
-    return values if role == "time" else values.astype(np.float64, copy=False)
+    return values if days is None else days
+
+
+def _text_as_times(column: Any, where: str) -> Any:
+    """Return text as dates if it holds dates, else as it is."""
+    dates = parse_dates(column)
+    if dates is not None and dates.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
+        guess(f"{where}: the times have time zones; they are used in UTC")
+    if dates is None and _CLOCK.fullmatch(str(column[0])):
+        raise InputError(f"{where}: the time column {_CLOCKS}")
+    return column if dates is None else dates
+
+
+def _dates(column: Any, role: str, where: str) -> NDArray[Any]:
+    """Return an Arrow column of dates as datetime64[us], in UTC if they have a time zone."""
+    import pyarrow as pa
+
+    kind = column.type
+    if role != "time":
+        raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
+    if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
+        guess(f"{where}: the times have the time zone {kind.tz}; they are used in UTC")
+    try:
+        stamps = column.cast(pa.timestamp("us"), safe=getattr(kind, "unit", "") != "ns")
+    except pa.ArrowInvalid:  # seconds beyond 64 bits of microseconds
+        text = f"{where}: the {role} column has dates out of range; expected years from 1 to 9998"
+        raise InputError(text) from None
+    return stamps.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+
+
+def _as_floats(column: Any, role: str, where: str) -> Any:
+    """Return text or decimals as floats; raise an error for a value that is none."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        quoted = re.search(r"'.*'", one_line(error))
+        shown = f"holds {quoted[0]}" if quoted else f"does not hold numbers ({one_line(error)})"
+        text = f"{where}: the {role} column {shown}; expected numbers"
+        if role != "time":
+            raise InputError(text) from None
+        text += " or dates such as 2024-03-01 or 2024-03-01T09:30Z, all alike; "
+        raise InputError(text, Option("kind", "graph"), " leaves the times out") from None
 
 
 def _calendar_days(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return integers such as 20240301 as dates; None if one is not a date."""
-    if not len(values) or values.min() < 19000101 or values.max() > 21001231:
+    if values.dtype.kind not in "iu" or not len(values) or values.min() < 19000101 or values.max() > 21001231:
         return None
     years, months, days = values // 10000, values // 100 % 100, values % 100
     if months.min() < 1 or months.max() > 12 or days.min() < 1 or days.max() > 31:
@@ -305,20 +351,26 @@ def _block(columns: Sequence[Any], like: type | None = None) -> Any:
 
     ``like`` is the type of the previous blocks: all blocks of a table have the same type.
     """
-    import pyarrow as pa
-
     if like is list or any(isinstance(column, list) for column in columns):
         return _objects(columns)
-    decoded = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
-    if all(pa.types.is_integer(c.type) for c in decoded):
-        arrays = [c.to_numpy(zero_copy_only=False) for c in decoded]
-        if all(a.dtype != np.uint64 or not len(a) or a.max() < 2**63 for a in arrays):
-            return np.stack([a.astype(np.int64, copy=False) for a in arrays], axis=1)
-        return _objects(decoded)
-    text = all(pa.types.is_string(c.type) or pa.types.is_large_string(c.type) for c in decoded)
-    if text and (like in (Tokens, np.ndarray) or worth_compiling(10 * len(decoded[0]))):
+    decoded = list(map(_decoded, columns))
+    many = like in (Tokens, np.ndarray) or worth_compiling(10 * len(decoded[0]))
+    if many and all(is_text(column.type) for column in decoded):
         return tokens_of(decoded)
-    return _objects(decoded)
+    integers = _integers(decoded)
+    return _objects(decoded) if integers is None else integers
+
+
+def _integers(columns: Sequence[Any]) -> NDArray[np.int64] | None:
+    """Return Arrow arrays of integers side by side; None if there are others, or some beyond 64 bits."""
+    import pyarrow as pa
+
+    if not all(pa.types.is_integer(column.type) for column in columns):
+        return None
+    arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
+    if any(array.dtype == np.uint64 and array.max(initial=0) >= 2**63 for array in arrays):
+        return None
+    return np.stack([array.astype(np.int64, copy=False) for array in arrays], axis=1)
 
 
 def _objects(columns: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -120,13 +120,7 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
         kind = "bipartite"
     chosen = options if kind is None else options.for_kind(kind)
     try:
-        sample, said = _sample(source, options)
-        dialect, guesses = dialects.find_dialect(
-            sample, Dialect(0, options.comments, decimal=(options.decimal or "").encode()),
-            options.delimiter, options.header, chosen.column_names, source.name,
-        )  # fmt: skip
-        columns = dialects.describe_text(sample, dialect)
-        table = find_roles(columns, chosen.columns, chosen.weight, source.name)
+        sample, dialect, table = _text_table(source, options, chosen)
     except ForeignLayout:
         raise
     except InputError:
@@ -135,20 +129,42 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
             raise  # too few words per line for text: the error about the table is more helpful
         return Detected(source, "text", kind_of_prose(prose, source.name), options)
     square = is_square(sample, dialect, table, source.name)
+    told = kind is not None
     if kind is None:
         kind = kind_of_text(sample, dialect, table, square, source.suffix, source.name)
         chosen = options.for_kind(kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
-            table = find_roles(columns, chosen.columns, chosen.weight, source.name)
-        exponents = _warn_exponents(sample, dialect, table, source.name, chosen)
+            roles = find_roles(table.columns, chosen.columns, chosen.weight, source.name)
+            table = replace(roles, guesses=[*table.guesses, *roles.guesses])
+    detected = Detected(source, "text", kind, chosen, table, dialect, square)
+    _warn_of_ids(detected, sample, told)
+    return detected
+
+
+def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
+    """Say what is uncertain about numbers that may be ids; ``told``: whether the user gave the kind."""
+    table, dialect, name, kind = detected.table, detected.dialect, detected.name, detected.kind
+    assert table is not None
+    assert dialect is not None
+    wide = kind in MATRIX_KINDS
+    if not (told and wide):
+        exponents = _warn_exponents(sample, dialect, table, name, detected.options)
         if kind == "features" and not exponents:
-            _warn_whole_numbers(table, source.name)
-    elif kind not in MATRIX_KINDS:
-        _warn_exponents(sample, dialect, table, source.name, chosen)
-    if kind not in (*MATRIX_KINDS, "corpus") and square is None:
-        _warn_padded(sample, dialect, table, source.name)
-    table = replace(table, guesses=[*guesses, *table.guesses, *said])
-    return Detected(source, "text", kind, chosen, table, dialect, square)
+            _warn_whole_numbers(table, name)
+    if not wide and kind != "corpus" and detected.square is None:
+        _warn_padded(sample, dialect, table, name)
+
+
+def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> tuple[Sample, Dialect, Table]:
+    """Return the first lines of a text, how they are written, and their columns with roles and guesses."""
+    sample, said = _sample(source, options)
+    wanted = Dialect(0, options.comments, decimal=(options.decimal or "").encode())
+    dialect, guesses = dialects.find_dialect(
+        sample, wanted, options.delimiter, options.header, chosen.column_names, source.name
+    )
+    columns = dialects.describe_text(sample, dialect)
+    table = find_roles(columns, chosen.columns, chosen.weight, source.name)
+    return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
 
 
 def _warn_whole_numbers(table: Table, name: str) -> None:

@@ -25,6 +25,7 @@ _LINES_OF_A_FIELD = 100
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
 MISSING = ("na", "n/a", "nan", "null", "none", "?", "-", "\\n")
+_MISSING = tuple(word.encode() for word in MISSING)
 _NO_VALUE = (b"", b"{}", rb"\N")  # networkx writes {} where an edge has no data, MySQL \N
 
 
@@ -319,19 +320,20 @@ def describe_text(sample: Sample, dialect: Dialect) -> list[ColumnSample]:
 
 
 def _describe(title: str | None, fields: list[bytes], dialect: Dialect) -> ColumnSample:
-    present = shown = [f for f in fields if f not in _NO_VALUE]
+    """Describe one column, as :func:`softvec.read.columns.describe` does for columns with a type."""
+    present = [field for field in fields if field not in _NO_VALUE]
+    shown = present
     if not dialect.plain:
         shown = [plain_number(f, dialect.decimal) if GROUPED.fullmatch(f) else f for f in present]
-    known = [f for f in shown if f.lower().decode("utf-8", "replace") not in MISSING]
+    known = [field for field in shown if field.lower() not in _MISSING]
     # 80% is enough: a weight that is not a number should be an error, not a reason to ignore all weights
-    wanted = max(1, 0.8 * len(known), 0.5 * len(fields))
-    if sum(NUMBER.fullmatch(f) is not None for f in known) >= wanted:
-        numbers = [f for f in shown if NUMBER.fullmatch(f)]
+    if sum(map(bool, map(NUMBER.fullmatch, known))) >= max(1, 0.8 * len(known), 0.5 * len(fields)):
+        numbers = list(filter(NUMBER.fullmatch, shown))
         whole = all(map(DIGITS.fullmatch, numbers))
         return ColumnSample(title, True, whole, values=[int(f) if whole else float(f) for f in numbers])
-    texts = [f.decode("utf-8", "replace") for f in present]
-    dates = len(texts) > 0 and sum(map(is_stamp, texts)) >= 0.8 * len(fields)
-    return ColumnSample(title, stamps=dates, values=texts)
+    texts = [field.decode("utf-8", "replace") for field in present]
+    stamps = len(texts) > 0 and sum(map(is_stamp, texts)) >= 0.8 * len(fields)
+    return ColumnSample(title, stamps=stamps, values=texts)
 
 
 def delimiter_byte(delimiter: str) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
+from softvec.names import Names
 from softvec.read import dialect as dialects
 from softvec.read.columns import RoleColumns, add_table
 from softvec.read.detect import Detected
@@ -47,17 +48,16 @@ def check_text(table: Table, name: str, options: TableOptions) -> None:
 
 def warn_names(edges: Edges, where: str) -> None:
     """Warn about names that may stand for a missing value or a total."""
-    for missing in MISSING:
-        if missing in edges.rows or missing in edges.columns:
-            guess(f"{where}: {missing} is read as a name; remove these lines if it means missing")
+    named = edges.rows.known(MISSING) + (edges.columns.known(MISSING) if edges.two_sided else [])
+    for missing in dict.fromkeys(named):
+        guess(f"{where}: {missing} is read as a name; remove these lines if it means missing")
     warn_total(where, edges.rows)
 
 
-def warn_total(where: str, names: Any) -> None:
+def warn_total(where: str, names: Names) -> None:
     """Warn that a word for a total names an item."""
-    for word in _TOTALS:
-        if word in names:
-            guess(f"{where}: {word} is read as a name; remove it if it is a total")
+    for word in names.known(_TOTALS):
+        guess(f"{where}: {word} is read as a name; remove it if it is a total")
 
 
 def _refuse_mixed_ids(table: Table, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
@@ -66,6 +66,21 @@ _READ_NAMES = {
     ".mat": "mat", ".mtx": "mtx", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".graphml": "graphml",
     ".gml": "gml", ".gexf": "gexf", ".h5ad": "h5ad",
 }  # fmt: skip
+_COLONS = ": columns are separated by '::'; write a tab or a comma instead"
+# (pattern, share of the lines that it must exceed, whether it applies to a delimiter and cut lines, message)
+_LAYOUTS: tuple[tuple[re.Pattern[bytes], float, Callable[[int, bool], bool], str], ...] = (
+    (re.compile(rb"\{'"), 0.5, lambda delimiter, cut: True,
+     " holds the data of edges as {{'weight': ...}}; write it with networkx.write_weighted_edgelist, or pass "
+     "the graph itself"),
+    (re.compile(rb"^\d+::[^:]+::"), 0.9, lambda delimiter, cut: delimiter != 58, _COLONS),
+    (re.compile(rb"::"), 0.9, lambda delimiter, cut: delimiter != 58 and not cut, _COLONS),
+    (re.compile(rb"^\s*[(\[][^()\[\],]*,[^()\[\]]*[)\]][,;]?\s*$"), 0.9, lambda delimiter, cut: True,
+     ": lines such as {shown!r} have brackets; remove them"),
+    (re.compile(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]'), 0.01, lambda delimiter, cut: delimiter != 0,
+     ': quotes within fields are written \\"; double them instead'),
+    (re.compile(rb"^'[^']*'(\s*[,;\t|]\s*('[^']*'|[^',;\t|]*))*\s*$"), 0.7, lambda delimiter, cut: cut,
+     ": names are in single quotes; write double quotes, or none"),
+)  # fmt: skip
 
 
 class ForeignLayout(InputError):
@@ -155,27 +170,12 @@ def refuse_layout(lines: Sequence[bytes], delimiter: int, name: str, cut: bool) 
 
     ``cut`` says whether the delimiter cuts the lines at all.
     """
-
-    def share(pattern: bytes) -> float:
-        return sum(re.search(pattern, line) is not None for line in lines) / len(lines)
-
-    if share(rb"\{'") > 0.5:
-        raise ForeignLayout(
-            f"{name} holds the data of edges as {{'weight': ...}}; write it with "
-            "networkx.write_weighted_edgelist, or pass the graph itself"
-        )
-    if delimiter != 58 and (share(rb"^\d+::[^:]+::") > 0.9 or (share(rb"::") > 0.9 and not cut)):
-        raise ForeignLayout(f"{name}: columns are separated by '::'; write a tab or a comma instead")
-    if share(rb"^\s*[(\[][^()\[\],]*,[^()\[\]]*[)\]][,;]?\s*$") > 0.9:
-        shown = lines[0].strip()[:40].decode("utf-8", "replace")
-        raise ForeignLayout(f"{name}: lines such as {shown!r} have brackets; remove them")
-    if delimiter != 0 and share(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]') > 0.01:
-        raise InputError(f'{name}: quotes within fields are written \\"; double them instead')
-    if share(rb"^'[^']*'(\s*[,;\t|]\s*('[^']*'|[^',;\t|]*))*\s*$") > 0.7 and cut:
-        raise ForeignLayout(f"{name}: names are in single quotes; write double quotes, or none")
+    shown = lines[0].strip()[:40].decode("utf-8", "replace")
+    for pattern, least, applies, what in _LAYOUTS:
+        if applies(delimiter, cut) and sum(map(bool, map(pattern.search, lines))) > least * len(lines):
+            raise ForeignLayout(f"{name}{what.format(shown=shown)}")
     first, last = (re.match(rb"\s*(//|--|;|!) *\w", lines[at]) for at in (0, -1))
     if first and not last and first[1] != bytes([delimiter]):
-        shown = lines[0].strip().decode("utf-8", "replace")
         raise InputError(
-            f"{name}: {shown[:40]!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
+            f"{name}: {shown!r} looks like a comment; remove it, or pass ", Option("comment", shown[0])
         )

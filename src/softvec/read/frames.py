@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,11 @@ from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.read.columns import add_table, describe, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.kinds import ends_are_named, kind_of_table, row_names, wide_kind
+from softvec.read.kinds import ends_are_named, kind_of_numbers, kind_of_table, row_names, wide_kind
 from softvec.read.objects import Graph
 from softvec.read.options import TableOptions
 from softvec.read.roles import find_roles
-from softvec.read.table import Table
+from softvec.read.table import ColumnSample, Table
 
 _WIDE = 64  # columns of a wide frame that are inspected
 
@@ -54,7 +54,7 @@ def is_frame(data: Any) -> bool:
 
 
 def frame_columns(frame: Any) -> dict[Any, Any]:
-    """Return the columns of a frame by name, in order."""
+    """Return the columns of a frame by name, in order; a named index of pandas comes first."""
     if isinstance(frame, Mapping):
         lengths = {name: len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
@@ -64,18 +64,37 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
                 "for a mapping of nodes to neighbours pass networkx.Graph(mapping)"
             )
         return dict(frame)
+    if is_pandas(frame):
+        return {**_named_levels(frame.index), **_own_columns(frame)}
+    return _own_columns(frame)
+
+
+def is_pandas(frame: Any) -> bool:
+    """Whether a frame is one of pandas, which has an index."""
+    return hasattr(frame, "iloc")
+
+
+def _own_columns(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a frame by name, without an index; raise an error if two have one name."""
     if hasattr(frame, "column_names"):  # Arrow
-        return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
-    if hasattr(frame, "iloc"):  # pandas: names may repeat or be numbers; a named index is a column
-        levels = [frame.index.get_level_values(k) for k in range(frame.index.nlevels)]
-        named = len(levels) > 1 or frame.index.name is not None
-        left = {f"level_{k}" if level.name is None else level.name: level for k, level in enumerate(levels)}
-        columns = {name: frame.iloc[:, i] for i, name in enumerate(frame.columns)}
-        if len(columns) < len(frame.columns):
-            twice = frame.columns[frame.columns.duplicated()][0]
-            raise InputError(f"the frame has more than one column {twice!r}; rename them")
-        return {**(left if named else {}), **columns}
-    return {name: frame[name] for name in frame.columns}
+        names, column = frame.column_names, frame.column
+    elif is_pandas(frame):  # names may be numbers
+        names, column = frame.columns, lambda at: frame.iloc[:, at]
+    else:
+        names, column = frame.columns, lambda at: frame[frame.columns[at]]
+    columns = {name: column(at) for at, name in enumerate(names)}
+    if len(columns) < len(names):
+        twice = next(name for name in columns if list(names).count(name) > 1)
+        raise InputError(f"the frame has more than one column {twice!r}; rename them")
+    return columns
+
+
+def _named_levels(index: Any) -> dict[Any, Any]:
+    """Return the levels of a pandas index by name; none for one level without a name."""
+    if index.nlevels == 1 and index.name is None:
+        return {}
+    levels = [index.get_level_values(k) for k in range(index.nlevels)]
+    return {f"level_{k}" if level.name is None else level.name: level for k, level in enumerate(levels)}
 
 
 def frame_table(frame: Any, columns: Any = None, weight: Any = None) -> Table:
@@ -106,7 +125,8 @@ def is_wide(frame: Any) -> bool:
 def _wide_kind(frame: Any) -> str | None:
     """Return the kind of a frame that is a matrix: "features", or "bipartite" for counts; else None."""
     frame = _bools_as_numbers(frame)
-    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
+    numbers = is_pandas(frame) and _all_numbers(frame)
+    if numbers and len(frame.columns) > _WIDE:
         frame = frame.iloc[:, :_WIDE]
     described = [describe(name, column) for name, column in frame_columns(frame).items()]
     if len(described) < 2:
@@ -116,18 +136,21 @@ def _wide_kind(frame: Any) -> str | None:
     except InputError:
         table = Table(described, {})
     kind = wide_kind(table)
-    own = described[-len(frame.columns) :] if hasattr(frame, "iloc") else []
-    # index and columns are named by pivot and crosstab
-    titled = hasattr(frame, "iloc") and None not in (frame.index.name, frame.columns.name)
-    if kind is None and (titled or _text_index(frame)) and len(own) > 1 and _all_numbers(frame):
-        whole = all(c.whole and all(value >= 0 for value in c.values) for c in own)
-        kind = None if ends_are_named(table) and not titled else "bipartite" if whole else "features"
-    return kind
+    if kind is not None or not numbers or len(frame.columns) < 2 or not _names_both_sides(frame, table):
+        return kind
+    return kind_of_numbers(described[-len(frame.columns) :])
+
+
+def _names_both_sides(frame: Any, table: Table) -> bool:
+    """Whether index and columns of a pandas frame name items, as those of pivot and crosstab do."""
+    if None not in (frame.index.name, frame.columns.name):
+        return True
+    return _text_index(frame) and not ends_are_named(table)
 
 
 def _bools_as_numbers(frame: Any) -> Any:
     """Convert a pandas frame of booleans with a text index to 1 and 0; return anything else unchanged."""
-    indexed = hasattr(frame, "iloc") and len(frame.columns) > 1 and _text_index(frame)
+    indexed = is_pandas(frame) and len(frame.columns) > 1 and _text_index(frame)
     boolean = indexed and all(getattr(dtype, "kind", "") == "b" for dtype in frame.dtypes)
     return frame.astype(int) if boolean else frame
 
@@ -137,46 +160,47 @@ def _all_numbers(frame: Any) -> bool:
 
 
 def _text_index(frame: Any) -> bool:
-    index = getattr(frame, "index", None)
-    return (
-        index is not None
-        and hasattr(frame, "iloc")
-        and not hasattr(index, "start")
-        and (getattr(index, "nlevels", 1) > 1 or isinstance(index[0] if len(index) else None, str))
-    )
+    return frame.index.nlevels > 1 or isinstance(frame.index[0] if len(frame) else None, str)
 
 
 def matrix_of_frame(frame: Any) -> Graph:
     """Return the numbers of a wide frame, its rows named by the index or by a first column of text."""
     frame = _bools_as_numbers(frame)
-    if hasattr(frame, "iloc") and all(hasattr(dtype, "sparse") or hasattr(dtype, "fill_value")
-                                      for dtype in frame.dtypes):  # fmt: skip
-        numbers: Any = sparse.csr_array(frame.sparse.to_coo())
-        return Graph(numbers, _index_names(frame), None, list(frame.columns))
-    if hasattr(frame, "iloc") and len(frame.columns) > _WIDE and _all_numbers(frame):
-        return Graph(frame.to_numpy(), _index_names(frame), None, list(frame.columns))
-    table = frame_columns(frame)
-    if hasattr(frame, "iloc"):  # without the index
-        own = set(frame.columns)
-        table = {name: column for name, column in table.items() if name in own}
-    described = [describe(name, column) for name, column in table.items()]
-    names, named = _index_names(frame), None
-    if names is None:
-        named = row_names(described)
-        names = None if named is None else as_list(list(table.values())[named])
-    body = [at for at, column in enumerate(described) if at != named and not column.empty]
-    text = [at for at in body if not described[at].numeric]
-    if len(text) == len(body):
+    names = _index_names(frame)
+    whole = _whole_matrix(frame) if is_pandas(frame) else None
+    if whole is not None:
+        return Graph(whole, names, None, list(frame.columns))
+    table = dict(frame) if isinstance(frame, Mapping) else _own_columns(frame)
+    columns = [describe(name, column) for name, column in table.items()]
+    named = row_names(columns) if names is None else None
+    if named is not None:
+        names = as_list(table[columns.pop(named).name])
+    kept = _numeric([column for column in columns if not column.empty])
+    return Graph(stacked([table[name] for name in kept]), names, None, kept)
+
+
+def _numeric(columns: Sequence[ColumnSample]) -> list[Any]:
+    """Return the names of columns of numbers; say which others are not used."""
+    text = [str(column.name) for column in columns if not column.numeric]
+    if len(text) == len(columns):
         raise InputError("the frame has no columns of numbers")
     if text:
-        shown = ", ".join(str(described[at].name) for at in text[:4])
-        guess(f"columns without numbers are not used: {shown}")
-    kept = [at for at in body if at not in text]
-    values = list(table.values())
-    matrix = np.stack([np.asarray(values[at], dtype=float) for at in kept], axis=1)
-    if all(described[at].whole for at in kept) and np.isfinite(matrix).all():
-        matrix = matrix.astype(np.int64) if (matrix == matrix.round()).all() else matrix
-    return Graph(matrix, names, None, [described[at].name for at in kept])
+        guess(f"columns without numbers are not used: {', '.join(text[:4])}")
+    return [column.name for column in columns if column.numeric]
+
+
+def _whole_matrix(frame: Any) -> Any:
+    """Return a sparse or wide pandas frame of numbers as a matrix; None for others, seen by columns."""
+    if all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
+        return sparse.csr_array(frame.sparse.to_coo())
+    return frame.to_numpy() if len(frame.columns) > _WIDE and _all_numbers(frame) else None
+
+
+def stacked(columns: list[Any]) -> np.ndarray:
+    """Return columns of numbers side by side, as integers if all are whole."""
+    matrix = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+    whole = np.isfinite(matrix).all() and (matrix == matrix.round()).all()
+    return matrix.astype(np.int64) if whole else matrix
 
 
 def as_list(column: Any) -> list[Any]:
@@ -189,7 +213,7 @@ def as_list(column: Any) -> list[Any]:
 
 def _index_names(frame: Any) -> list[Any] | None:
     """Return the index of a pandas frame, unless it is the default one."""
-    if not hasattr(frame, "iloc") or type(frame.index).__name__ == "RangeIndex":
+    if not is_pandas(frame) or type(frame.index).__name__ == "RangeIndex":
         return None
     return list(frame.index)
 

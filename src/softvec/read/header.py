@@ -65,28 +65,32 @@ def _by_words(
     first: Fields, words: list[str], below: Sequence[Fields], n_fields: int
 ) -> tuple[bool, list[Message]]:
     """Decide by the words of a first line that has no numbers."""
-    elsewhere = {field for row in below for field in row}
-    again = any(field in elsewhere for field in first if field)
-    if below and len(first) in (n_fields, n_fields - 1) and _above_numbers(first, below, n_fields):
-        return True, [_read_as_header(words)] if again and known_names(words) < 2 else []
+    again = bool({*first} & {field for row in below for field in row} - {b""})
+    if _above_numbers(first, below, n_fields):
+        return True, [_read_as_header(words)] * (again and known_names(words) < 2)
     known = known_names([word for word in words if len(word) > 1])
-    if again or not below:
-        header = (known >= 2 and not again) or (known == len(words) > 2)
-        return header, [_read_as_data(words)] if known == len(words) and not header else []
-    return (True, []) if known >= 2 else _unlike_the_rest(words, below)
+    if known >= 2 and not again:
+        return True, []
+    if below and not again:
+        return _unlike_the_rest(words, below)
+    if known < len(words):
+        return False, []
+    return (True, []) if known > 2 else (False, [_read_as_data(words)])
 
 
 def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> bool:
     """Whether the first line has a word above a column of numbers or dates."""
-    shift = n_fields - len(first)
-    for c, word in enumerate(first):
-        fields = [row[c + shift] for row in below if row[c + shift]]
-        if word in _MISSING or not fields:
-            continue
-        dates = all(is_stamp(f.decode("utf-8", "replace")) for f in fields)
-        if dates or all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
-            return True
-    return False
+    columns = list(zip(*below))[n_fields - len(first) :]  # R leaves the title of the first column out
+    return len(first) in (n_fields, n_fields - 1) and any(
+        word not in _MISSING and _are_numbers(column) for word, column in zip(first, columns)
+    )
+
+
+def _are_numbers(column: Fields) -> bool:
+    """Whether all fields that are not empty are numbers, or all are dates."""
+    fields = [field for field in column if field]
+    numbers = all(NUMBER.fullmatch(field) or GROUPED.fullmatch(field) for field in fields)
+    return bool(fields) and (numbers or all(is_stamp(field.decode("utf-8", "replace")) for field in fields))
 
 
 def _unlike_the_rest(words: list[str], below: Sequence[Fields]) -> tuple[bool, list[Message]]:
@@ -94,13 +98,21 @@ def _unlike_the_rest(words: list[str], below: Sequence[Fields]) -> tuple[bool, l
     if len(below) < 2:
         return False, []
     plain = all(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word) for word in words)
-    digits = all(any(chr(b).isdigit() for b in f) for row in below for f in row[:2])
-    starts = {f.decode("utf-8", "replace").lower()[:3] for row in below for f in row}
-    if plain and (digits or (paired(words) is not None and word_of(words[0])[:3] not in starts)):
+    if plain and (_all_hold_digits(below) or _is_pair_of_its_own(words, below)):
         return True, []
-    counts = Counter(f for row in below for f in row)
-    alone = sum(all(counts[f] == row.count(f) for f in row) for row in below)
+    counts = Counter(field for row in below for field in row)
+    alone = sum(all(counts[field] == row.count(field) for field in row) for row in below)
     return (True, [_read_as_header(words)]) if alone <= 0.2 * len(below) else (False, [_read_as_data(words)])
+
+
+def _all_hold_digits(below: Sequence[Fields]) -> bool:
+    return all(re.search(rb"[0-9]", field) for row in below for field in row[:2])
+
+
+def _is_pair_of_its_own(words: list[str], below: Sequence[Fields]) -> bool:
+    """Whether the words are a pair such as gene_a and gene_b, and no field below starts like them."""
+    starts = {field.decode("utf-8", "replace").lower()[:3] for row in below for field in row}
+    return paired(words) is not None and word_of(words[0])[:3] not in starts
 
 
 def _read_as_header(words: list[str]) -> Message:

@@ -94,33 +94,39 @@ def wide_kind(table: Table) -> str | None:
     all of numbers, whose names do not suggest the ends of edges. The first column may name the rows.
     """
     columns = [column for column in table.columns if not column.empty]
-    if len(columns) < 2 or (ends_are_named(table) and _ends_hold_ids(table)):
+    if len(columns) < 2 or _are_edges(table, columns):
         return None
     body = columns[1:] if _names_rows(columns[0]) else columns
     numbers = [column for column in body if column.numeric]
-    if len(numbers) < 2 or (table.header is None and _are_weighted_edges(columns)):
+    if len(numbers) < 2:
         return None
-    decimals = [column for column in numbers if not column.whole]
-    named = [column for column in columns if column.holds_names and not column.running]
-    if decimals and (len(named) < 2 or (len(body) < len(columns) and _are_labels(columns[0], body))):
+    decimals = sum(not column.whole for column in numbers)
+    if decimals and not _hold_ends(columns, body):
         return "features"
-    if len(numbers) < len(body):
+    enough = len(body) >= _least_columns(columns[0], table.header is not None)
+    if len(numbers) < len(body) or not (enough or 2 * decimals > len(body) >= 4):
         return None
-    if len(body) >= _least_columns(columns[0], table.header is not None):
-        counts = not decimals and all(value >= 0 for column in numbers for value in column.values)
-        return "bipartite" if counts else "features"
-    return "features" if len(body) >= 4 and 2 * len(decimals) > len(body) else None
+    return kind_of_numbers(numbers)
 
 
-def labels_among(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the names of integer columns that look like labels: by name, and with few distinct values."""
-    return [
-        str(column.name)
-        for column in columns
-        if word_of(column.name) in _LABELS
-        and column.whole
-        and 2 * len(set(column.values)) <= len(column.values)
-    ]
+def kind_of_numbers(columns: Sequence[ColumnSample]) -> str:
+    """Return the kind of a matrix: ``bipartite`` if it holds counts, else ``features``."""
+    counts = all(column.whole and min(column.values, default=0) >= 0 for column in columns)
+    return "bipartite" if counts else "features"
+
+
+def _hold_ends(columns: Sequence[ColumnSample], body: Sequence[ColumnSample]) -> bool:
+    """Whether two columns can name the ends of edges, and are not the rows of a matrix and their labels."""
+    named = [column for column in columns if column.holds_names and not column.running]
+    return len(named) > 1 and not (len(body) < len(columns) and _are_labels(columns[0], body))
+
+
+def warn_labels(columns: Sequence[ColumnSample], where: str) -> None:
+    """Warn of integer columns that look like labels: by name, and with few distinct values."""
+    for column in columns:
+        few = column.whole and 2 * len(set(column.values)) <= len(column.values)
+        if few and word_of(column.name) in _LABELS:
+            guess(f"{where}: column {column.name} is used as a feature; remove it if it is a label")
 
 
 def _ends_hold_ids(table: Table) -> bool:
@@ -134,8 +140,10 @@ def _ends_hold_ids(table: Table) -> bool:
     return plain and all(end.numeric and all(value % 1 == 0 for value in end.values) for end in ends)
 
 
-def _are_weighted_edges(columns: Sequence[ColumnSample]) -> bool:
-    """Whether three columns are ids, ids that happen to count 0, 1, 2, ..., and weights."""
+def _are_edges(table: Table, columns: Sequence[ColumnSample]) -> bool:
+    """Whether titles name the ends of edges, or three columns are ids, ids that count 0, 1, ..., weights."""
+    if table.header is not None:
+        return ends_are_named(table) and _ends_hold_ids(table)
     ids = [column for column in columns if column.whole]
     if len(columns) != 3 or len(ids) != 2 or not any(column.running for column in ids):
         return False
@@ -191,42 +199,39 @@ def _ends_in_doubt(table: Table) -> list[str | Message]:
     """Say which ends of edges may be times or sentences, or share numbers without being of one kind."""
     ends = [table.roles["source"], table.roles["target"]]
     left, right = (table.columns[at] for at in ends)
-    remarks: list[str | Message] = []
-    for at in ends:
-        texts = [str(value) for value in table.columns[at].values if isinstance(value, str)]
-        if len(texts) > 2 and sum(text.count(" ") for text in texts) > 5 * len(texts):
-            remarks.append(
-                f"column {table.show(at)} holds sentences, each read as one name; to embed their words, "
-                "write them to a file of their own, one per line"
-            )
+    remarks: list[str | Message] = [
+        f"column {table.show(at)} holds sentences, each read as one name; to embed their words, "
+        "write them to a file of their own, one per line"
+        for at in ends
+        if _holds_sentences(table.columns[at])
+    ]
     if table.header is None:
         timed = "time" in table.roles or len(table.columns) < 3 or not left.unix
         if (
             not timed
-            and not set(left.values) & set(right.values)
             and list(left.values) == sorted(left.values)
+            and not set(left.values) & set(right.values)
         ):
             text = f"column {ends[0]} is read as names, though its numbers are sorted and may be times; "
             remarks.append(Message(text, Option("kind", "temporal"), " reads them as times"))
-        return remarks
-    plain = [replace(column, name=re.sub("_?id$", "", word_of(column.name))) for column in table.columns]
-    if (
-        names_two_kinds(table.header)
-        or ends_are_named(table)
-        or ends_are_named(replace(table, columns=plain))
-    ):
-        return remarks
-    words = {word_of(left.name), word_of(right.name)}
-    if (
-        left.whole
-        and right.whole
-        and len(words) == 2
-        and min(map(len, words)) > 1
-        and not _share_no_name(table)
-    ):
+    elif left.whole and right.whole and not _ends_are_known(table):
         text = f"{left.name} and {right.name} are read as ids of the same kind of items; pass "
         remarks.append(Message(text, Option("kind", "bipartite"), " if they are two kinds"))
     return remarks
+
+
+def _holds_sentences(column: ColumnSample) -> bool:
+    texts = [value for value in column.values if isinstance(value, str)]
+    return len(texts) > 2 and sum(text.count(" ") for text in texts) > 5 * len(texts)
+
+
+def _ends_are_known(table: Table) -> bool:
+    """Whether names of columns, or names in common, tell whether the ends are of one kind of items."""
+    plain = [replace(column, name=re.sub("_?id$", "", word_of(column.name))) for column in table.columns]
+    if names_two_kinds(table.header) or ends_are_named(table) or ends_are_named(Table(plain, {})):
+        return True
+    words = {word_of(table.columns[table.roles[role]].name) for role in ("source", "target")}
+    return len(words) < 2 or min(map(len, words)) < 2 or _share_no_name(table)
 
 
 def _unused(table: Table) -> list[str]:

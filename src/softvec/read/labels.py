@@ -19,7 +19,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
-from softvec.read.streams import existing_file, open_source
+from softvec.read.streams import existing_file, text_lines
 
 _NO_LABEL = ("", "-1", "NA", "nan")
 
@@ -82,7 +82,7 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
     existing_file(file, "file of labels")
     if file.suffix in (".npy", ".npz"):
         return _from_array(_load(file), names, path)
-    groups = _from_text(text_lines(file), names, path)
+    groups = _from_text(text_lines(file, "labels"), names, path)
     if groups.unmatched:
         warnings.warn(f"{counted(groups.unmatched, 'name')} in {path} without a vector", stacklevel=2)
     return groups
@@ -130,18 +130,6 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
     members.sum_duplicates()
     members.data[:] = 1
     return Groups(tuple(classes), members, unmatched)
-
-
-def text_lines(file: str | os.PathLike[str], holds: str = "labels") -> list[str]:
-    """Return the lines of a text file, optionally compressed, without empty ones at the end."""
-    with reading(str(file), f"text of {holds}"), open_source(file).seekable() as stream:
-        lines = stream.read().decode("utf-8-sig").split("\n")
-    kept = [line.rstrip("\r") for line in lines]
-    while kept and not kept[-1].strip():
-        kept.pop()
-    if not kept:
-        raise InputError(f"{file} is empty; expected a file of {holds}")
-    return kept
 
 
 def _from_text(lines: list[str], names: Names, path: Any) -> Groups:

@@ -20,7 +20,7 @@ from softvec.read import dialect as dialects
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
 from softvec.read.edgelist import warn_total
-from softvec.read.kinds import labels_among, row_names
+from softvec.read.kinds import row_names, warn_labels
 from softvec.read.matlab import check_version_4, read_variables
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
@@ -228,7 +228,7 @@ def _square_matrix(detected: Detected, matrix: Any, names: list[Any], titles: li
     if detected.square is False and titles and detected.kind in ("graph", "dense"):
         names = titles
     if names and matrix.shape[0] == matrix.shape[1]:
-        warn_total(detected.name, names[-1:])
+        warn_total(detected.name, Names(names[-1:]))
     return Graph(matrix, names or None, None, titles)
 
 
@@ -236,32 +236,27 @@ def _columns_of_numbers(detected: Detected, named: int | None) -> list[int]:
     """Return the columns of a text table that make up its matrix; warn of what is left out or a label."""
     assert detected.table is not None
     columns, name = detected.table.columns, detected.name
-    body = [at for at in range(len(columns)) if at != named and not columns[at].empty]
-    text = [at for at in body if not columns[at].numeric]
-    if len(text) == len(body) or (text and detected.table.header is None):
+    filled = [at for at, column in enumerate(columns) if at != named and not column.empty]
+    body = [at for at in filled if columns[at].numeric]
+    text = [detected.table.show(at) for at in filled if at not in body]
+    if not body or (text and detected.table.header is None):
         raise InputError(f"{name}: column {text[0]} does not hold numbers, as a matrix must")
     if text:
-        shown = ", ".join(str(columns[at].name) for at in text[:4])
-        guess(f"{name}: columns without numbers are not used: {shown}")
-        body = [at for at in body if columns[at].numeric]
+        guess(f"{name}: columns without numbers are not used: {', '.join(text[:4])}")
     if detected.kind == "features":
-        for label in labels_among([columns[at] for at in body]):
-            guess(f"{name}: column {label} is used as a feature; remove it if it is a label")
+        warn_labels([columns[at] for at in body], name)
     return body
 
 
 def read_adjacency_list(source: Source, options: TableOptions) -> list[tuple[Any, Any]]:
     """Read the pairs of an adjacency list: lines of a node and its neighbours, as networkx writes them."""
     byte = 0 if options.delimiter is None else dialects.delimiter_byte(options.delimiter)
-    rows = []
-    for block, _ in text_blocks(source, encoding=options.encoding):
-        data = [raw for raw in block.split(b"\n") if dialects.is_data(raw, options.comments)]
-        rows += [[field for field in dialects.split(raw, byte) if field] for raw in data]
-    if byte == 0 and rows and all(row[0].endswith(b":") for row in rows):
-        rows = [neighbours(row) for row in rows]
-    fields = [field for row in rows for field in row]
-    whole = options.ids != "string" and dialects.all_integers(fields)
-    name = int if whole else lambda field: field.decode("utf-8")
+    text = b"".join(block for block, _ in text_blocks(source, encoding=options.encoding))
+    lines = (raw for raw in text.split(b"\n") if dialects.is_data(raw, options.comments))
+    fields = (list(filter(None, dialects.split(raw, byte))) for raw in lines)
+    rows = neighbours(list(filter(None, fields)))
+    whole = options.ids != "string" and all(map(dialects.all_integers, rows))
+    name = int if whole else bytes.decode
     pairs = [(name(row[0]), name(other)) for row in rows for other in row[1:]]
     if not pairs:
         raise InputError(f"{source.name} is empty: it has no edges")

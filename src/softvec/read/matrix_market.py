@@ -25,6 +25,7 @@ from softvec.read.text_table import TextBlock
 _FIELDS = {"real": "f8", "double": "f8", "integer": "i8", "unsigned-integer": "i8", "pattern": ""}
 _DIRECTED = {"general": None, "symmetric": False, "skew-symmetric": None}
 _SIZES = {"coordinate": 3, "array": 2}  # numbers of the line of sizes
+_HEADER = re.compile("%%matrixmarket matrix (coordinate|array) [^ ]+ [^ ]+")
 _START = re.compile(rb"([^\n]*)\n?((?:[ \t\r]*(?:%[^\n]*)?\n)*)([^\n]*)\n?")  # header, comments, sizes
 
 
@@ -35,14 +36,15 @@ def read_matrix_market(source: Source) -> Graph:
     parts = _START.match(block)
     assert parts is not None  # it matches any text
     words = parts[1].decode("utf-8", "replace").lower().split()
-    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"] or words[2] not in _SIZES:
+    if _HEADER.fullmatch(" ".join(words)) is None:
         raise InputError(
             f"{source.name}, line 1: {' '.join(words)!r} is not the header of a Matrix Market file"
         )
     layout, field, symmetry = words[2:]
     if field == "complex" or symmetry == "hermitian":
         raise InputError(f"{source.name} holds complex numbers; affinities are real and >= 0")
-    if field not in _FIELDS or symmetry not in _DIRECTED or (layout, field) == ("array", "pattern"):
+    known = field in _FIELDS and symmetry in _DIRECTED
+    if not known or (layout, field) == ("array", "pattern"):
         raise InputError(f"{source.name}, line 1: unknown Matrix Market header {' '.join(words[2:])!r}")
     line = block.count(b"\n", 0, parts.start(3)) + 1
     shape = _sizes(parts[3], _SIZES[layout], source.name, line)
@@ -52,7 +54,7 @@ def read_matrix_market(source: Source) -> Graph:
         check_shape(tuple(shape[:2]), source.size, source.name)
     if symmetry != "general" and shape[0] != shape[1]:
         raise InputError(f"{source.name} is {symmetry}, but its shape is {shape[0]:,} x {shape[1]:,}")
-    columns = _columns(rest, [kind] if dense else ["i8", "i8", *([kind] if kind else [])], source.name)
+    columns = _columns(rest, [kind] if dense else ["i8", "i8", *filter(None, [kind])], source.name)
     build = _dense if dense else _sparse
     return Graph(build(columns, shape, symmetry, source.name), directed=_DIRECTED[symmetry])
 

@@ -11,7 +11,8 @@ NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(n
 DIGITS = re.compile(rb"[+-]?[0-9]+")  # includes ids such as 007
 GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
 _COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
-_POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
+_POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?|" + NUMBER.pattern, re.I)
+_ANY = re.compile(GROUPED.pattern + b"|" + NUMBER.pattern, re.I)
 _THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}\.[0-9]{3}")
 _EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 
@@ -22,34 +23,31 @@ def find_decimal(
     """Return the decimal mark of a table, and whether it has thousands separators."""
     if decimal not in (None, ".", ","):
         raise InputError.of("decimal", decimal, "'.' or ','")
-    for c in range(len(rows[0]) if rows else 0):
-        fields = [row[c] for row in rows if row[c]]
-        with_comma = [f for f in fields if b"," in f]
+    for column in zip(*rows):
+        fields = [field for field in column if field]
         if delimiter == 59 and decimal is None and fields and all(map(_THOUSANDS.fullmatch, fields)):
-            guesses.append(
-                Message(
-                    f"numbers such as {fields[0].decode()} are read with a decimal point; ",
-                    Option("decimal", ","),
-                    " if they are thousands",
-                )
-            )
-        if not with_comma or not all(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) for f in fields):
-            continue
-        point = all(NUMBER.fullmatch(f) or _POINT.fullmatch(f) for f in fields)
-        comma = all(_COMMA.fullmatch(f) for f in fields)
-        if decimal == "," or (decimal is None and comma and not point):
-            return b",", any(b"." in f for f in fields)
-        ambiguous = decimal is None and point and comma and delimiter != 44
-        if ambiguous and all(map(_EITHER.fullmatch, with_comma)):
-            raise InputError(
-                f"{name}: {with_comma[0].decode()} may be a decimal or thousands; pass ",
-                Option("decimal", ","),
-                " or ",
-                Option("decimal", "."),
-            )
-        if point:
-            return b".", True
+            text = f"numbers such as {fields[0].decode()} are read with a decimal point; "
+            guesses.append(Message(text, Option("decimal", ","), " if they are thousands"))
+        if (marks := _marks_of(fields, delimiter, decimal, name)) is not None:
+            return marks
     return (b"," if decimal == "," else b"."), False
+
+
+def _marks_of(
+    fields: list[bytes], delimiter: int, decimal: str | None, name: str
+) -> tuple[bytes, bool] | None:
+    """Return what a column says about decimal mark and thousands; None if it says nothing."""
+    with_comma = [field for field in fields if b"," in field]
+    if not with_comma or not all(map(_ANY.fullmatch, fields)):
+        return None
+    point, comma = all(map(_POINT.fullmatch, fields)), all(map(_COMMA.fullmatch, fields))
+    if decimal == "," or (decimal is None and comma and not point):
+        return b",", b"." in b"".join(fields)
+    either = decimal is None and delimiter != 44 and all(map(_EITHER.fullmatch, with_comma))
+    if either and point and comma:
+        text = f"{name}: {with_comma[0].decode()} may be a decimal or thousands; pass "
+        raise InputError(text, Option("decimal", ","), " or ", Option("decimal", "."))
+    return (b".", True) if point else None
 
 
 def plain_number(field: bytes, mark: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -262,12 +262,38 @@ def edges_of_rows(
 ) -> Edges:
     """Return the edges in an iterable of (i, j) or (i, j, weight); timed: (t, i, j) or (t, i, j, weight)."""
     builder = EdgeBuilder(two_sided, negative)
-    iterator = enumerate(rows)
     extra = None if weights is None else np.asarray(weights, dtype=float)
-    least = 3 if timed else 2
-    size = None
-    done = 0
-    most = None if (free := available_memory()) is None else free // _BYTES_OF_A_PAIR
+    least, done, most = 3 if timed else 2, 0, (available_memory() or 2**62) // _BYTES_OF_A_PAIR
+    for items in _batches(rows, least):
+        times = _float_column(items, 0, "time", done) if timed else None
+        values = _float_column(items, least, "weight", done) if len(items[0]) > least else None
+        if extra is not None:
+            values = extra[done : done + len(items)]
+            _check_count(extra, max(len(extra), done + len(items)), " or more")
+        if values is not None:
+            check_weights(values, negative, lambda row, first=done: f"item {first + row}")  # type: ignore[misc]
+        ends = [(plain(row[least - 2]), plain(row[least - 1])) for row in items]
+        sides = [[pair[:1] for pair in ends], [pair[1:] for pair in ends]] if two_sided else [ends]
+        builder.add(sides, values, times)
+        done += len(items)
+        if done > most:
+            raise InputError(
+                f"more than {most:,} pairs in the iterable take more than the memory available; write them "
+                "to a file, or stop a generator that has no end"
+            )
+    if extra is not None:
+        _check_count(extra, done)
+    return builder.finish()
+
+
+def _check_count(weights: np.ndarray, n_pairs: int, more: str = "") -> None:
+    if len(weights) != n_pairs:
+        raise InputError(f"{len(weights):,} weights for {n_pairs:,} pairs{more}; expected one for each")
+
+
+def _batches(rows: Iterable[Any], least: int) -> Iterator[list[Any]]:
+    """Yield rows in batches; raise an error for one that has not the size of the first."""
+    iterator, size = enumerate(rows), None
     while batch := list(itertools.islice(iterator, _BATCH)):
         for at, row in batch:
             if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray):
@@ -279,32 +305,7 @@ def edges_of_rows(
                     "with a weight, and as many as in the first",
                     *_words_hint(row),
                 )
-        items = [row for _, row in batch]
-        times = _float_column(items, 0, "time", done) if timed else None
-        values = _float_column(items, least, "weight", done) if size == least + 1 else None
-        if extra is not None:
-            values = extra[done : done + len(items)]
-            if len(values) != len(items):
-                raise InputError(
-                    f"{len(extra):,} weights for {done + len(items):,} pairs or more; expected one for each"
-                )
-        if values is not None:
-            start = done
-            check_weights(values, negative, lambda row: f"item {start + row}")  # noqa: B023 - used at once
-        left, right = least - 2, least - 1
-        if two_sided:
-            builder.add([[(r[left],) for r in items], [(r[right],) for r in items]], values, times)
-        else:
-            builder.add([[(plain(r[left]), plain(r[right])) for r in items]], values, times)
-        done += len(items)
-        if most is not None and done > most:
-            raise InputError(
-                f"more than {most:,} pairs in the iterable take more than the memory available; write them "
-                "to a file, or stop a generator that has no end"
-            )
-    if extra is not None and len(extra) != done:
-        raise InputError(f"{len(extra):,} weights for {done:,} pairs; expected one for each")
-    return builder.finish()
+        yield [row for _, row in batch]
 
 
 def _words_hint(row: Any) -> tuple[str | Option, ...]:
@@ -317,17 +318,14 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
     dates = to_dates([row[at] for row in items]) if role == "time" else None
     if dates is not None:
         return dates
-    try:
-        values = np.array([row[at] for row in items])
-        if values.dtype.kind in "iu" and role == "time":
-            return values
-        return np.array([float(row[at]) for row in items])
-    except (TypeError, ValueError):
-        dated = " or a date such as 2024-03-01T09:00" if role == "time" else ""
-        for k, row in enumerate(items):
-            try:
-                float(row[at])
-            except (TypeError, ValueError):
-                text = f"item {done + k} is {row!r}; its {role} is not a number{dated}"
-                raise InputError(text, *_words_hint(row)) from None
-        raise
+    values = [row[at] for row in items]
+    if role == "time" and np.array(values).dtype.kind in "iu":
+        return np.array(values)
+    for k, value in enumerate(values):
+        try:
+            values[k] = float(value)
+        except (TypeError, ValueError):
+            dated = " or a date such as 2024-03-01T09:00" if role == "time" else ""
+            text = f"item {done + k} is {items[k]!r}; its {role} is not a number{dated}"
+            raise InputError(text, *_words_hint(items[k])) from None
+    return np.array(values)

@@ -20,7 +20,7 @@ from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.options import MATRIX_KINDS, TableOptions
 from softvec.read.several import EDGE_KINDS, detect_all, read_edges
-from softvec.read.streams import Source, open_source, text_blocks
+from softvec.read.streams import Source, open_source, text_blocks, text_lines
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,7 @@ def read_names(where: Any, *, encoding: str | None = None) -> list[str]:
     >>> read_names(io.BytesIO(b"ada\\nbob\\n"))
     ['ada', 'bob']
     """
-    source = open_source(where)
-    text = b"".join(block for block, _ in text_blocks(source, encoding=encoding)).decode("utf-8")
-    names = text.split("\n")
-    if names and names[-1] == "":
-        names.pop()
-    if names and all(name.endswith("\r") for name in names):
-        names = [name[:-1] for name in names]
-    if not names:
-        raise InputError(f"{source.name} is empty: it has no names")
-    return names
+    return text_lines(where, "names", encoding)
 
 
 def read_contents(detected: Detected, variable: str | None = None) -> Edges | Graph:
@@ -176,13 +167,13 @@ def _read_table(detected: Detected) -> Edges | Graph:
     """Read the edges or the matrix of a table in text or in an Arrow file."""
     in_text = detected.dialect is not None
     if detected.kind == "features" and not in_text:
-        return Graph(*tables.numeric_columns(detected.source, detected.format))
+        return tables.matrix_of_file(detected)
     if not detected.is_matrix:
         return read_edges([detected])
     if not in_text:
         if detected.square is None:
             raise InputError(f"{detected.name} holds edges, not a dense matrix")
-        return tables.square_matrix(detected)
+        return tables.matrix_of_file(detected)
     if detected.square is False and detected.kind == "graph":
         guess(
             f"{detected.name} is read as a square matrix; if its lines are edges, name the two ends with ",

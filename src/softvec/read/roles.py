@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
 from softvec.read.table import ColumnSample, Table, word_of
 
 ROLES = ("source", "target", "weight", "time")
+_ENDS = ("source", "target")
 KNOWN = {
     "source": "source src from from_id from_node fromnodeid i u head node1 node_1 id1 a start sender user "
     "ego gene1 word1 source_id from_node_id subject node_i left user_id userid customer customer_id row "
@@ -160,21 +162,23 @@ def by_name(table: Table) -> None:
     header = table.header
     if header is None:
         return
-    words = [word_of(name) for name in header]
-    texts = [column.holds_names and not column.numeric for column in table.columns]
-    if sum(text and word not in _BOUNDS for text, word in zip(texts, words)) > 1:
-        words = ["" if word in _BOUNDS else word for word in words]
-    both = [any(word in _KNOWN[role] - _BOUNDS for word in words) for role in ("source", "target")]
-    pair = None if all(both) else paired(header)
-    if not any(both) and {"s", "t"} <= set(words):
+    words = _without_bounds(table.columns, [word_of(name) for name in header])
+    known = [(_KNOWN[role] - _BOUNDS) & set(words) for role in _ENDS]
+    pair = None if all(known) else paired(header)
+    if not any(known) and {"s", "t"} <= set(words):
         pair = words.index("s"), words.index("t")
-    if pair is not None:
-        table.roles |= dict(zip(("source", "target"), pair))
-    for role in ROLES:
-        for at in sorted(range(len(words)), key=lambda at: words[at] in _BOUNDS):
-            free = role not in table.roles and at not in table.roles.values()
-            if free and words[at] in _KNOWN[role] and not table.columns[at].empty:
-                table.roles[role] = at
+    table.roles |= dict(zip(_ENDS, pair or ()))
+    for role in (role for role in ROLES if role not in table.roles):
+        named = [at for at in _free(table) if words[at] in _KNOWN[role]]
+        if named:
+            table.roles[role] = min(named, key=lambda at: (words[at] in _BOUNDS, at))
+
+
+def _without_bounds(columns: Sequence[ColumnSample], words: list[str]) -> list[str]:
+    """Return column names without start and end, if other columns may name the ends of edges."""
+    if sum(column.holds_words and word not in _BOUNDS for column, word in zip(columns, words)) < 2:
+        return words
+    return ["" if word in _BOUNDS else word for word in words]
 
 
 def _by_stamps(table: Table) -> None:
@@ -190,33 +194,35 @@ def _by_stamps(table: Table) -> None:
 
 def _set_index_apart(table: Table) -> None:
     """Ignore a column of row numbers if two other columns can name the ends of edges."""
-    named = {table.roles.get("source"), table.roles.get("target")}
+    named = {role: table.roles[role] for role in _ENDS if role in table.roles}
     free = _free(table)
-    candidates = {b for b in (*free, *named) if b is not None}
-    ends = sorted(b for b in candidates if table.columns[b].holds_names)
-    texts = [b for b in ends if not table.columns[b].numeric]
-    for at in free:
-        column = table.columns[at]
-        known = column.name is not None and word_of(column.name) in _INDEX
-        doubtful = not known and len(texts) < 2
-        if (doubtful and None not in named) or not column.running or len(ends) < 2 + (at in ends):
-            continue  # if the ends are known, it does not matter
-        others = [b for b in ends if b != at]
-        ids = {value for b in others for value in table.columns[b].values}
-        if doubtful and not _alike(table, others):
-            return  # edges from 0, 1, 2, ...: the other columns are not a pair of ends
-        if doubtful and len(ids & set(column.values)) > 0.3 * len(column.values):
-            table.guess(
-                f"column {table.show(at)} counts 0, 1, 2, ... and is read as names, as its numbers occur in "
-                "other columns; if it only numbers the rows, name the ends of edges with ",
-                Option("columns", ...),
-            )
+    ends = sorted(at for at in {*free, *named.values()} if table.columns[at].holds_names)
+    texts = sum(table.columns[at].holds_words for at in ends)
+    for at in filter(lambda at: table.columns[at].running, free):
+        others = [end for end in ends if end != at]
+        doubtful = texts < 2 and word_of(table.columns[at].name) not in _INDEX
+        if len(others) > 1 and not (
+            doubtful and len(named) == 2
+        ):  # if the ends are known, it does not matter
+            if not doubtful or _only_counts(table, at, others):
+                table.index = at
             return
-        table.index = at
-        if doubtful:
-            text = f"column {table.show(at)} counts 0, 1, 2, ... and is not used; "
-            table.guess(text, "if it names items, pass ", Option("columns", ...))
-        return
+
+
+def _only_counts(table: Table, at: int, others: list[int]) -> bool:
+    """Whether a column of row numbers without a title of its own names nothing; say what is guessed."""
+    if not _alike(table, others):
+        return False  # edges from 0, 1, 2, ...: the other columns are not a pair of ends
+    ids = {value for other in others for value in table.columns[other].values}
+    values, text = table.columns[at].values, f"column {table.show(at)} counts 0, 1, 2, ... and is "
+    if len(ids & set(values)) > 0.3 * len(values):
+        table.guess(
+            text, "read as names, as its numbers occur in other columns; if it only numbers the rows, name "
+            "the ends of edges with ", Option("columns", ...),
+        )  # fmt: skip
+        return False
+    table.guess(text, "not used; if it names items, pass ", Option("columns", ...))
+    return True
 
 
 def _alike(table: Table, ends: list[int]) -> bool:
@@ -236,22 +242,16 @@ def _most_alike(table: Table, texts: list[int]) -> tuple[int, int]:
 
 
 def _ends(table: Table, where: str) -> None:
-    missing = [role for role in ("source", "target") if role not in table.roles]
+    """Assign the ends of edges to columns of names, decimals last."""
+    missing = [role for role in _ENDS if role not in table.roles]
     if not missing:
         return
-    free = _free(table)
-    free.sort(key=lambda at: not table.columns[at].holds_names)  # stable: decimals come last
+    free = sorted(_free(table), key=lambda at: not table.columns[at].holds_names)
     if len(free) < len(missing):
-        n, filled = len(table.columns), sum(not column.empty for column in table.columns)
-        some = f", {filled} with names or numbers" if filled < n else ""
-        raise InputError(
-            f"{where} has {n} column{'s' * (n != 1)}{some}; edges need two, a source and a target; "
-            "name them with ",
-            Option("columns", ...),
-        )
-    texts = [at for at in free if table.columns[at].holds_names and not table.columns[at].numeric]
-    numbers = [at for at in free if table.columns[at].whole]
-    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > len(numbers) and _alike(table, texts))):
+        _refuse_narrow(table, where)
+    texts = [at for at in free if table.columns[at].holds_words]
+    numbers = sum(table.columns[at].whole for at in free)
+    if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > numbers and _alike(table, texts))):
         free = [*_most_alike(table, texts), *free]
     table.roles |= dict(zip(missing, free))
     unused = [at for at in texts if at not in table.roles.values()]
@@ -261,19 +261,27 @@ def _ends(table: Table, where: str) -> None:
         table.guess(text, "name them with ", Option("columns", ...))
 
 
+def _refuse_narrow(table: Table, where: str) -> NoReturn:
+    n, filled = len(table.columns), sum(not column.empty for column in table.columns)
+    some = f", {filled} with names or numbers" if filled < n else ""
+    raise InputError(
+        f"{where} has {counted(n, 'column')}{some}; edges need two, a source and a target; name them with ",
+        Option("columns", ...),
+    )
+
+
 def _weight(table: Table) -> None:
     """Use the only remaining column of numbers as the weight; none if there are several."""
     columns, header = table.columns, table.header
     free = _free(table)
     numbers = [at for at in free if columns[at].numeric and not columns[at].running]
-    if header is None and len(columns) > 3 and numbers and numbers[0] == 2:
-        numbers = [2]  # KONECT's order: source, target, weight, time
+    if header is None and len(columns) > 3 and numbers[:1] == [2]:  # KONECT's order: ends, weight, time
+        table.roles["weight"] = 2
         if "time" not in table.roles:
             text = f"column 2 of {len(columns)} is read as the weight; "
             table.guess(text, Option("weighted", False), " if it is not")
-        table.roles["weight"] = 2
-    elif len(numbers) == 1 and len(free) == 1:
-        table.roles["weight"] = numbers[0]
+    elif len(free) == 1 and free == numbers:
+        table.roles["weight"] = free[0]
         if header is not None:
             _judge_weight(table, numbers[0])
     elif numbers and header is not None:

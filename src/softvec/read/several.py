@@ -78,32 +78,31 @@ def _detect_like(first: Detected, path: Path, options: TableOptions, format: str
     """Detect a file with the columns of the first one; raise an error if its layout differs."""
     assert first.table is not None
     like = first.dialect if find_format(open_source(path), format) == "text" else None
-    header = first.table.header
+    header, roles = first.table.header, first.table.roles
     if header is None and (like is None) != (first.dialect is None):
         raise InputError(f"the files differ: {first.name} has no column names, {path} is a table")
-    by_name = header is not None and like is None
-    columns = {role: header[at] if by_name and header else at for role, at in first.table.roles.items()}
-    asked = replace(options, columns=columns, weight=None)
-    if like is not None:
-        asked = replace(asked, delimiter=chr(like.delimiter or 32), decimal=like.decimal.decode())
+    if like is None:
+        columns = roles if header is None else {role: header[at] for role, at in roles.items()}
+        asked = replace(options, columns=columns, weight=None)
+    else:
+        delimiter, decimal = chr(like.delimiter or 32), like.decimal.decode()
+        asked = replace(options, columns=roles, weight=None, delimiter=delimiter, decimal=decimal)
     other = _detect_edges(path, asked, first.kind, format)
     assert other.table is not None
     other = replace(other, table=replace(other.table, guesses=[]))  # the first file has told them
-    if like is None or other.dialect is None:
-        return other
-    if other.dialect.n_fields != like.n_fields:
-        counts = [counted(dialect.n_fields, "column") for dialect in (like, other.dialect)]
-        raise InputError(
-            f"the files differ: {first.name} has {counts[0]}, {path} has {counts[1]}; give files of one "
-            "layout"
-        )
-    return _same_header(first, other, options)
+    return other if like is None or other.dialect is None else _same_header(first, other, options)
 
 
 def _same_header(first: Detected, other: Detected, options: TableOptions) -> Detected:
     """Return the other file with the first one's header, or none: the files may be parts of one text."""
     assert first.dialect is not None
     assert other.dialect is not None
+    widths = [counted(dialect.n_fields, "column") for dialect in (first.dialect, other.dialect)]
+    if widths[0] != widths[1]:
+        raise InputError(
+            f"the files differ: {first.name} has {widths[0]}, {other.name} has {widths[1]}; "
+            "give files of one layout"
+        )
     header, before = other.dialect.header, first.dialect.header
     if options.header is not None or header is None or header == before:
         return other
@@ -114,6 +113,4 @@ def _same_header(first: Detected, other: Detected, options: TableOptions) -> Det
             "or ",
             Option("header", False), " if none has one"
         )  # fmt: skip
-    return replace(
-        other, dialect=replace(other.dialect, header=None)
-    )  # an edge that only looks like a header
+    return replace(other, dialect=replace(other.dialect, header=None))  # an edge that looks like a header

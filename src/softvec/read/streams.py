@@ -327,46 +327,47 @@ def text_blocks(
     lines of more than ``longest`` bytes, raise an error with the line number. With ``detecting``, the file is
     not opened while the start of the source suffices.
     """
-    line = 1
+    line, held = 1, 0
     carry: list[bytes] = []  # parts of a line that is not complete: joined once
-    held = 0
-    first = True
-    decoder: codecs.IncrementalDecoder | None = None
-    lone_returns = False
     with source.open_start() if detecting else source.open() as stream:
-        while True:
+        try:
+            for raw in _as_utf8(stream, encoding, block):
+                cut = raw.rfind(b"\n") + 1
+                if not whole_lines and cut == 0:
+                    cut = max(raw.rfind(b" "), raw.rfind(b"\t")) + 1
+                if cut:
+                    piece = b"".join([*carry, raw[:cut]])
+                    yield valid_text(piece, source.name, line), line
+                    line += piece.count(b"\n")
+                    carry, held = [], 0
+                carry.append(raw[cut:])
+                held += len(raw) - cut
+                if held > longest:
+                    valid_text(carry[0][:64], source.name, line)  # a zero byte says more than the length
+                    raise too_long(source.name, line, longest)
+        except UnicodeError as error:
+            text = f"{source.name}, line {line} or later: {one_line(error)}; pass another "
+            raise InputError(text, Option("encoding", ...)) from None
+    if data := b"".join(carry):
+        yield valid_text(data, source.name, line), line
+
+
+def _as_utf8(stream: Any, encoding: str | None, block: int) -> Iterator[bytes]:
+    """Yield blocks of a stream as UTF-8, without byte-order mark; lone carriage returns become line ends."""
+    raw = read_upto(stream, block)
+    chosen = text_encoding(raw, encoding)
+    if chosen != "utf-8":
+        decoder = codecs.getincrementaldecoder(chosen)("strict")
+        while raw:
+            yield decoder.decode(raw).encode("utf-8")
             raw = read_upto(stream, block)
-            if first:
-                chosen = text_encoding(raw, encoding)
-                if chosen != "utf-8":
-                    decoder = codecs.getincrementaldecoder(chosen)("strict")
-                elif raw.startswith(codecs.BOM_UTF8):
-                    raw = raw[3:]
-                lone_returns = b"\r" in raw and b"\n" not in raw and decoder is None
-                raw = SEPARATOR_LINE.sub(b"", raw) if decoder is None else raw
-                first = False
-            ended = len(raw) == 0
-            if decoder is not None:
-                raw = _decode(decoder, raw, ended, source.name, line)
-            if lone_returns:
-                raw = raw.replace(b"\r", b"\n")
-            if ended:
-                if data := b"".join(carry) + raw:
-                    yield valid_text(data, source.name, line), line
-                return
-            cut = raw.rfind(b"\n") + 1
-            if not whole_lines and cut == 0:
-                cut = max(raw.rfind(b" "), raw.rfind(b"\t")) + 1
-            if cut:
-                piece = b"".join([*carry, raw[:cut]])
-                yield valid_text(piece, source.name, line), line
-                line += piece.count(b"\n")
-                carry, held = [], 0
-            carry.append(raw[cut:])
-            held += len(raw) - cut
-            if held > longest:
-                valid_text(carry[0][:64], source.name, line)  # a zero byte says more than the length
-                raise too_long(source.name, line, longest)
+        yield decoder.decode(b"", final=True).encode("utf-8")
+        return
+    lone_returns = b"\r" in raw and b"\n" not in raw
+    raw = SEPARATOR_LINE.sub(b"", raw.removeprefix(codecs.BOM_UTF8))
+    while raw:
+        yield raw.replace(b"\r", b"\n") if lone_returns else raw
+        raw = read_upto(stream, block)
 
 
 def too_long(name: str, line: int, longest: int = LONGEST_LINE) -> InputError:
@@ -374,13 +375,16 @@ def too_long(name: str, line: int, longest: int = LONGEST_LINE) -> InputError:
     return InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
 
 
-def _decode(decoder: codecs.IncrementalDecoder, raw: bytes, final: bool, name: str, line: int) -> bytes:
-    try:
-        return decoder.decode(raw, final).encode("utf-8")
-    except UnicodeError as error:
-        raise InputError(
-            f"{name}, line {line} or later: {one_line(error)}; pass another ", Option("encoding", ...)
-        ) from None
+def text_lines(where: Any, holds: str, encoding: str | None = None) -> list[str]:
+    """Return the lines of a text, without empty ones at the end; ``holds`` says of what, for messages."""
+    source = open_source(where)
+    text = b"".join(block for block, _ in text_blocks(source, encoding=encoding)).decode("utf-8")
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise InputError(f"{source.name} is empty: it has no {holds}")
+    return lines
 
 
 def first_bytes(source: Source, size: int = 4096) -> bytes:

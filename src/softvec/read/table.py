@@ -45,6 +45,11 @@ class ColumnSample:
         """Whether it may name items: text or integers."""
         return not self.empty and not self.stamps and (self.whole or not self.numeric)
 
+    @property
+    def holds_words(self) -> bool:
+        """Whether it may name items by text."""
+        return self.holds_names and not self.numeric
+
 
 @dataclass
 class Table:

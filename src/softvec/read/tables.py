@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
-from softvec.read.columns import add_table, describe
+from softvec.read.columns import add_table, describe, is_number
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.formats import ARROW, find_format
+from softvec.read.frames import matrix_of_frame, stacked
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, existing_file, text_blocks
 from softvec.read.table import ColumnSample, Table
 
+_LEVEL = "__index_level_"  # columns that pandas makes of an index
 _BATCH = 262_144  # rows held at a time
 _MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None", "?"]
 
@@ -92,17 +93,23 @@ def json_table(text: bytes, name: str) -> Any:
             raise
         return arrow_json.read_json(pa.BufferReader(text))  # one record a line
     nodes = data.get("nodes") if isinstance(data, dict) else None
+    rows = _rows_of_json(data, name)
+    if isinstance(nodes, list) and all(isinstance(node, dict) and "id" not in node for node in nodes):
+        rows = [_with_names(row, nodes) for row in rows]
+    return pa.Table.from_pylist(rows)
+
+
+def _rows_of_json(data: Any, name: str) -> list[dict[str, Any]]:
+    """Return the records of an array, of the links or edges of a graph, or of rows without titles."""
     if isinstance(data, dict):
         data = next((data[key] for key in ("links", "edges") if isinstance(data.get(key), list)), [data])
     if not isinstance(data, list) or not data:
         raise InputError(f"{name} holds no records; expected an array of them, or one a line")
     if all(isinstance(row, list) for row in data):
-        data = [{str(at): value for at, value in enumerate(row)} for row in data]
+        return [{str(at): value for at, value in enumerate(row)} for row in data]
     if not all(isinstance(row, dict) for row in data):
         raise InputError(f"{name} holds an array of other things than records; expected records or pairs")
-    if isinstance(nodes, list) and all(isinstance(node, dict) and "id" not in node for node in nodes):
-        data = [_with_names(row, nodes) for row in data]
-    return pa.Table.from_pylist(data)
+    return data
 
 
 def _with_names(row: dict[str, Any], nodes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -133,8 +140,8 @@ def table_head(source: Source, format: str) -> tuple[list[ColumnSample], list[in
     they are a square matrix of numbers.
     """
     schema, batches = arrow_batches(source, format)
-    shown = [at for at, column in enumerate(schema.names) if not column.startswith("__index_level_")]
-    may_be_square = len(shown) > 3 and all(_is_number(schema.field(at).type) for at in shown)
+    shown = [at for at, column in enumerate(schema.names) if not column.startswith(_LEVEL)]
+    may_be_square = len(shown) > 3 and all(is_number(schema.field(at).type) for at in shown)
     described, n_rows = None, 0
     for batch in batches:
         n_rows += len(batch)
@@ -147,22 +154,13 @@ def table_head(source: Source, format: str) -> tuple[list[ColumnSample], list[in
     return described, shown, may_be_square and n_rows == len(shown)
 
 
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
-
-
 def read_table(path: Path, what: str) -> dict[str, list[Any]]:
     """Read the columns of a table by title: parquet, Arrow, Feather, JSON, or text with a header."""
-    import pyarrow as pa
-
     source = existing_file(path, what)
     with reading(source.name, what):
         format = find_format(source)
         if format in ARROW:
-            schema, batches = arrow_batches(source, format)
-            table = pa.Table.from_batches(batches, schema)
+            table = whole_table(source, format)
         elif format == "text":
             table = _titled_text(source)
         else:
@@ -214,11 +212,23 @@ def _numbers_or_texts(values: list[str | None]) -> list[Any]:
     return values
 
 
-def square_matrix(detected: Detected) -> Graph:
-    """Read a square table of numbers from a parquet, Arrow or Feather file."""
-    assert detected.table is not None
-    names = [column.name for column in detected.table.columns]
-    return Graph(numeric_columns(detected.source, detected.format, names)[0], names)
+def matrix_of_file(detected: Detected) -> Graph:
+    """Read a table of numbers from a parquet, Arrow or Feather file; an index of pandas names its rows."""
+    table = whole_table(detected.source, detected.format)
+    levels = [name for name in table.column_names if name.startswith(_LEVEL)]
+    body = table.drop_columns(levels) if levels else table
+    if detected.square is not None and detected.kind != "features":
+        return Graph(stacked(body.columns), body.column_names)
+    read = matrix_of_frame(body)
+    return replace(read, names=table.column(levels[0]).to_pylist()) if levels else read
+
+
+def whole_table(source: Source, format: str) -> Any:
+    """Return all rows of a parquet, Arrow or Feather file, or of records in JSON."""
+    import pyarrow as pa
+
+    schema, batches = arrow_batches(source, format)
+    return pa.Table.from_batches(batches, schema)
 
 
 def add_arrow(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
@@ -239,24 +249,3 @@ def _names_as(column: Any, role: str, ids: str) -> Any:
     if ids == "string" and role in ("source", "target") and pa.types.is_integer(column.type):
         return column.cast(pa.string())
     return column
-
-
-def numeric_columns(source: Source, format: str, names: list[str] | None = None) -> tuple[np.ndarray, Any]:
-    """Return the numeric columns of a file as a matrix, and its first column of text as names or None."""
-    import pyarrow as pa
-
-    schema, batches = arrow_batches(source, format)
-    table = pa.Table.from_batches(list(batches), schema)
-    wanted = set(schema.names if names is None else names)
-    row_names = None
-    columns = []
-    for at, name in enumerate(schema.names):  # by position: names may repeat
-        column, kind = table.column(at), schema.field(at).type
-        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if name in wanted and _is_number(kind):
-            columns.append(column.to_numpy())
-        elif row_names is None and text:
-            row_names = column.to_pylist()
-    if not columns:
-        raise InputError(f"{source.name} has no numeric columns")
-    return np.stack(columns, axis=1), row_names

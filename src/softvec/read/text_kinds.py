@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from softvec.core.errors import InputError, Option, guess
-from softvec.read.dialect import Dialect, Sample, all_integers, split
+from softvec.read.dialect import Dialect, Sample, split
 from softvec.read.header import repeats_header
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
-from softvec.read.numbers import INTEGER
+from softvec.read.numbers import INTEGER, NUMBER
 from softvec.read.roles import known_names, names_two_kinds
 from softvec.read.table import Table
 
@@ -22,15 +20,15 @@ def kind_of_text(
     sample: Sample, dialect: Dialect, table: Table, square: bool | None, suffix: str, name: str
 ) -> str:
     """Return the kind of a table in text: that of the table, unless its lines are prose."""
-    timed = dialect.header is not None and "time" in table.roles
-    is_table = suffix in _TABLE_SUFFIXES or timed or table.chosen or names_two_kinds(dialect.header)
-    if not is_table and wide_kind(table) is None and not _is_table(sample, dialect, table):
+    two_kinds = names_two_kinds(table.header)
+    is_table = suffix in _TABLE_SUFFIXES or table.chosen or two_kinds or wide_kind(table) is not None
+    if not is_table and not _is_table(sample, dialect, table):
         return kind_of_prose(sample, name)
-    if names_two_kinds(dialect.header):
+    if two_kinds:
         return kind_of_table(table, name)
     if square is not None:
         return "graph"
-    if _looks_temporal(sample, dialect):
+    if _looks_temporal(table):
         times = table.columns[0].values
         if len(set(times)) == len(times) or any(column.numeric for column in table.columns[3:]):
             guess(
@@ -69,43 +67,48 @@ def is_square(sample: Sample, dialect: Dialect, table: Table, name: str) -> bool
     only recognised as square if it is completely in the sample.
     """
     n, header = dialect.n_fields, dialect.header
-    numeric = [column.numeric for column in table.columns]
     rows = sample.rows(dialect.delimiter)
-    if any(len(row) != n for row in rows[1:]):
+    body = rows[int(header is not None) :]
+    if n < 3 or {n} != set(map(len, rows[1:])):
         return None
-    if header is not None and n > 2:
-        body = [[row[0].decode("utf-8", "replace"), *row[1:]] for row in rows[1:]]
-        if not repeats_header(header, body):
-            return False if all(numeric) and _is_symmetric(rows[1:], n) else None
-        if any(field == b"" for row in rows[1:] for field in row[1:]):
-            raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
-        return True if all(numeric[1:]) else None
-    if header is not None or not all(numeric[1:]):
+    first, *others = (column.numeric for column in table.columns)
+    if header is not None and _names_around(header, body, name):
+        return all(others) or None
+    if not all(others) or (header is not None and not first):
         return None
-    if not numeric[0]:
-        return False if _is_symmetric([row[1:] for row in rows], n - 1) else None
-    if n < 4 or len(rows) != n:
-        return None
-    matrix = np.array([[float(f) for f in row] for row in rows])
-    return False if np.array_equal(matrix, matrix.T) or set(np.unique(matrix)) <= {0.0, 1.0} else None
+    flags = header is None and first and 3 < n == len(body) and all(map(_are_flags, body))
+    return False if flags or _is_symmetric([row[int(not first) :] for row in body]) else None
 
 
-def _is_symmetric(rows: Sequence[Sequence[bytes]], n: int) -> bool:
-    """Whether rows of text are a square, symmetric matrix of more than three rows."""
-    return 3 < n == len(rows) and [list(row) for row in rows] == [list(row) for row in zip(*rows)]
+def _are_flags(row: Sequence[bytes]) -> bool:
+    return all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in row)
 
 
-def _looks_temporal(sample: Sample, dialect: Dialect) -> bool:
+def _names_around(header: Sequence[str], body: Sequence[Sequence[bytes]], name: str) -> bool:
+    """Whether lines start with the names of the header; raise an error if such a matrix has empty cells."""
+    if not repeats_header([title.encode() for title in header], body):
+        return False
+    if any(b"" in row[1:] for row in body):
+        raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
+    return True
+
+
+def _is_symmetric(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square, symmetric matrix of more than three rows."""
+    plain = [[field.removesuffix(b".0") for field in row] for row in rows]
+    return 3 < len(rows) == len(rows[0]) and plain == [list(column) for column in zip(*plain)]
+
+
+def _looks_temporal(table: Table) -> bool:
     """Whether a table without a header looks like ``t i j``: sorted times, then two columns of like ids."""
-    if dialect.header is not None or dialect.n_fields < 3 or len(sample.lines) < 10:
+    if table.header is not None or len(table.columns) < 3:
         return False
-    rows = [row[:3] for row in sample.rows(dialect.delimiter)]
-    if any(len(row) < 3 or not all_integers(row) for row in rows):
+    times, left, right = (list(column.values) if column.whole else [] for column in table.columns[:3])
+    if not 10 <= len(times) == len(left) == len(right) or times != sorted(times):
         return False
-    t, i, j = np.array(rows).astype(np.int64).T
-    left, right, times = set(i.tolist()), set(j.tolist()), set(t.tolist())
-    alike = len(left & right) >= 0.3 * len(left | right)
-    return bool(np.all(np.diff(t) >= 0) and alike and len(left | right) > 4 and not times & (left | right))
+    ids = set(left) | set(right)
+    alike = len(set(left) & set(right)) >= 0.3 * len(ids)
+    return alike and len(ids) > 4 and not ids & set(times)
 
 
 def kind_of_prose(sample: Sample, name: str) -> str:
@@ -124,14 +127,16 @@ def kind_of_prose(sample: Sample, name: str) -> str:
     return "corpus"
 
 
-def neighbours(row: list[bytes]) -> list[bytes]:
-    """Return a node and its neighbours without the punctuation of ``node: one, two``.
+def neighbours(rows: list[list[bytes]]) -> list[list[bytes]]:
+    """Return nodes and their neighbours without the punctuation of ``node: one, two``, if all lines have it.
 
-    >>> neighbours([b"ann:", b"bob,", b"cyd"])
-    [b'ann', b'bob', b'cyd']
+    >>> neighbours([[b"ann:", b"bob,", b"cyd"]])
+    [[b'ann', b'bob', b'cyd']]
     """
-    words = [row[0].removesuffix(b":"), *(word.removesuffix(b",") for word in row[1:])]
-    return [word for word in words if word]
+    if not all(row[0].endswith(b":") for row in rows):
+        return rows
+    plain = ([row[0][:-1], *(word.removesuffix(b",") for word in row[1:])] for row in rows)
+    return [list(filter(None, row)) for row in plain]
 
 
 def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
@@ -142,34 +147,40 @@ def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
     middles = {row[1] if len(row) == 3 else b"" for row in rows}
     if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
         raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
-    if rows and all(row[0].endswith(b":") for row in rows):
-        rows = [neighbours(row) for row in rows]
-    firsts = [row[0] for row in rows]
-    others = [word for row in rows for word in row[1:]]
-    heads = set(firsts)
-    share = sum(word in heads for word in others) / max(1, len(others))
-    alike = len(rows) > 2 and len(heads) == len(firsts) and share >= 0.8
-    numbers = len(rows) > 2 and all(INTEGER.fullmatch(word) for row in rows for word in row)
-    if alike or numbers:
+    if len(rows) > 2 and (_are_neighbours(rows) or all(INTEGER.fullmatch(w) for row in rows for w in row)):
         raise InputError(
             f"{name} may be an adjacency list (a node and its neighbours on each line) or text; pass ",
             Option("format", "adjlist"), " or ", Option("kind", "corpus"),
         )  # fmt: skip
 
 
+def _are_neighbours(rows: list[list[bytes]]) -> bool:
+    """Whether each line starts with another node, and most other words are nodes, too."""
+    rows = neighbours(rows)
+    heads = {row[0] for row in rows}
+    others = [word for row in rows for word in row[1:]]
+    return len(heads) == len(rows) and sum(word in heads for word in others) >= 0.8 * max(1, len(others))
+
+
 def _is_table(sample: Sample, dialect: Dialect, table: Table) -> bool:
     """Whether lines have the same number of fields, and few enough of them, or numbers, to be a table."""
     n, share = sample.modal(dialect.delimiter, skip=int(dialect.header is not None))
-    columns, numeric = table.columns, [column.numeric for column in table.columns]
-    if n < 2:
+    if n < 2 or len(table.columns) < 2:
         return False
-    if dialect.delimiter != 0 or (dialect.header is not None and ends_are_named(table)):
+    first, second, *others = table.columns
+    few = share >= (0.5 if first.numeric and second.numeric else 0.8)
+    if dialect.delimiter != 0 or _has_title_or_date(table):
         return share >= 0.8
-    if n > 2 and len(columns) > 2 and columns[2].stamps and not columns[0].stamps:
-        return share >= 0.8
-    least = 0.5 if all(numeric[:2]) else 0.8
-    if n == 2 or all(column.empty for column in columns[2:]):
-        return share >= least
-    if n == 3 and share == 1 and len(sample.lines) > 2 and numeric == [False, True, False]:
-        return True  # a weight between two names
-    return len(numeric) > 2 and numeric[2] and share >= least
+    if n == 2 or all(column.empty for column in others):
+        return few
+    if others[0].numeric:
+        return few
+    # a weight between two names
+    return (first.numeric, second.numeric, n, share) == (False, True, 3, 1) and len(sample.lines) > 2
+
+
+def _has_title_or_date(table: Table) -> bool:
+    """Whether a header names the ends of edges or times, or the third column holds dates."""
+    if table.header is not None and ("time" in table.roles or ends_are_named(table)):
+        return True
+    return any(column.stamps for column in table.columns[2:3]) and not table.columns[0].stamps

@@ -126,13 +126,18 @@ class TextBlock:
                 strings_can_be_null=False,
             ),
         )
-        columns = {at: to_arrow(parsed.column(k)) for k, at in enumerate(kinds)}
-        mark = bytes([delimiter])
-        padded = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
-        if delimiter and b" " in text and any(has_pair(text, pair) for pair in padded):
-            texts = [at for at, column in columns.items() if pa.types.is_string(column.type)]
+        columns = dict(zip(kinds, map(to_arrow, parsed.columns)))
+        if self._is_padded:
+            texts = [at for at, kind in kinds.items() if pa.types.is_string(kind)]
             columns |= {at: pc.ascii_trim_whitespace(columns[at]) for at in texts}
         return columns
+
+    @property
+    def _is_padded(self) -> bool:
+        """Whether there are blanks around fields that something else separates."""
+        mark = bytes([self.dialect.delimiter])
+        pairs = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
+        return bool(self.dialect.delimiter) and any(has_pair(self.cleaned, pair) for pair in pairs)
 
     @cached_property
     def cleaned(self) -> bytes:
