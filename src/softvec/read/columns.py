@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted
-from softvec.core.dates import is_stamp
 from softvec.core.dates import parse as parse_dates
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
@@ -21,60 +20,11 @@ from softvec.names.blocks import Tokens
 from softvec.read.edges import EdgeBuilder
 from softvec.read.options import TableOptions
 from softvec.read.roles import small_is_close
-from softvec.read.table import ColumnSample, Table
+from softvec.read.table import Table, decoded_categories, is_number, is_text, to_arrow
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _CLOCKS = "holds times of day; expected dates such as 2024-03-01T09:30"
 RoleColumns = dict[str, Any]  # Arrow arrays, or lists of names of any kind, by role
-_SAMPLE = 2000  # rows used to detect the content of a column
-
-
-def describe(name: Any, column: Any) -> ColumnSample:
-    """Describe the content of a column of any table, from its first rows."""
-    import pyarrow as pa
-
-    array = to_arrow(column)
-    if isinstance(array, list):
-        return ColumnSample(name, values=array[:_SAMPLE])
-    array = _decoded(array[:_SAMPLE])
-    kind = array.type
-    if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # neither names nor numbers
-        return ColumnSample(name)
-    if pa.types.is_temporal(kind):  # as Python objects, nanoseconds and years beyond 9999 raise errors
-        values = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
-        return ColumnSample(
-            name, stamps=not (pa.types.is_time(kind) or pa.types.is_duration(kind)), values=values
-        )
-    values = array.to_pylist()
-    if is_number(kind):
-        return _describe_numbers(name, [value for value in values if value is not None])
-    stamps = is_text(kind) and len(values) > 0 and all(is_stamp(value or "") for value in values)
-    return ColumnSample(name, stamps=stamps, values=values)
-
-
-def _describe_numbers(name: Any, values: list[Any]) -> ColumnSample:
-    return ColumnSample(name, True, all(value == value // 1 for value in values), values=values)
-
-
-def _decoded(array: Any) -> Any:
-    """Return an Arrow array of categories as their values."""
-    import pyarrow as pa
-
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is an integer or a floating-point number."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is text."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def edge_roles(table: Table, where: str, options: TableOptions) -> Table:
@@ -138,37 +88,6 @@ def _weights_in_doubt(table: Table) -> list[Message]:
         text = f"column {at} is used as the weight, though it looks like years; "
         return [Message(text, Option("weighted", False), " if it is")]
     return []
-
-
-def to_arrow(column: Any) -> Any:
-    """Return a column of any table as one Arrow array; a list if it mixes types.
-
-    String views become plain strings; categories are kept.
-    """
-    import pyarrow as pa
-
-    if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
-        column = np.asarray(column)
-    if hasattr(column, "to_arrow"):  # polars
-        array = column.to_arrow()
-    elif isinstance(column, pa.Array | pa.ChunkedArray):
-        array = column
-    else:
-        try:
-            array = pa.array(column, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            return list(column)  # a mix of types: names of any kind
-        if pa.types.is_list(array.type) and all(isinstance(item, tuple) for item in column):
-            return list(column)  # tuples are names, which Arrow would turn into lists
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    if pa.types.is_string_view(array.type):
-        array = array.cast(pa.large_string())
-    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:  # else the null counts as a name
-        array = array.dictionary_decode()
-    return array
 
 
 def add_table(
@@ -353,7 +272,7 @@ def _block(columns: Sequence[Any], like: type | None = None) -> Any:
     """
     if like is list or any(isinstance(column, list) for column in columns):
         return _objects(columns)
-    decoded = list(map(_decoded, columns))
+    decoded = list(map(decoded_categories, columns))
     many = like in (Tokens, np.ndarray) or worth_compiling(10 * len(decoded[0]))
     if many and all(is_text(column.type) for column in decoded):
         return tokens_of(decoded)

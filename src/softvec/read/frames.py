@@ -12,13 +12,13 @@ from scipy import sparse
 
 from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
-from softvec.read.columns import add_table, describe, edge_roles
+from softvec.read.columns import add_table, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.kinds import ends_are_named, kind_of_numbers, kind_of_table, row_names, wide_kind
 from softvec.read.objects import Graph
 from softvec.read.options import TableOptions
 from softvec.read.roles import find_roles
-from softvec.read.table import ColumnSample, Table
+from softvec.read.table import ColumnSample, Table, describe
 
 _WIDE = 64  # columns of a wide frame that are inspected
 

@@ -24,7 +24,7 @@ from softvec.read.kinds import row_names, warn_labels
 from softvec.read.matlab import check_version_4, read_variables
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
-from softvec.read.streams import BLOCK, Source, text_blocks
+from softvec.read.streams import BLOCK, Source, whole_text
 from softvec.read.text_kinds import neighbours
 from softvec.read.text_table import Columns, TextBlock, table_blocks
 
@@ -251,7 +251,7 @@ def _columns_of_numbers(detected: Detected, named: int | None) -> list[int]:
 def read_adjacency_list(source: Source, options: TableOptions) -> list[tuple[Any, Any]]:
     """Read the pairs of an adjacency list: lines of a node and its neighbours, as networkx writes them."""
     byte = 0 if options.delimiter is None else dialects.delimiter_byte(options.delimiter)
-    text = b"".join(block for block, _ in text_blocks(source, encoding=options.encoding))
+    text = whole_text(source, options.encoding)
     lines = (raw for raw in text.split(b"\n") if dialects.is_data(raw, options.comments))
     fields = (list(filter(None, dialects.split(raw, byte))) for raw in lines)
     rows = neighbours(list(filter(None, fields)))

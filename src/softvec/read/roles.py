@@ -143,13 +143,18 @@ def find_roles(
         _weight(table)
     elif "weight" not in chosen:
         _check_named_weight(table, where)
-    ends = [table.columns[table.roles[role]] for role in ("source", "target")]
+    _warn_decimals(table)
+    table.roles = {role: table.roles[role] for role in ROLES if role in table.roles}
+    return table
+
+
+def _warn_decimals(table: Table) -> None:
+    """Say that ids are written as decimals, such as 1.0."""
+    ends = [table.columns[table.roles[role]] for role in _ENDS]
     if table.header and all(end.numeric and not end.whole for end in ends):
         table.guess("ids written as decimals, such as 1.0, are read as text; write them as integers")
     elif any(isinstance(value, float) for end in ends for value in end.values if end.whole):
         table.guess("ids are decimals, such as 1.0, and so are the names; convert them to integers")
-    table.roles = {role: table.roles[role] for role in ROLES if role in table.roles}
-    return table
 
 
 def _free(table: Table) -> list[int]:

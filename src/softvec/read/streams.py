@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from softvec.core.errors import InputError, Option
 from softvec.core.storage import is_url, open_url
-from softvec.core.untrusted import check_expanded, one_line
+from softvec.core.untrusted import check_expanded, one_line, reading
 
 BLOCK = 4 << 20
 HEAD = 1 << 16  # decompressed bytes from which format, layout and kind are detected
@@ -375,11 +375,16 @@ def too_long(name: str, line: int, longest: int = LONGEST_LINE) -> InputError:
     return InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
 
 
+def whole_text(source: Source, encoding: str | None = None) -> bytes:
+    """Return a text as UTF-8; raise an error if it expands too far."""
+    with reading(source.name, "text"), source.seekable() as stream:
+        return valid_text(b"".join(_as_utf8(stream, encoding, BLOCK)), source.name, 1)
+
+
 def text_lines(where: Any, holds: str, encoding: str | None = None) -> list[str]:
     """Return the lines of a text, without empty ones at the end; ``holds`` says of what, for messages."""
     source = open_source(where)
-    text = b"".join(block for block, _ in text_blocks(source, encoding=encoding)).decode("utf-8")
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [line.removesuffix("\r") for line in whole_text(source, encoding).decode("utf-8").split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:

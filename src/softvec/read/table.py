@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from softvec.core.dates import is_stamp
 from softvec.core.errors import Message, Option
 
+_SAMPLE = 2000  # rows used to detect the content of a column
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
 
 
@@ -92,3 +96,82 @@ def word_of(name: Any) -> str:
     plain = str(name).strip().lower()
     word = (re.sub(r"^:|\([^()]*\)$", "", plain).strip() or plain).replace(" ", "_").replace("-", "_")
     return "" if word.startswith("unnamed:_") else word
+
+
+def describe(name: Any, column: Any) -> ColumnSample:
+    """Describe the content of a column of any table, from its first rows."""
+    import pyarrow as pa
+
+    array = to_arrow(column)
+    if isinstance(array, list):
+        return ColumnSample(name, values=array[:_SAMPLE])
+    array = decoded_categories(array[:_SAMPLE])
+    kind = array.type
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # neither names nor numbers
+        return ColumnSample(name)
+    if pa.types.is_temporal(kind):  # as Python objects, nanoseconds and years beyond 9999 raise errors
+        values = array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
+        return ColumnSample(
+            name, stamps=not (pa.types.is_time(kind) or pa.types.is_duration(kind)), values=values
+        )
+    values = array.to_pylist()
+    if is_number(kind):
+        return _describe_numbers(name, [value for value in values if value is not None])
+    stamps = is_text(kind) and len(values) > 0 and all(is_stamp(value or "") for value in values)
+    return ColumnSample(name, stamps=stamps, values=values)
+
+
+def _describe_numbers(name: Any, values: list[Any]) -> ColumnSample:
+    return ColumnSample(name, True, all(value == value // 1 for value in values), values=values)
+
+
+def decoded_categories(array: Any) -> Any:
+    """Return an Arrow array of categories as their values."""
+    import pyarrow as pa
+
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is an integer or a floating-point number."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def to_arrow(column: Any) -> Any:
+    """Return a column of any table as one Arrow array; a list if it mixes types.
+
+    String views become plain strings; categories are kept.
+    """
+    import pyarrow as pa
+
+    if hasattr(getattr(column, "dtype", None), "fill_value"):  # a sparse column of pandas
+        column = np.asarray(column)
+    if hasattr(column, "to_arrow"):  # polars
+        array = column.to_arrow()
+    elif isinstance(column, pa.Array | pa.ChunkedArray):
+        array = column
+    else:
+        try:
+            array = pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return list(column)  # a mix of types: names of any kind
+        if pa.types.is_list(array.type) and all(isinstance(item, tuple) for item in column):
+            return list(column)  # tuples are names, which Arrow would turn into lists
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:  # else the null counts as a name
+        array = array.dictionary_decode()
+    return array

@@ -10,14 +10,14 @@ from typing import Any
 
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
-from softvec.read.columns import add_table, describe, is_number
+from softvec.read.columns import add_table
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.formats import ARROW, find_format
 from softvec.read.frames import matrix_of_frame, stacked
 from softvec.read.objects import Graph
-from softvec.read.streams import Source, existing_file, text_blocks
-from softvec.read.table import ColumnSample, Table
+from softvec.read.streams import Source, existing_file, whole_text
+from softvec.read.table import ColumnSample, Table, describe, is_number
 
 _LEVEL = "__index_level_"  # columns that pandas makes of an index
 _BATCH = 262_144  # rows held at a time
@@ -179,7 +179,7 @@ def _titled_text(source: Source) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
-    text = b"".join(block for block, _ in text_blocks(source))
+    text = whole_text(source)
     first = text.split(b"\n", 1)[0]
     delimiter = max("\t;,|", key=lambda mark: first.count(mark.encode()))
     if delimiter.encode() not in first:

@@ -76,12 +76,15 @@ def is_square(sample: Sample, dialect: Dialect, table: Table, name: str) -> bool
         return all(others) or None
     if not all(others) or (header is not None and not first):
         return None
-    flags = header is None and first and 3 < n == len(body) and all(map(_are_flags, body))
+    flags = header is None and first and _are_flags(body)
     return False if flags or _is_symmetric([row[int(not first) :] for row in body]) else None
 
 
-def _are_flags(row: Sequence[bytes]) -> bool:
-    return all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in row)
+def _are_flags(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square matrix of 0 and 1, of more than three rows."""
+    fields = (field for row in rows for field in row)
+    square = 3 < len(rows) == len(rows[0])
+    return square and all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in fields)
 
 
 def _names_around(header: Sequence[str], body: Sequence[Sequence[bytes]], name: str) -> bool:

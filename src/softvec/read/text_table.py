@@ -13,10 +13,10 @@ import numpy as np
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
-from softvec.read.columns import to_arrow
 from softvec.read.dialect import MISSING, Dialect, is_data, split
 from softvec.read.numbers import NUMBER
 from softvec.read.streams import BLOCK, Source, text_blocks
+from softvec.read.table import to_arrow
 
 Columns = dict[int, Any]  # Arrow arrays by position
 _SHOWN = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
