@@ -14,8 +14,8 @@ from softvec.affinity.matrices import EdgeRules, from_edges
 from softvec.affinity.types import with_types
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.read.labels import text_lines
 from softvec.read.objects import edges_of_rows
+from softvec.read.streams import text_lines
 
 Sets = Mapping[Hashable, Iterable[Hashable]]
 _PACKED = (".gz", ".zst", ".bz2", ".xz")

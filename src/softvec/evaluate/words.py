@@ -13,7 +13,7 @@ from softvec.core.checks import choice, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.evaluate.common import Scores, as_vectors, collect
-from softvec.read.labels import text_lines
+from softvec.read.streams import text_lines
 
 Pairs = str | PathLike[str] | Iterable[tuple[str, str, float]]
 Quadruples = str | PathLike[str] | Iterable[tuple[str, str, str, str]]
