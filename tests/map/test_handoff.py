@@ -130,7 +130,7 @@ def test_commands(tmp_path, monkeypatch, capsys):
         (["-o", "map.png"], "map.png: a map is written as .html"),
         (["--metadata", "none.csv"], "none.csv: no such file"),
         (["--metadata", "bad.csv"], "bad.csv has no column 'name'"),
-        (["--metadata", "v.npy"], "metadata is read from"),
+        (["--metadata", "v.npy"], "v.npy is npy; expected a table: text with a header"),
         (["--edges", "none.txt"], "none.txt"),
         (["--theme", "pink"], "theme is 'pink'"),
     ],

@@ -164,7 +164,9 @@ def read_table(path: Path, what: str) -> dict[str, list[Any]]:
         elif format == "text":
             table = _titled_text(source)
         else:
-            raise InputError(f"{source.name} is {format}; expected a {what}")
+            raise InputError(
+                f"{source.name} is {format}; expected a {what}: text with a header, parquet, Arrow or JSON"
+            )
     repeated = [title for title in table.column_names if table.column_names.count(title) > 1]
     if repeated:
         raise InputError(f"{source.name}: two columns are called {repeated[0]!r}; rename one")
