@@ -1,4 +1,4 @@
-"""The commands add, links and predict, through the entry point, on real files."""
+"""The commands add, links, recommend and predict, through the entry point, on real files."""
 
 import json
 
@@ -42,6 +42,25 @@ def test_links(call, karate):
     assert len(lines) == 2
     assert len(lines[0].split("\t")) == 4
     assert "no item is named" in call("links", karate, "--graph", "karate.txt", "--of", 99, code=2)
+
+
+def test_recommend(call, tmp_path):
+    import pyarrow.parquet as pq
+
+    lines = [f"u{i},{'abcd'[j]}{(i // 4 + k) % 5}" for i in range(20) for j in [i % 4] for k in range(4)]
+    (tmp_path / "orders.csv").write_text("user,item\n" + "\n".join(lines) + "\n")
+    call("embed", "orders.csv", "--kind", "bipartite", "-d", 8, "--seed", 0, "-o", "shop.svec", "-q")
+    known = {tuple(line.split(",")) for line in lines}
+    call("recommend", "shop.svec", "-n", 1, "-o", "top.parquet", "-q")
+    rows = pq.read_table(tmp_path / "top.parquet").to_pylist()
+    assert len(rows) == 20
+    assert all((row["user"], row["item"]) not in known for row in rows)
+    assert np.mean([row["item"][0] == "abcd"[int(row["user"][1:]) % 4] for row in rows]) > 0.8
+    shown = call("recommend", "shop.svec", "u3", "--known", "orders.csv", "-n", 2).splitlines()
+    assert [line.split("\t")[0] for line in shown] == ["u3", "u3"]
+    assert "nobody" in call("recommend", "shop.svec", "nobody", "--known", "orders.csv", code=2)
+    (tmp_path / "orders.csv").unlink()
+    assert "--known FILE" in call("recommend", "shop.svec", code=2)
 
 
 def test_predict(call, karate, tmp_path):

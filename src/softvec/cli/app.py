@@ -45,6 +45,7 @@ for _command, _panel in (
     (query.neighbors, "Use vectors"),
     (query.similarity, "Use vectors"),
     (items.links, "Use vectors"),
+    (items.recommend, "Use vectors"),
     (items.predict, "Use vectors"),
     (items.epidemic, "Use vectors"),
     (analyse.communities, "Use vectors"),

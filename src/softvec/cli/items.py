@@ -1,7 +1,8 @@
-"""``softvec add``, ``softvec links``, ``softvec predict`` and ``softvec epidemic``."""
+"""``softvec add``, ``softvec links``, ``softvec recommend``, ``softvec predict`` and ``softvec epidemic``."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,16 @@ from softvec.cli.options import (
     regularization,
     resolve,
 )
-from softvec.cli.terminal import Session, arrow, print_json, print_table, say, working, write_csv
+from softvec.cli.terminal import (
+    Session,
+    arrow,
+    print_json,
+    print_table,
+    say,
+    working,
+    write_csv,
+    write_parquet,
+)
 from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
 
@@ -175,6 +185,56 @@ def links(
         print_json([dict(zip(keys, row)) for row in rows])
     else:
         print_table(keys, [(a, b, *(f"{value:.3g}" for value in numbers)) for a, b, *numbers in rows])
+
+
+def recommend(
+    vectors: Vectors,
+    users: Annotated[
+        list[str] | None, Argument(metavar="USERS", help="Names of users (default: all).")
+    ] = None,
+    known: Annotated[
+        str | None,
+        Flag("--known", metavar="FILE", help="Known pairs, which are left out (default: the embedded file)."),
+    ] = None,
+    n: Annotated[int, Flag("-n", "--number", help="Number of items of each user.", min=1)] = 10,
+    output: Annotated[
+        str, Flag("-o", "--output", help="CSV or parquet of user, item, score; - is standard output.")
+    ] = "-",
+    columns: Columns = None,
+    n_jobs: Threads = None,
+    *,
+    session: Session,
+) -> None:
+    """Recommend new items to users, for vectors of two sides.
+
+    [dim]Examples:[/dim]
+
+      softvec recommend shop.svec -n 10 -o top.parquet
+
+      softvec recommend shop.svec ann bob --known orders.csv
+    """
+    check_target(output)
+    emb = load_vectors(vectors, session)
+    source = known or recorded(emb, "data").get("source")
+    if source is None or not os.path.exists(source):
+        raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
+    if known is None:
+        say(session, f"known pairs, which are left out, from {source}")
+    options = {} if columns is None else {"columns": columns_of(columns)}
+    wanted = [resolve(emb.names, user) for user in users or []]
+    with working(session, "recommending"):
+        best = emb.recommend(wanted or None, n, known=source, n_jobs=n_jobs, **options)
+    keys = ("user", "item", "score")
+    rows = [(plain_name(user), plain_name(item), s) for user, tops in best.items() for item, s in tops]
+    if output.endswith(".parquet"):
+        write_parquet(output, keys, rows)
+    elif output != "-":
+        write_csv(output, keys, ((user, item, f"{score:.6g}") for user, item, score in rows))
+    elif session.json:
+        print_json(records(keys, rows))
+    else:
+        print_table(keys, rows)
+    say(session, f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}" + arrow(output))
 
 
 def predict(

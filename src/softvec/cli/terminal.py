@@ -116,6 +116,19 @@ def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -
         writer.writerows(rows)
 
 
+def write_parquet(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as parquet, whole or not at all; names of mixed types become text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from softvec.core.files import atomic_write
+
+    columns = [list(column) for column in zip(*rows)] or [[] for _ in header]
+    plain = [col if len({type(v) for v in col}) < 2 else [str(v) for v in col] for col in columns]
+    with atomic_write(path, "wb") as file:
+        pq.write_table(pa.table(dict(zip(header, plain))), file)
+
+
 def arrow(*outputs: str | None) -> str:
     """Return " -> " and the files that were written, or nothing."""
     written = ", ".join(path for path in outputs if path and path != "-")

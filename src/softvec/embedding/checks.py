@@ -67,6 +67,7 @@ def checked_sizes(sizes: ArrayLike, n: int) -> NDArray[np.float64]:
 EXTRAS = {
     "classes": ("columns", np.int32),
     "weights": ("columns", np.float64),
+    "context_sizes": ("columns", np.float64),
     "stable_neighbours": ("rows", np.float32),
     "stable_groups": ("rows", np.float32),
     "types": ("rows", np.int32),

@@ -56,6 +56,7 @@ class Embedding:
         How the vectors were made: parameters, data, version, history. Anything JSON can hold.
     extras : mapping of str to array, optional
         Arrays of the fit that some methods need: ``classes`` and ``weights`` of the columns for :meth:`add`,
+        ``context_sizes`` of the columns, their popularity,
         ``stable_neighbours`` and ``stable_groups`` of the rows for :meth:`stability`, ``types`` of the rows.
     copy : bool
         With False an array is used without a copy; it must not be written to afterwards.
@@ -130,7 +131,13 @@ class Embedding:
         """The second side, as an embedding."""
         if self.context_vectors is None:
             raise InputError("this embedding has one side only, no context")
-        return Embedding(self.context_vectors, self.context_names, provenance=self.provenance, copy=False)
+        return Embedding(
+            self.context_vectors,
+            self.context_names,
+            sizes=self.extras.get("context_sizes"),
+            provenance=self.provenance,
+            copy=False,
+        )
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -248,6 +255,39 @@ class Embedding:
         from softvec.embedding.links import links
 
         return links(self, n, item, exclude, missing, n_jobs, options)
+
+    def recommend(
+        self, users: Any = None, n: int = 10, *, known: Any = None, n_jobs: int | None = None, **options: Any
+    ) -> dict[Hashable, list[tuple[Hashable, float]]]:
+        """Return the best new items of users, with scores; the rows are users, the second side items.
+
+        A user is the sum of the vectors of known items; ridge regression maps it to all items. How strong the
+        ridge is, is chosen on hidden pairs, with vectors fitted to the others: that takes as long as the fit.
+
+        Parameters
+        ----------
+        users : name or list of names, optional
+            Users in ``known``, also those without a vector (default: all).
+        n : int
+            Number of items of each user.
+        known : edges, frame, sparse matrix or path
+            The known pairs, usually the embedded data, which are left out. A user without any gets the most
+            popular items.
+        options
+            Passed to the reader of ``known``, such as ``columns``.
+
+        Examples
+        --------
+        >>> import softvec
+        >>> tea = [(f"t{i}", item) for i in range(9) for item in ("pot", "cup", "leaf")[: 2 + i % 2]]
+        >>> ink = [(f"i{i}", item) for i in range(9) for item in ("pen", "nib", "pad")[: 2 + i % 2]]
+        >>> emb = softvec.embed(tea + ink, 4, kind="bipartite", random_state=0)
+        >>> [item for item, score in emb.recommend("t0", 1, known=tea + ink)["t0"]]
+        ['leaf']
+        """
+        from softvec.embedding.recommend import recommend
+
+        return recommend(self, users, n, known, n_jobs, options)
 
     def calibrate(self, data: Any, *, n_jobs: int | None = None, **options: Any) -> Embedding:
         """Return the same vectors with calibrated probabilities of links, for :meth:`links`.

@@ -159,7 +159,7 @@ def _single(affinity: Affinity, settings: Settings, warm: bool, pool: Machine) -
     parameters |= {"rounds": settings.rounds} if settings.rounds else {}
     parameters |= {} if settings.effort == "default" else {"effort": settings.effort}
     diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
-    return _Made(X, Y, parameters, result.history, diagnosis, _extras(result))
+    return _Made(X, Y, parameters, result.history, diagnosis, _extras(result, affinity))
 
 
 def _walk(affinity: Affinity, settings: Settings) -> Operator:
@@ -294,9 +294,11 @@ def _data(affinity: Affinity, settings: Settings) -> dict[str, Any]:
     return data
 
 
-def _extras(result: Fit) -> dict[str, Array]:
-    """Return the arrays, besides vectors and sizes, that adding items needs."""
+def _extras(result: Fit, affinity: Affinity) -> dict[str, Array]:
+    """Return the arrays, besides vectors and sizes, that adding items needs, and the sizes of columns."""
     extras = {}
+    if result.state.Y is not None and affinity.counts is not None:
+        extras["context_sizes"] = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
     if result.state.classes is not None:
         extras["classes"] = result.state.classes
     if result.state.Y is not None and result.problem.item_weight is not None:

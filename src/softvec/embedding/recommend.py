@@ -1,0 +1,164 @@
+"""Recommend items of the second side to users: a linear map from the items of a user to all items.
+
+A user is the sum of the vectors of known items, and their number; ridge regression maps this to the known
+items of all users. That is EASE (Steck, WWW 2019) restricted to the space of the item vectors: linear in the
+number of pairs, and it serves users that have no vector. The ridge is chosen on hidden pairs, with vectors
+that were fitted without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from softvec.affinity.compress import pattern
+from softvec.affinity.matrices import EdgeRules, assemble
+from softvec.core.checks import integer
+from softvec.core.errors import InputError, Option, warn
+from softvec.core.machine import Machine, machine
+from softvec.core.threads import row_blocks
+from softvec.embedding.access import listed
+from softvec.embedding.relations import positions, relations, two_kinds
+from softvec.fit.calibrate import refit
+from softvec.fit.vectors import settings_of
+from softvec.names import Names
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+Array = NDArray[Any]
+_BLOCK = 1 << 21  # scores computed at a time
+_RIDGES = 10.0 ** np.arange(-2, 3.1, 0.5)  # weights of the ridge over the mean square of a coordinate
+_HIDDEN, _JUDGED = 0.1, 1 << 23  # share of pairs that are hidden, and scores that judge a ridge, to choose it
+
+
+def recommend(
+    emb: Embedding, users: Any, n: int, known: Any, n_jobs: int | None, options: dict[str, Any]
+) -> dict[Hashable, list[tuple[Hashable, float]]]:
+    """Return the best new items of users; see :meth:`softvec.Embedding.recommend`."""
+    if not two_kinds(emb):
+        raise InputError(
+            "recommendations need two sides, users and items; for the links of a graph use emb.links"
+        )
+    if known is None:
+        raise InputError(
+            "recommendations need the known pairs, usually the embedded data: they are left out, and tell "
+            "what a user likes; pass ",
+            Option("known", ...),
+        )
+    names, weights = _known(emb, known, options)
+    matrix = sparse.csr_array(pattern(weights).astype(np.float64))
+    rows = np.arange(len(names)) if users is None else np.array([names.index(u) for u in listed(users)])
+    items, n = emb._side("context").names, integer("n", n)
+    with machine(n_jobs) as pool:
+        ridge = _ridge(emb, names, weights, min(n, len(items)), pool)
+        model = _Model.of(np.asarray(emb.context_vectors), matrix, ridge)
+        blocks = row_blocks(len(rows), max(1, _BLOCK // len(items)))
+        tops = pool.map(lambda lo, hi: model.best(matrix[rows[lo:hi]], n), blocks)
+    best = (pair for part in tops for pair in part)
+    return {
+        names[row]: [(items[j], score) for j, score in zip(top, scores)]
+        for row, (top, scores) in zip(rows.tolist(), best)
+    }
+
+
+def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> tuple[Names, sparse.csr_array]:
+    """Return the users of the known pairs, with or without a vector, and the weights of their items."""
+    items = emb._side("context").names
+    if sparse.issparse(data) or isinstance(data, np.ndarray):
+        if data.shape != (len(emb), len(items)):
+            expected = (len(emb), len(items))
+            raise InputError(f"the known pairs have shape {data.shape}; expected {expected}, as the vectors")
+        names, coo = emb.names, sparse.coo_array(data)
+        column = coo.col
+    else:
+        affinity = relations(emb, data, **options)
+        names, coo = affinity.rows, affinity.matrix.tocoo()
+        column = positions(items, affinity.columns)[coo.col]
+    kept = (column >= 0) & (coo.data != 0)
+    if not kept.any():
+        raise InputError(f"no known pair has an item with a vector (the vectors have {items[0]!r})")
+    matrix = sparse.csr_array((coo.data[kept], (coo.row[kept], column[kept])), shape=(len(names), len(items)))
+    matrix.sum_duplicates()
+    return names, matrix
+
+
+def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool: Machine) -> float:
+    """Return the ridge that finds most hidden pairs again, with vectors fitted to the others."""
+    settings, rng = settings_of(emb.provenance), np.random.default_rng(0)
+    hidden, coo = rng.random(weights.nnz) < _HIDDEN, weights.tocoo()
+    seen, held = (
+        sparse.csr_array((coo.data[part], (coo.row[part], coo.col[part])), shape=weights.shape)
+        for part in (~hidden, hidden)
+    )
+    judges = np.flatnonzero((np.diff(seen.indptr) > 0) & (np.diff(held.indptr) > 0))
+    judges = rng.permutation(judges)[: max(1, _JUDGED // weights.shape[1])]
+    if not len(judges):
+        raise InputError("too few known pairs to hide some: no user has two items")
+    Y = refit(settings, pool)(
+        assemble(seen, names, emb._side("context").names, EdgeRules("bipartite"), False)
+    )[1]
+    assert Y is not None
+    seen = sparse.csr_array(pattern(seen).astype(np.float64))
+    truth = held[judges].toarray() > 0
+    hits = [_Model.of(Y, seen, float(ridge)).hits(seen[judges], truth, n) for ridge in _RIDGES]
+    popular = _hits(np.tile(seen.sum(axis=0), (len(judges), 1)), seen[judges], truth, n)
+    if max(hits) <= popular + 2 * popular**0.5:  # two standard errors of the count
+        warn(
+            f"these vectors find hidden items no better than popularity: {max(hits):,} and {popular:,} of "
+            f"{np.count_nonzero(truth):,} among the best {n}"
+        )
+    return float(_RIDGES[int(np.argmax(hits))])
+
+
+def _hits(S: Array, known: sparse.csr_array, truth: Array, n: int) -> int:
+    """Return how many true pairs are among the n best unknown ones of their row."""
+    S[known.nonzero()] = -np.inf
+    top = np.argpartition(-S, n - 1, axis=1)[:, :n]
+    return int(np.take_along_axis(truth, top, axis=1).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Scores of items from the sum of the features of known ones."""
+
+    features: Array  # (m, d + 1)
+    decoder: Array  # (d + 1, m)
+    popularity: Array  # (m,)
+
+    @classmethod
+    def of(cls, Y: Array, known: sparse.csr_array, ridge: float) -> _Model:
+        """Fit the decoder: the number of items is not shrunk, so that popularity is the limit."""
+        features = np.hstack([Y.astype(np.float64), np.ones((len(Y), 1))])
+        U = known @ features  # (n, d + 1)
+        gram = U.T @ U
+        scale = np.trace(gram[:-1, :-1]) / Y.shape[1]
+        penalty = np.append(np.full(Y.shape[1], ridge * scale), 0) + 1e-9 * np.trace(gram)
+        gram[np.diag_indices_from(gram)] += penalty
+        return cls(features, linalg.solve(gram, (known.T @ U).T, assume_a="pos"), known.sum(axis=0))
+
+    def scores(self, known: sparse.csr_array) -> Array:
+        """Return the scores of all items for rows of known ones; popularity for empty rows."""
+        S = (known @ self.features) @ self.decoder
+        S[np.diff(known.indptr) == 0] = self.popularity / max(self.popularity.sum(), 1)
+        return S
+
+    def hits(self, known: sparse.csr_array, truth: Array, n: int) -> int:
+        """Return how many true pairs are among the n best."""
+        return _hits(self.scores(known), known, truth, n)
+
+    def best(self, known: sparse.csr_array, n: int) -> list[tuple[list[int], list[float]]]:
+        """Return the n best new items of each row with their scores, ties by the number of the item."""
+        S = self.scores(known)
+        S[known.nonzero()] = -np.inf
+        order = np.argsort(-S, axis=1, kind="stable")[:, :n]
+        values = np.take_along_axis(S, order, axis=1)
+        return [
+            (top[np.isfinite(row)].tolist(), row[np.isfinite(row)].tolist())
+            for top, row in zip(order, values)
+        ]
