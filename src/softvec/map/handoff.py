@@ -53,7 +53,7 @@ def _write_parquet(content: Content, path: str | os.PathLike[str]) -> None:
     if content.neighbours:
         table["neighbors"] = pa.array(_neighbour_records(content))
     if content.first_context < len(content):
-        table["side"] = pa.array([content.sides[i >= content.first_context] for i in range(len(content))])
+        table["side"] = pa.array(_sides(content))
     for column in content.columns:
         table[_free_name(column.name, table)] = pa.array(column_values(column), from_pandas=True)
     with atomic_write(path, "wb") as file:
@@ -90,13 +90,17 @@ def _ids(names: Iterable[str]) -> list[str]:
     return distinct_names(_NOT_XML.sub("\ufffd", name) for name in names)
 
 
+def _sides(content: Content) -> list[str]:
+    return [content.sides[i >= content.first_context] for i in range(len(content))]
+
+
 def _attributes(content: Content) -> list[tuple[str, str, list[Any]]]:
-    """Return (name, type, values) of all attributes of the nodes except their position."""
-    attributes: list[tuple[str, str, list[Any]]] = []
+    """Return (name, type, values) of all attributes of the nodes, x and y first."""
+    x, y = content.coordinates.T.tolist()
+    attributes: list[tuple[str, str, list[Any]]] = [("x", "double", x), ("y", "double", y)]
     taken = {"label", "x", "y"}
     if content.first_context < len(content):
-        sides = [content.sides[i >= content.first_context] for i in range(len(content))]
-        attributes.append(("side", "string", sides))
+        attributes.append(("side", "string", _sides(content)))
         taken.add("side")
     for column in content.columns:
         plain = "group" if column.name == "label" else column.name  # "label" is the name of a node
@@ -111,6 +115,10 @@ def _text(value: Any) -> str:
     return escape(_NOT_XML.sub("\ufffd", value if isinstance(value, str) else repr(value)))
 
 
+def _direction(content: Content) -> str:
+    return "directed" if content.edges is not None and content.edges.directed else "undirected"
+
+
 def _edge_lines(content: Content, ids: list[str]) -> Iterator[tuple[str, str, float | None]]:
     if content.edges is None:
         return
@@ -122,18 +130,12 @@ def _edge_lines(content: Content, ids: list[str]) -> Iterator[tuple[str, str, fl
 
 def _graphml(content: Content) -> Iterator[str]:
     ids = _ids(content.names)
-    attributes = [
-        ("label", "string", content.names),
-        ("x", "double", content.coordinates[:, 0].tolist()),
-        ("y", "double", content.coordinates[:, 1].tolist()),
-        *_attributes(content),
-    ]
+    attributes = [("label", "string", content.names), *_attributes(content)]
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for number, (name, kind, _) in enumerate(attributes):
         yield f'<key id="d{number}" for="node" attr.name={quoteattr(name)} attr.type="{kind}"/>\n'
     yield '<key id="weight" for="edge" attr.name="weight" attr.type="double"/>\n'
-    directed = content.edges is not None and content.edges.directed
-    yield f'<graph edgedefault="{"directed" if directed else "undirected"}">\n'
+    yield f'<graph edgedefault="{_direction(content)}">\n'
     for i, identity in enumerate(ids):
         data = "".join(
             f'<data key="d{number}">{_text(values[i])}</data>'
@@ -157,11 +159,7 @@ def _gexf(content: Content) -> Iterator[str]:
         '<?xml version="1.0" encoding="UTF-8"?>\n<gexf xmlns="http://www.gexf.net/1.2draft" '
         'xmlns:viz="http://www.gexf.net/1.2draft/viz" version="1.2">\n'
     )
-    directed = content.edges is not None and content.edges.directed
-    yield f'<graph defaultedgetype="{"directed" if directed else "undirected"}">\n<attributes class="node">\n'
-    extra = [("x", "double", content.coordinates[:, 0].tolist()),
-             ("y", "double", content.coordinates[:, 1].tolist())]  # fmt: skip
-    attributes = [*extra, *attributes]
+    yield f'<graph defaultedgetype="{_direction(content)}">\n<attributes class="node">\n'
     for number, (name, kind, _) in enumerate(attributes):
         yield f'<attribute id="{number}" title={quoteattr(name)} type="{kind}"/>\n'
     yield "</attributes>\n<nodes>\n"

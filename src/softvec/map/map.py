@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softvec.core.checks import choice, counted, recorded
+from softvec.core.checks import choice, counted, integer, recorded
 from softvec.core.errors import InputError, Message, Option
 from softvec.core.files import atomic_write
 from softvec.map import content as gather
@@ -220,9 +220,7 @@ def _time_column(times: Any) -> Column:
 
 def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[str | Message]]:
     if n_neighbors is not None:
-        if isinstance(n_neighbors, bool) or not hasattr(n_neighbors, "__index__") or n_neighbors < 0:
-            raise InputError(f"n_neighbors is {n_neighbors!r}; expected an integer of at least 0")
-        return int(n_neighbors), []
+        return integer("n_neighbors", n_neighbors, 0), []
     if n <= gather.AUTO_NEIGHBORS:
         return 10, []
     text = f"No neighbours kept for more than {gather.AUTO_NEIGHBORS:,} items; pass "
