@@ -42,7 +42,7 @@ def test_word_errors(tmp_path):
         word_similarity(VECTORS, [("a", "b", 1), ("a", "c", 2)])
     with pytest.raises(InputError, match="5 words for 3"):
         word_similarity(VECTORS[:3], [("a", "b", 1)], words=WORDS)
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="does not exist"):
         word_similarity(VECTORS, tmp_path / "absent.txt", words=WORDS)
     bad = tmp_path / "bad.txt"
     bad.write_text("king queen 1\nking queen\n")
