@@ -53,6 +53,50 @@ def test_points_of_every_group_are_drawn(open_map, made):
         assert all(302 < x < 1058 and 0 < y < 800 for x, y in box)  # not below the panels
 
 
+OFF = """app.overlay.names.filter((name) => name.id >= 0).map((name) => app.overlay.moved(name)).map((name) =>
+    Math.hypot(name.x - app.screenX(name.id), name.y - app.screenY(name.id)) - app.radius(name.id))"""
+
+
+def test_names_stay_at_their_points_when_the_window_changes(open_map, made):
+    with open_map(made) as view:
+        view.settle()
+        assert max(view.app(OFF)) < 16
+        for size in ((1000, 560), (1500, 900), (640, 900)):
+            view.page.set_viewport_size(dict(zip(("width", "height"), size)))
+            view.page.wait_for_function(f"() => window.runningApp.view.width === {size[0]}")
+            assert max(view.app(OFF)) < 16  # also before names are placed anew
+            layers = view.app(
+                "[app.overlay.canvas, app.painter.canvas].map((layer) => [layer.width, layer.height])"
+            )
+            assert layers == [list(size)] * 2
+            view.settle()
+            assert max(view.app(OFF)) < 16
+
+
+def test_layers_follow_the_page_without_an_event_of_the_window(open_map, made):
+    with open_map(made) as view:
+        view.settle()
+        view.page.evaluate(
+            "() => { for (const layer of document.querySelectorAll('canvas')) layer.style.height = '500px'; }"
+        )
+        view.page.wait_for_function("() => window.runningApp.view.height === 500")
+        view.settle()
+        assert max(view.app(OFF)) < 16
+        assert view.app("app.painter.canvas.height") == 500
+
+
+def test_many_groups_can_be_searched(open_map):
+    rng = np.random.default_rng(0)
+    emb = Embedding(rng.standard_normal((120, 4)), [f"i{k}" for k in range(120)])
+    labels = [f"Group {k % 40}" for k in range(120)]
+    with open_map(emb.map(labels, coordinates=rng.standard_normal((120, 2)))) as view:
+        assert view.page.locator("#groups li").count() == 40
+        view.page.fill("#find-group", "group 3")
+        assert view.page.locator("#groups li").count() == 11  # 3 and 30 to 39
+        view.page.fill("#find-group", "")
+        assert view.page.locator("#groups li").count() == 40
+
+
 def test_hover_shows_name_and_metadata(open_map, made):
     with open_map(made) as view:
         view.settle()

@@ -1,5 +1,7 @@
 // Legend: what is coloured, groups that can be switched off, or the bar of a number.
 
+const FINDABLE = 24; // groups; a longer list can be searched
+
 class Legend {
   constructor(app) {
     this.app = app;
@@ -9,6 +11,7 @@ class Legend {
     );
     this.select.append(...options.filter(Boolean), make("option", { value: -1, text: "one colour" }));
     this.select.addEventListener("change", () => app.update({ colour: Number(this.select.value) }));
+    byId("find-group").addEventListener("input", () => this.showGroups());
     byId("all-groups").addEventListener("click", () => app.update({ hidden: [] }));
     byId("no-groups").addEventListener("click", () => app.update({ hidden: this.groups() }));
     app.listeners.push((touched) => {
@@ -28,6 +31,7 @@ class Legend {
     this.select.value = app.state.colour;
     const category = column?.kind === "category";
     byId("groups").hidden = byId("group-buttons").hidden = !category;
+    byId("find-group").hidden = !category || this.groups().length <= FINDABLE;
     byId("bar").hidden = column?.kind !== "number";
     if (category) this.showGroups();
     if (column?.kind === "number") this.showBar();
@@ -40,13 +44,15 @@ class Legend {
     const { column, scale } = app;
     const list = byId("groups");
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.group : undefined;
-    const rows = this.groups().slice(0, 300).map((group) => {
+    const wanted = byId("find-group").hidden ? "" : byId("find-group").value.trim().toLowerCase();
+    const groups = this.groups().filter((group) => (column.groups[group - 1] ?? "none").toLowerCase().includes(wanted));
+    const rows = groups.slice(0, 300).map((group) => {
       const text = group ? visible(column.groups[group - 1], 60) : "none";
       return this.toggle(group, text, scale.counts[group], "hidden", this.groups(), {
         colour: scale.groupColour(group, app.theme), shape: scale.groupShape(group),
       });
     });
-    const rest = this.groups().length - rows.length;
+    const rest = groups.length - rows.length;
     if (rest > 0) rows.push(make("li", { class: "quiet", text: `and ${formatNumber(rest)} more groups` }));
     list.replaceChildren(...rows);
     if (focused !== undefined) list.querySelector(`[data-group="${Number(focused)}"]`)?.focus();

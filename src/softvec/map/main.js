@@ -56,11 +56,11 @@ function addActions(app) {
   return actions;
 }
 
-// Fit the canvases to the window, and the view to what the panels leave free.
+// Fit all layers to the size at which the page shows them, and the view to what the panels leave free.
 function followWindow(app) {
   const canvases = [byId("points"), byId("overlay")];
   app.resize = () => {
-    const [width, height] = [window.innerWidth, window.innerHeight];
+    const { clientWidth: width, clientHeight: height } = canvases[0];
     app.ratio = Math.min(window.devicePixelRatio || 1, 2.5);
     for (const canvas of canvases) {
       canvas.width = Math.round(width * app.ratio);
@@ -77,7 +77,7 @@ function followWindow(app) {
     });
     app.moved();
   };
-  window.addEventListener("resize", app.resize);
+  new ResizeObserver(() => app.resize()).observe(canvases[0]);
 }
 
 function startPainter(app) {

@@ -19,7 +19,8 @@ class Overlay {
     this.drawRings(context, theme);
     if (settled) {
       this.names = this.placer.place();
-      this.anchor = { x: app.view.x, y: app.view.y, scale: app.view.scale };
+      const { x, y, scale, width, height } = app.view;
+      this.anchor = { x, y, scale, width, height };
     }
     this.placer.write(context, this.names.map((name) => this.moved(name)), theme);
     this.drawArea(context, theme);
@@ -29,20 +30,20 @@ class Overlay {
   moved(name) {
     const { view } = this.app;
     const old = this.anchor;
-    if (old.x === view.x && old.y === view.y && old.scale === view.scale) return name;
+    if (["x", "y", "scale", "width", "height"].every((key) => old[key] === view[key])) return name;
     const plane = (value, half, from, sign) => from + (sign * (value - half)) / old.scale;
     if (name.id >= 0) {
       const { data } = this.app;
       const [ox, oy] = [
-        (data.x[name.id] - old.x) * old.scale + view.width / 2,
-        (old.y - data.y[name.id]) * old.scale + view.height / 2,
+        (data.x[name.id] - old.x) * old.scale + old.width / 2,
+        (old.y - data.y[name.id]) * old.scale + old.height / 2,
       ];
       return { ...name, x: name.x - ox + this.app.screenX(name.id), y: name.y - oy + this.app.screenY(name.id) };
     }
     return {
       ...name,
-      x: view.screenX(plane(name.x, view.width / 2, old.x, 1)),
-      y: view.screenY(plane(name.y, view.height / 2, old.y, -1)),
+      x: view.screenX(plane(name.x, old.width / 2, old.x, 1)),
+      y: view.screenY(plane(name.y, old.height / 2, old.y, -1)),
     };
   }
 
