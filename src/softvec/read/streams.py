@@ -195,12 +195,7 @@ def open_source(where: Any) -> Source:
     if hasattr(where, "read"):
         return _spool(where, str(getattr(where, "name", "the stream")))
     if is_url(where):
-        with open_url(where) as stream:
-            source = _spool(stream, where)
-            assert source.spool is not None
-            source.spool.complete()
-        suffixes = [suffix for suffix in Path(where).suffixes if suffix.lower() not in SUFFIXES]
-        return replace(source, suffix=(suffixes or [""])[-1].lower())
+        return _of_url(where)
     try:
         path = Path(where)
     except TypeError:
@@ -209,14 +204,7 @@ def open_source(where: Any) -> Source:
         return _spool(sys.stdin.buffer, "standard input")
     if path.is_dir():
         raise InputError(f"{path} is a directory; pass a file (for a folder of texts, use read_corpus)")
-    try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below, or by the spool
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except PermissionError:
-        raise InputError(f"cannot read {path}: permission denied") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    file = _opened(path)
     if not path.is_file():  # a pipe or a device can be read only once
         source = _spool(file, str(path))
         weakref.finalize(source.spool, file.close)
@@ -229,6 +217,26 @@ def open_source(where: Any) -> Source:
     if suffix in SUFFIXES:
         suffix = Path(path.stem).suffix.lower()
     return Source(str(path), suffix, compression, path, start=start)
+
+
+def _of_url(url: str) -> Source:
+    with open_url(url) as stream:
+        source = _spool(stream, url)
+        assert source.spool is not None
+        source.spool.complete()
+    suffixes = [suffix for suffix in Path(url).suffixes if suffix.lower() not in SUFFIXES]
+    return replace(source, suffix=(suffixes or [""])[-1].lower())
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except PermissionError:
+        raise InputError(f"cannot read {path}: permission denied") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def existing_file(path: str | os.PathLike[str], expected: str) -> Source:
