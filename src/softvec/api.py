@@ -283,7 +283,8 @@ def embed_affinity(
         refuse_if_too_big(affinity.facts, settings)
     with machine(settings.n_jobs, scratch=settings.scratch, workers=workers) as pool:
         if settings.view == "links" and request.init is None:
-            settings = best_for_links(affinity, links_candidates(request, affinity.facts), pool)
+            candidates = links_candidates(request, affinity.facts, alone=workers is None)
+            settings = best_for_links(affinity, candidates, pool)
         with watch.fitting(settings.total_epochs * request.repeats):
             if watch.epoch is not None and workers is None:
                 settings = replace(settings, callbacks=[*(settings.callbacks or ()), watch.epoch])

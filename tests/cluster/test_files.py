@@ -56,7 +56,7 @@ CASES = {
     "pairs": ({}, {"kind": "pairs"}),
     "base measure": ({"weights": True}, {"view": "walk", "base_measure": 0.75, "regularization": 1.0}),
     "fast": ({}, {"effort": "fast"}),
-    "links": ({}, {"view": "links"}),
+    "links": ({}, {"view": "links", "normalizer": "mixture"}),  # as it is on a cluster
     "fused": ({}, {"view": "fused"}),
     "repeats": ({}, {"repeats": 2, "n_epochs": 2}),
 }

@@ -7,7 +7,7 @@ import pytest
 from softvec.affinity.base import Facts
 from softvec.core.errors import InputError
 from softvec.fit.recipes import FUSED
-from softvec.fit.resolve import resolve
+from softvec.fit.resolve import links_candidates, resolve
 from softvec.request import Earlier, Request
 
 # 100 nodes of 6 neighbours each; and of 40
@@ -79,7 +79,8 @@ def test_views(options, facts, view, why):
         ({"view": "power", "shrinkage": 0.5}, SPARSE, {"n_epochs": 0, "shrinkage": 0.5}),
         ({"view": "links"}, SPARSE,
          {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1}),
-        ({"view": "links"}, SPARSE, {"shrinkage": 0}),
+        ({"view": "links"}, SPARSE, {"shrinkage": 0, "normalizer": "edges"}),
+        ({"view": "links", "normalizer": "mixture"}, SPARSE, {"normalizer": "mixture"}),
         ({"view": "links", "beta": 2.0, "walk_length": 2}, SPARSE, {"beta": 2.0, "walk_length": 2}),
         ({}, TABLE, {"n_epochs": 30}),
         ({}, TABLE, {"symmetric": False, "walk_length": 1, "beta": 4.0, "base_measure": 1.0, "shrinkage": 0}),
@@ -101,6 +102,14 @@ def test_each_value_knows_its_origin():
         "base_measure": "kind of data", "shrinkage": "effort", "n_components": "user", "effort": "user",
         "view": "a fast fit takes power steps, no epochs",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_fits_for_links_sum_over_neighbours_in_one_process(alone):
+    candidates = links_candidates(Request.of(view="links"), SPARSE, alone=alone)
+    used = {name: settings.normalizer for name, settings in candidates.items()}
+    sharp = "edges" if alone else "mixture"
+    assert used == {"default": "mixture", "one step": sharp, "two sides": sharp}
 
 
 def test_two_sides_of_a_directed_graph_take_one_step():

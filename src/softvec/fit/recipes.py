@@ -65,9 +65,10 @@ _FAST: Values = {"walk_length": 1, "n_epochs": 0, "shrinkage": 0.0}
 # `view="links"` chooses between the default, one sharp step, and two vectors for each node, as a source and
 # as a target, with targets weighed by their degree: one set of vectors cannot say that unlike nodes are
 # linked. No one of them finds hidden links best on all graphs (docs/decisions.md).
-STEP: Values = {"walk_length": 1, "beta": 20.0}
+STEP: Values = {"walk_length": 1, "beta": 20.0, "normalizer": "edges"}
 _TWO_SIDES: Values = {
-    "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1
+    "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1,
+    "normalizer": "edges",
 }  # fmt: skip
 
 

@@ -135,11 +135,14 @@ def resolve(request: Request, facts: Facts) -> Settings:
     return replace(request.settings, **values | record | {"view": view})
 
 
-def links_candidates(request: Request, facts: Facts) -> dict[str, Settings]:
+def links_candidates(request: Request, facts: Facts, *, alone: bool = True) -> dict[str, Settings]:
     """Return the settings among which ``view="links"`` chooses, by the links that they find again.
 
-    Options that were asked for hold for all of them. Only two sides can tell a direction.
+    Options that were asked for hold for all of them. Only two sides can tell a direction. Without ``alone``
+    several workers share the fit, and neighbours have no exact terms.
     """
+    if not alone:
+        request = replace(request, given=request.given | {"normalizer"})
     sides = {"two sides": resolve(request, facts)}
     if facts.directed or "symmetric" in request.given or request.own_walk:
         return sides
