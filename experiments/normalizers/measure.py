@@ -172,10 +172,12 @@ def coverage(config: dict[str, Any], results: Results, source: str, norms: str) 
                 low, high = model.confidence_interval(data.X)
                 inside.append((low <= exact) & (exact <= high))
                 ratio.append(np.expm1(model.log_partition(data.X) - exact))
+            tenth = np.argsort(np.argsort(np.linalg.norm(data.X, axis=1), kind="stable")) * 10 // len(data.X)
+            deciles = [np.mean(np.array(inside)[:, tenth == part]) for part in range(10)]
             bias = np.mean(ratio) / (np.std(np.mean(ratio, axis=1)) / np.sqrt(len(ratio)) + 1e-300)
             keep(
                 results, **where, m=len(data.Y), pairs=np.size(inside), coverage=np.mean(inside),
-                bias_z=bias,
+                deciles=deciles, bias_z=bias,
             )  # fmt: skip
 
 

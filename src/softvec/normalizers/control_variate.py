@@ -17,7 +17,7 @@ exp(beta x.y) - control is sampled:
   numbers are drawn at query time, and each item's probability is known, so the estimate of Z is unbiased.
 
 The standard error combines the variance of the sample with that of the model, calibrated at fit time.
-Intervals are widened as far as the exact sums of 256 queries require.
+Intervals are widened or narrowed as the exact sums of 256 queries require, by the norm of the query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softvec.core.checks import integer
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_vectors
@@ -42,7 +42,10 @@ _BEND = 1.0  # 0 leaves out the parabola
 _PRIOR = 4.0  # the calibrated model counts as this many degrees of freedom
 _CALIBRATION = 96  # queries that calibrate the model
 _TAIL = 256  # queries whose exact sums calibrate the tails of the errors
+_STRATA = 8  # groups of the tail queries by their norm, each with a factor of its own
+_EQUAL = 0.02  # norms that differ by less than this share make one group
 _PAIRS = 4096  # most items that a calibration query reads
+_WIDE = 1.0  # width of an interval, in log Z, that is of little use
 
 
 @dataclass(eq=False)
@@ -95,7 +98,8 @@ class ControlVariate(Normalizer):
     def confidence_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper ends of a confidence interval for log Z of each row.
 
-        The interval is Student's t on Z, widened by a factor of at least 1 calibrated for the tails.
+        The interval is Student's t on Z, times a factor for queries of this norm that covers 95% of the
+        queries whose exact sums ``fit`` computed.
         """
         from scipy.stats import t as student
 
@@ -106,7 +110,8 @@ class ControlVariate(Normalizer):
             acc = self._accumulate(queries, pool)
         deviation, freedom = self._deviation(queries, acc)
         rounding = self._rounding(acc)
-        half = self._tail * student.ppf(0.5 + level / 2, freedom) * deviation + rounding
+        half = student.ppf(0.5 + level / 2, freedom) * deviation + rounding
+        half *= self._tail[self._stratum(queries)]
         ref, value, seen = acc[:, 0], acc[:, 1], acc[:, 4] - rounding
         seen = np.where(seen > 0, seen, acc[:, 4])
         # Z is at least the sum over the items read
@@ -129,7 +134,7 @@ class ControlVariate(Normalizer):
         self._within = cells.within.astype(Y.dtype)
         self._spend = np.array([float(self.n_samples), _WHOLE, _EVEN, _BEND])
         self._calibration = (0.0, 0.0)
-        self._tail = 1.0
+        self._edges, self._tail = np.empty(0), np.ones(1)
 
     def _project(self, X: Array) -> tuple[Array, Array, Array]:
         """Return beta X, the scores of the centres and the variance of scores inside cells."""
@@ -184,7 +189,7 @@ class ControlVariate(Normalizer):
         """Learn how much to widen 95% intervals of Student's t, from the exact sums of some queries.
 
         If vectors are heavy-tailed or beta is large, few items carry most of Z, and errors have longer tails
-        than Student's t. Intervals are never made narrower.
+        than Student's t, the more so the longer the query: each eighth of the norms has a factor of its own.
         """
         from scipy.stats import t as student
 
@@ -193,23 +198,40 @@ class ControlVariate(Normalizer):
         deviation, freedom = self._deviation(asked, acc)
         exact = np.concatenate(pool.map(lambda lo, hi: self._sums(asked[lo:hi], Y, acc[lo:hi, 0]),
                                         row_blocks(len(asked), 32)))  # fmt: skip
-        rounding = self._rounding(acc)
-        sampled = deviation > rounding
-        if sampled.sum() >= 20:
-            error = np.maximum(np.abs(acc[:, 1] - exact) - rounding, 0)[sampled] / deviation[sampled]
-            reach = error / student.ppf(0.975, freedom[sampled])
-            self._tail = float(max(1.0, np.quantile(reach, 0.95)))
+        if len(asked) < 20:
+            return
+        half = student.ppf(0.975, freedom) * deviation + self._rounding(acc)
+        reach, size = np.abs(acc[:, 1] - exact) / half, _log_norm(asked)
+        strata = (
+            _STRATA if np.ptp(np.quantile(size, [0.1, 0.9])) > _EQUAL and len(size) >= 20 * _STRATA else 1
+        )
+        self._edges = np.quantile(size, np.arange(1, strata) / strata)
+        group = np.searchsorted(self._edges, size)
+        # the quantile of n values that covers the next one with probability 95%
+        self._tail = np.array([np.quantile(reach[group == g], 0.95, method="weibull") for g in range(strata)])
+        low = np.maximum(acc[:, 1] - half * self._tail[group], acc[:, 4])
+        width = float(np.median(np.log1p(2 * half * self._tail[group] / low)))
+        if width > _WIDE:
+            warn(
+                f"95% intervals of log Z are {width:.1f} wide (median of {len(asked)} queries): take more "
+                "samples, or Exact"
+            )
+
+    def _stratum(self, X: Array) -> Array:
+        """Return which group of norms each query belongs to."""
+        return np.searchsorted(self._edges, _log_norm(X)) if len(self._edges) else np.zeros(len(X), int)
 
     def _rounding(self, acc: Array) -> Array:
         """Return the rounding error of the sums, the only error if one item dominates Z."""
         return 4 * np.finfo(self._items.dtype).eps * (1 + np.abs(acc[:, 0])) * acc[:, 1]
 
     def _sums(self, X: Array, Y: Array, ref: Array) -> Array:
-        """Return the sum of exp(beta x.y - ref) over all items, for each row."""
+        """Return the sum of exp(beta x.y - ref) over all items, for each row; 1e200 stands for more."""
         total, scaled = np.zeros(len(X)), X * X.dtype.type(self.beta)
         for lo, hi in row_blocks(len(Y), 8192):
-            total += np.exp((scaled @ Y[lo:hi].T).astype(np.float64) - ref[:, None]).sum(axis=1)
-        return total
+            scores = (scaled @ Y[lo:hi].T).astype(np.float64) - ref[:, None]
+            total += np.exp(np.minimum(scores, 460.0)).sum(axis=1)
+        return np.minimum(total, 1e200)
 
     def _deviation(self, X: Array, acc: Array) -> tuple[Array, Array]:
         """Return the standard error of the sums and its degrees of freedom."""
