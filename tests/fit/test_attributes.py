@@ -39,6 +39,10 @@ def test_axes_are_the_leading_singular_vectors(rng):
     exact = np.linalg.svd(F)[2][:5].T
     np.testing.assert_allclose(np.linalg.svd(V.T @ exact)[1], 1, atol=1e-3)
     assert np.array_equal(_axes(F, 40, rng), np.eye(40))
+    low = rng.standard_normal((90, 3)) @ rng.standard_normal((3, 40))  # fewer axes than asked for
+    V = _axes(sparse.csr_array(low), 10, rng)
+    assert np.isfinite(V).all()
+    np.testing.assert_allclose(np.linalg.svd(V[:, :3].T @ np.linalg.svd(low)[2][:3].T)[1], 1, atol=1e-3)
 
 
 def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng):

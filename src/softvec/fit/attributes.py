@@ -129,13 +129,20 @@ def _axes(F: Any, k: int, rng: np.random.Generator) -> Array:
         return np.eye(p, dtype=np.float32)
     k = min(k, n)
     F = Sparse(F) if sparse.issparse(F) else F
-    Q = np.linalg.qr(F @ rng.standard_normal((p, min(k + 10, n, p)), dtype=np.float32))[0]
+    Y = F @ rng.standard_normal((p, min(k + 10, n, p)), dtype=np.float32)
     for _ in range(_POWER_STEPS):
-        Q = np.linalg.qr(F @ np.linalg.qr(F.T @ Q)[0])[0]
-    B = np.asarray(F.T @ Q, np.float64)  # (p, k + 10)
+        Y = F @ _orthonormal(F.T @ _orthonormal(Y))
+    B = np.asarray(F.T @ _orthonormal(_orthonormal(Y)), np.float64)  # (p, k + 10)
     squares, turn = np.linalg.eigh(B.T @ B)
     V = B @ turn[:, ::-1][:, :k] / np.sqrt(np.maximum(squares[::-1][:k], 1e-12))
     return (V * np.where(V[np.abs(V).argmax(axis=0), np.arange(k)] < 0, -1, 1)).astype(np.float32)
+
+
+def _orthonormal(Y: Array) -> Array:
+    """Return a basis of the columns of Y, orthonormal up to rounding, by their products: faster than QR."""
+    squares, turn = np.linalg.eigh((Y.T @ Y).astype(np.float64))
+    scale = 1 / np.sqrt(np.maximum(squares, 1e-6 * squares[-1] + 1e-30))
+    return np.asarray(Y @ (turn * scale).astype(np.float32), np.float32)
 
 
 def _smooth(A: sparse.csr_array, X: Array) -> Array:
