@@ -240,8 +240,9 @@ _TEXT = """{n_windows} equal windows, infection {beta}, recovery {mu}, {epidemic
 choices of the observed states each, {embeddings} seeds for every method. Error: mean over the windows of
 |predicted - true| number of infected, ± standard error over the epidemics, with the standard deviation over
 the seeds in brackets, from predicted probabilities and from predicted states; share of correctly predicted
-states; wall time / processor time. The paper finds the two methods barely distinguishable, and EDRep more
-than 5 times faster. The fit with 10 epochs was added after the times of the others were known.
+states; wall time / processor time. Epidemics that never infect {least_peak:.0%} of the people at once are
+drawn again; the regression has C = {C}. The paper finds the two methods barely distinguishable, and EDRep
+more than 5 times faster. The fit with 10 epochs was added after the times of the others were known.
 
 Only "EDRep as printed" and "EDRep (authors)" use the paper's P, the row-normalised supra-adjacency A, the
 former with the printed gradient, the latter with the row form; "softvec" uses A + A', "forward only" walks of

@@ -222,8 +222,9 @@ Baselines are shown even if they win. Means and standard deviations of {splits} 
 seed; rows without a deviation have one split. "EDRep as printed" follows Eq. grad with the paper's P;
 "EDRep (authors)" is the released package, which follows the row form.
 
-Gene2Vec is skip-gram on pairs as sentences of two words, here with gensim and {passes} epochs, the published
-number. It reaches {here:.0f}% in the paper's protocol, not the 84% of the paper, and {longer:.0f}% with
+"Gene2Vec" is a stand-in of our own, so that neither its accuracy nor its time is that of Gene2Vec: skip-gram
+on pairs as sentences of two words, with gensim and {passes} epochs, the published number. It
+reaches {here:.0f}% in the paper's protocol, not the 84% of the paper, and {longer:.0f}% with
 {more} epochs: after {passes} the vectors do not seem to have converged (the best threshold gives {cut:.0f}%),
 because sentences of two words make few updates. The paper used the authors' own script with default
 parameters, which was not run here: its number of epochs and learning rate decide this figure."""
