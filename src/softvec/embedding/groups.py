@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import integer, recorded
 from softvec.core.machine import Machine, machine
@@ -322,6 +321,8 @@ class _Sample:
 
     @classmethod
     def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine) -> _Sample:
+        from scipy.sparse.csgraph import connected_components
+
         m = len(X)
         cosines = np.empty((m, m), np.float32)
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from softvec.affinity import Affinity
 from softvec.affinity.matrices import EdgeRules, assemble
@@ -173,6 +172,8 @@ def calibrate(affinity: Affinity, fit: Fitted, random_state: Any, pool: Machine)
 
 def removable_links(i: Array, j: Array, n: int, rng: np.random.Generator) -> Array:
     """Return the positions of the links outside a random spanning forest of n nodes, in random order."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     weights = sparse.csr_array((rng.random(len(i)) + 0.5, (i, j)), shape=(n, n))
     forest = minimum_spanning_tree(weights).tocoo()
     keys = i.astype(np.int64) * n + j

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from softvec.core.checks import unit_rows
 
@@ -106,6 +105,8 @@ def two_sides(known: sparse.csr_array) -> tuple[Array, Array] | None:
     Each component has sides of its own. A graph with few cycles, such as a tree, may have two sides by
     accident: it has none here.
     """
+    from scipy.sparse.csgraph import connected_components
+
     n = known.shape[0]
     if known.nnz // 2 - n + connected_components(known, directed=False)[0] < _CYCLES:
         return None

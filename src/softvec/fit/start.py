@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from softvec import kernels
 from softvec.core.errors import InputError
@@ -48,6 +47,8 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Machi
 @cache
 def _quantiles(dtype: np.dtype) -> Array:
     """Return the normal quantiles at the midpoints of 65,536 equal intervals."""
+    from scipy.special import ndtri
+
     return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
 
 
