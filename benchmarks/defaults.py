@@ -51,7 +51,7 @@ BETAS_ON = (
     *("cora", "dblp_prone", "dcsbm 10000 2", "ppi", "polblogs"),
     *("citeseer", "pubmed", "karate", "football", "wikipedia_pos", "blogcatalog"),
 )
-EPOCHS: list[dict[str, Any]] = [{"n_epochs": epochs} for epochs in (10, 15, 20, 30, 60)]
+EPOCHS: list[dict[str, Any]] = [{"n_epochs": epochs} for epochs in (10, 12, 15, 20, 30, 60)]
 EPOCHS_ON = (
     *("ppi", "cora", "polblogs", "dcsbm 10000 1.5", "dcsbm 10000 2"),
     *("citeseer", "pubmed", "wikipedia_pos"),

@@ -48,8 +48,10 @@ class Recipe:
     shrinkage: float = 0.0
 
 
+_FEW = 64  # dimensions below which a fit takes more epochs
+MOST_EPOCHS = 20  # of a graph by default: of a directed one, and in few dimensions
 RECIPES = {
-    "graph": Recipe(walk_length=3, n_epochs=20, beta_range=(3.0, 6.0), shrinkage=0.5),
+    "graph": Recipe(walk_length=3, n_epochs=12, beta_range=(3.0, 6.0), shrinkage=0.5),
     "corpus": Recipe(beta=12.0, base_measure=0.75),
     "bipartite": Recipe(beta=4.0, base_measure=1.0),  # benchmarks/two_sided.py
     "features": Recipe(walk_length=3),
@@ -72,17 +74,26 @@ _TWO_SIDES: Values = {
 }  # fmt: skip
 
 
-def of_kind(facts: Facts) -> Values:
-    """Return the settings of a kind of data: beta by the density of a graph."""
+def _in_few_dimensions(epochs: int, d: int) -> int:
+    """Return the epochs in d dimensions: twice as many in a quarter of 64.
+
+    In few dimensions a random start holds little of what is to be found, so that it takes longer.
+    """
+    return round(epochs * max(1.0, (_FEW / d) ** 0.5))
+
+
+def of_kind(facts: Facts, d: int) -> Values:
+    """Return the settings of a kind of data in d dimensions: beta by the density of a graph."""
     recipe = RECIPES.get(facts.kind, Recipe())
     beta = recipe.beta
     if recipe.beta_range is not None and facts.links is not None:
         low, high = recipe.beta_range
         beta = round(min(max(facts.mean_neighbours / 2, low), high), 2)
+    most = max(recipe.n_epochs, MOST_EPOCHS)
     return {
         "symmetric": facts.symmetric,
         "walk_length": recipe.walk_length if facts.symmetric else 1,
-        "n_epochs": recipe.n_epochs,
+        "n_epochs": most if facts.directed else min(_in_few_dimensions(recipe.n_epochs, d), most),
         "beta": beta,
         "base_measure": recipe.base_measure,
         "shrinkage": recipe.shrinkage,
@@ -139,13 +150,9 @@ FUSED = (
 FUSED_SHRINKAGE = 0.25  # vectors of several views are steadier than those of one fit, which takes 0.5
 
 
-# In few dimensions a random start holds little of what is to be found, so that it takes longer.
-_FEW = 64
-
-
 def epochs_of_views(d: int) -> list[int]:
-    """Return the epochs of each view in d dimensions: twice as many in a quarter of 64."""
-    return [round(view.n_epochs * max(1.0, (_FEW / d) ** 0.5)) for view in FUSED]
+    """Return the epochs of each view in d dimensions."""
+    return [_in_few_dimensions(view.n_epochs, d) for view in FUSED]
 
 
 def views_of(facts: Facts, d: int) -> tuple[View, ...]:

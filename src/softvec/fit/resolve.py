@@ -191,7 +191,7 @@ def _layered(request: Request, facts: Facts, view: str) -> tuple[Values, dict[st
     """Return the values of all settings after the layers of defaults, and where each came from."""
     asked, earlier = request.settings, request.earlier
     layers = [
-        ("kind of data", of_kind(facts)),
+        ("kind of data", of_kind(facts, asked.n_components)),
         ("view", of_view(view)),
         ("effort", of_effort("fast" if view == "power" else asked.effort)),
     ]

@@ -20,7 +20,7 @@ from softvec.fit.diagnose import spread
 from softvec.fit.fold_in import refine
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
-from softvec.fit.recipes import DENSE, View
+from softvec.fit.recipes import DENSE, MOST_EPOCHS, View
 from softvec.fit.run import Fit, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
@@ -107,7 +107,7 @@ def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Setting
         values["walk_length"] = data["options"].get("length", 1)
         values["random_state"] = parameters["seed"]
         if values.get("init") == "given":  # an update: few epochs from vectors that are not kept
-            values |= {"init": "power", "n_epochs": max(values["n_epochs"], 20), "rounds": 0}
+            values |= {"init": "power", "n_epochs": max(values["n_epochs"], MOST_EPOCHS), "rounds": 0}
         return Settings.checked(**values, n_jobs=n_jobs)
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
