@@ -55,6 +55,36 @@ def test_frame(data):
     assert (frame[["blue", "green", "red"]].max(axis=1) == frame["probability"]).all()
 
 
+@pytest.mark.parametrize("mark", [",", ";", "|"])
+def test_several_labels_in_a_cell_and_in_lists(tmp_path, mark):
+    from softvec.names import Names
+    from softvec.names.align import label_matrix
+    from softvec.read.labels import read_labels
+
+    names = Names([f"g{i}" for i in range(8)])
+    lists = {f"g{i}": [label for j, label in enumerate("abc") if i >> j & 1] for i in range(1, 8)}
+    path = tmp_path / "labels.tsv"
+    path.write_text("".join(f"{name}\t{f'{mark} '.join(own)}\n" for name, own in lists.items()))
+    with pytest.warns(UserWarning, match=r"split at .*: 3 labels in 7 combinations"):
+        groups = read_labels(path, names)
+    Y, classes = label_matrix(lists, 8, names)
+    assert (groups.multiple, groups.classes, tuple(classes)) == (True, ("a", "b", "c"), ("a", "b", "c"))
+    expected = [[bool(i >> j & 1) for j in range(3)] for i in range(8)]
+    assert Y.tolist() == (groups.members.toarray() != 0).tolist() == expected
+    sets = {name: set(own) for name, own in lists.items()}
+    assert label_matrix(sets, 8, names)[0].tolist() == expected
+
+
+def test_marks_within_labels_are_kept(tmp_path):
+    from softvec.names import Names
+    from softvec.read.labels import read_labels
+
+    path = tmp_path / "labels.tsv"
+    path.write_text("a\tDoe, Jane\nb\tRoe, Max\nc\tDoe, Jane\n")
+    groups = read_labels(path, Names(["a", "b", "c"]))
+    assert groups.classes == ("Doe, Jane", "Roe, Max")
+
+
 def test_several_labels_each():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))

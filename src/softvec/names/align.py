@@ -76,18 +76,45 @@ def label_codes(labels: Any) -> tuple[NDArray[np.int64], list[Any]]:
     return np.array([table[label] for label in plain], dtype=np.int64), classes
 
 
+_SEVERAL = (list, set, frozenset)  # a tuple may be one label
+
+
 def label_matrix(labels: Any, n: int, names: Names | None = None) -> tuple[NDArray[np.bool_], list[Any]]:
     """Return which of n items has which label, of shape (n, k), and the k labels.
 
     >>> label_matrix({"bob": "x", "ada": "y"}, 2, Names(["ada", "bob"]))[0].tolist()
     [[False, True], [True, False]]
     """
+    if isinstance(labels, Mapping) and any(isinstance(value, _SEVERAL) for value in labels.values()):
+        return _sets_of_labels(labels, n, names)
     aligned = align_labels(labels, n, names)
     if aligned.ndim == 2:
         Y = np.asarray((aligned.toarray() if sparse.issparse(aligned) else aligned) != 0)
         return Y, list(labels.columns) if hasattr(labels, "columns") else list(range(Y.shape[1]))
     codes, classes = label_codes(aligned)
     return codes[:, None] == np.arange(max(len(classes), 1)), classes
+
+
+def _sets_of_labels(
+    labels: Mapping[Any, Any], n: int, names: Names | None
+) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Return the matrix of a mapping of names to several labels each: lists or sets."""
+    rows = _by_name(list(labels), Names.range(n) if names is None else names)
+    of_item = [
+        value
+        if isinstance(value, list)
+        else sorted(value, key=repr)
+        if isinstance(value, _SEVERAL)
+        else [value]
+        for value in labels.values()
+    ]
+    classes = list(dict.fromkeys(label for own in of_item for label in own if label is not None))
+    number = {label: at for at, label in enumerate(classes)}
+    Y = np.zeros((n, max(len(classes), 1)), dtype=bool)
+    for row, at in enumerate(rows.tolist()):
+        if at >= 0:
+            Y[row, [number[label] for label in of_item[at] if label is not None]] = True
+    return Y, classes
 
 
 def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:

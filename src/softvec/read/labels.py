@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from softvec.core.checks import counted
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
@@ -138,6 +138,7 @@ def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
     if all(len(parts) == 1 for parts in fields):
         labels = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
         return _from_array(np.array(labels, dtype=object), names, path)
+    fields = _several_in_a_cell(fields)
     rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
     for number, (name, *labels) in enumerate(fields, start=1):
         at = row_of(names, name)
@@ -156,6 +157,25 @@ def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
             f"{fields[0][0]!r})"
         )
     return _groups(rows, codes, list(table), len(names), unmatched)
+
+
+def _several_in_a_cell(fields: list[list[str]]) -> list[list[str]]:
+    """Split cells such as ``GO:1;GO:2`` into labels, if fewer distinct labels come out, and say so."""
+    if any(len(parts) > 2 for parts in fields):
+        return fields
+    cells = {parts[1] for parts in fields if len(parts) == 2}
+    for mark in ",;|":
+        single = {label.strip() for cell in cells for label in cell.split(mark)}
+        if len(single) < len(cells):
+            guess(
+                f"labels are split at {mark!r}: {len(single):,} labels in {len(cells):,} combinations; write "
+                "the labels without that mark if each combination is a label of its own"
+            )
+            return [
+                [name, *(label.strip() for part in rest for label in part.split(mark))]
+                for name, *rest in fields
+            ]
+    return fields
 
 
 def _splitter(lines: list[str]) -> Any:
