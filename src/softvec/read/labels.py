@@ -134,10 +134,10 @@ def _groups(rows: Any, codes: Any, classes: Sequence[str], n: int, unmatched: in
 
 def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
     split = _splitter(lines)
-    fields = [split(line) for line in lines]
+    fields: list[list[str]] = [split(line) for line in lines]
     if all(len(parts) == 1 for parts in fields):
-        labels = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
-        return _from_array(np.array(labels, dtype=object), names, path)
+        alone = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
+        return _from_array(np.array(alone, dtype=object), names, path)
     fields = _several_in_a_cell(fields)
     rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
     for number, (name, *labels) in enumerate(fields, start=1):
