@@ -118,3 +118,12 @@ def test_signs_are_predicted_and_shuffled_ones_are_not():
     assert abs(null["auc"] - 0.5) < 0.08
     with pytest.raises(InputError, match="two positive and two negative"):
         sign_prediction(fit, abs(A))
+
+
+def test_the_command_embeds_signed_links(tmp_path, capsys):
+    from softvec.cli import run
+
+    path = tmp_path / "signed.txt"
+    path.write_text("a b 1\nb c -1\nc a 1\nc d -2\nd a 1\n")
+    assert run(["embed", str(path), "-d", "4", "-o", str(tmp_path / "v.svec"), "--seed", "0"]) == 0
+    assert "40 epochs" in capsys.readouterr().err  # twenty for each sign

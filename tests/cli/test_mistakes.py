@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from softvec.cli import main, run, watch
+from softvec.cli import main, report, run
 from softvec.embedding import Embedding
 from softvec.fit import memory
 
@@ -169,6 +169,7 @@ def test_too_many_dimensions(mistake, folder, monkeypatch):
 def test_too_big_for_memory(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\nb c\nc a\n")
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "SMALL", 0)
     line = mistake("embed", "e.txt")
     assert "GiB" in line
     assert "--force" in line
@@ -177,7 +178,7 @@ def test_too_big_for_memory(mistake, folder, monkeypatch):
 
 def test_file_larger_than_memory(mistake, folder, monkeypatch):
     (folder / "e.txt").write_text("a b\n" * 100)
-    monkeypatch.setattr(watch, "available_memory", lambda: 100)
+    monkeypatch.setattr(report, "available_memory", lambda: 100)
     assert "of memory are free" in mistake("embed", "e.txt")
 
 

@@ -104,7 +104,7 @@ def report(emb: Embedding, target: str, session: Session, stability: str = "") -
         return
     second = "" if context is None else f" + {len(context):,} context"
     steps = record["parameters"].get("steps")  # power steps, which measure no loss
-    epochs = counted(len(record["history"].get("loss", [])), "epoch")
+    epochs = counted(_epochs(record), "epoch")
     epochs = epochs if steps is None else counted(steps, "power step")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
     say(
@@ -178,6 +178,13 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _epochs(record: Mapping[str, Any]) -> int:
+    """Return the number of epochs; positive and negative links are fitted apart, without one history."""
+    if "signs" in record:
+        return sum(part["n_epochs"] for part in record["signs"].values())
+    return len(record["history"].get("loss", []))
+
+
 def _summary(emb: Embedding, target: str) -> dict[str, Any]:
     record = emb.provenance
     summary = {
@@ -187,7 +194,7 @@ def _summary(emb: Embedding, target: str) -> dict[str, Any]:
         "context_vectors": 0 if emb.context_vectors is None else len(emb.context_vectors),
         "data": record["data"],
         "view": record.get("view"),
-        "epochs": len(record["history"].get("loss", [])),
+        "epochs": _epochs(record),
         **measured_loss(record),
         "log_z_error": (record["diagnosis"] or {}).get("log_z_error_median"),
         "seconds": record["seconds"],
