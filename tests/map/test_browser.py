@@ -97,6 +97,18 @@ def test_many_groups_can_be_searched(open_map):
         assert view.page.locator("#groups li").count() == 40
 
 
+def test_names_of_many_groups_are_written_where_they_are(open_map):
+    rng = np.random.default_rng(0)
+    group = np.arange(600) % 60
+    emb = Embedding(rng.standard_normal((600, 4)), [f"i{k}" for k in range(600)])
+    Z = np.c_[group % 8, group // 8] + 0.1 * rng.standard_normal((600, 2))
+    with open_map(emb.map([f"Group {g}" for g in group], coordinates=Z)) as view:
+        view.settle()
+        written = view.app("app.overlay.names.filter((name) => name.id < 0).map((name) => name.text)")
+        assert len(written) > 30
+        assert set(written) <= {f"Group {g}" for g in range(60)}
+
+
 def test_hover_shows_name_and_metadata(open_map, made):
     with open_map(made) as view:
         view.settle()

@@ -174,7 +174,7 @@ class App {
   groupCentres() {
     const { column, view } = this;
     const wanted =
-      column?.kind === "category" && !column.detected && column.groups.length <= COLOURED && this.data.n > 200;
+      column?.kind === "category" && !column.detected && column.groups.length <= NAMED && this.data.n > 200;
     if (!wanted || view.zoom > 3 || this.state.focus >= 0 || this.hits || this.state.area) return [];
     this.centres ??= groupPlaces(this.data, column, this.shown);
     return this.centres.map(({ group, x, y }) => ({

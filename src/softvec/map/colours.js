@@ -13,6 +13,7 @@ const RAMP = {
 const SHAPES = 4; // circle, triangle, square, diamond
 const ROUNDS = [[0, 0], [0, 0.38], [255, 0.45], [128, 0.5]];
 const COLOURED = 40; // groups with a colour and shape of their own
+const NAMED = 400; // groups whose names are written, where there is room
 
 function rgb(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
