@@ -34,12 +34,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "exact normaliser": {"data": "tiny", "d": 64, "epochs": 2, "fit": {"normalizer": "exact"}},
     "graph, fused views": {"data": "dense graph", "d": 96, "fit": {"view": "fused"}},
     "graph, fused views, weighted": {"data": "dense weighted", "d": 72, "fit": {"view": "fused"}},
-    "graph, less effort": {
-        "data": "graph",
-        "d": 64,
-        "options": {"walk_length": 1},
-        "fit": {"effort": "fast"},
-    },
+    "graph, less effort": {"data": "graph", "d": 64, "fit": {"effort": "fast"}},
     "graph, 20 dimensions": {"data": "graph", "d": 20, "options": {"walk_length": 3}},
     "graph, walks of 6 steps": {"data": "small", "d": 160, "options": {"walk_length": 6}},
     "graph, full gradient, walks": {

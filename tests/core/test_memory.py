@@ -21,6 +21,7 @@ def ring(n):
 
 
 def test_memory_estimate_is_refused_early(monkeypatch):
+    monkeypatch.setattr(memory, "SMALL", 0)  # look at the free memory also for small fits
     monkeypatch.setattr(memory, "available_memory", lambda: 5000)
     with pytest.raises(InputError, match="GiB"):
         softvec.embed(ring(1000), 64)
@@ -32,6 +33,7 @@ def test_memory_estimate_is_refused_early(monkeypatch):
 def test_memory_advice_would_fit(monkeypatch):
     facts = softvec.affinity.random_walk(ring(5000)).facts
     need = memory.needed_memory(facts, Settings(256))
+    monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: need // 2)
     with pytest.raises(InputError, match=r"n_components of about \d+ would fit") as caught:
         memory.refuse_if_too_big(facts, Settings(256))

@@ -17,7 +17,6 @@ from softvec.affinity.matrices import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
 from softvec.fit import Settings, memory
-from softvec.names import coding
 
 
 @pytest.fixture
@@ -32,8 +31,7 @@ def everything_on_disk(monkeypatch):
 
     monkeypatch.setattr(scratch, "_SMALL", 1)
     monkeypatch.setattr(scratch, "_reserve", counted)
-    for module in (compress, coding):
-        monkeypatch.setattr(module, "worth_compiling", lambda steps: True)
+    monkeypatch.setattr(compress, "worth_compiling", lambda steps: True)
     monkeypatch.setattr(compress, "BUCKET", 300)
     return sizes
 

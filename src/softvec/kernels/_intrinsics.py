@@ -19,6 +19,8 @@ from numba.extending import intrinsic, overload
 _WIDE = get_host_cpu_features().get("avx512f", False)
 _TILES = ((16, 8), (16, 4), (16, 2), (16, 1), (4, 1), (1, 1)) if _WIDE else ((8, 4), (8, 1), (1, 1))
 _I64 = ir.IntType(64)
+# Not "reassoc", which Numba would add: a sum takes its rows in order, whatever the tile.
+_IN_ORDER = ("nsz", "contract")
 
 
 def _const(value):
@@ -125,7 +127,7 @@ class _RowSum:
                 value = value if narrow == wide else builder.fpext(value, wide)
                 if factor is not None:
                     value = builder.fmul(value, factor)
-                builder.store(builder.fadd(builder.load(total), value), total)
+                builder.store(builder.fadd(builder.load(total), value, flags=_IN_ORDER), total)
         for u, total in enumerate(sums):
             place = builder.mul(builder.add(column, _const(u * lanes)), _const(self.acc_bytes))
             pointer = builder.inttoptr(builder.add(self.acc_data, place), wide.as_pointer())
