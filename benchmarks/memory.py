@@ -129,7 +129,7 @@ def data():
 options = {**job.get("options", {}), **job.get("fit", {})}
 if "kind" not in options:
     options["kind"] = "bipartite" if job["data"] == "pairs" else "graph"
-    if options.get("view") != "fused":
+    if options.get("view") != "fused" and "effort" not in options:
         options.setdefault("walk_length", 1)
 if job["data"] == "directed":
     options["directed"] = True

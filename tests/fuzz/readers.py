@@ -56,7 +56,7 @@ def read_embedding(path: Path, *, mmap: bool = False) -> None:
         _finite(emb.context_vectors)
     _finite(emb.sizes)
     assert len(list(emb.names)) == len(emb)
-    assert emb.names.index(emb.names[len(emb) - 1]) < len(emb)
+    assert not len(emb) or emb.names.index(emb.names[len(emb) - 1]) < len(emb)
     if emb.context_names is not None:
         assert len(list(emb.context_names)) == len(emb.context_names)
     assert isinstance(repr(emb) + emb._repr_html_(), str)

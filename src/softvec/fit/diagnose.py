@@ -18,7 +18,7 @@ from softvec.normalizers.moments import class_moments
 from softvec.operators import Runtime
 
 Array = NDArray[Any]
-_SPREAD_ROWS, _FEWEST_ROWS = 1000, 50
+_SPREAD_ROWS, _FEWEST_ROWS = 256, 50
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Spread:
     mean_cosine : float
         Of pairs of sampled vectors: near 1 where all are nearly parallel.
     effective_rank : float
-        Exponential of the entropy of the shares of variance: the number of directions that are used.
+        Squared total variance over the sum of squared covariances: the number of directions that are used.
     """
 
     mean_cosine: float
@@ -94,7 +94,7 @@ class Spread:
 
 
 def spread(X: Array) -> Spread | None:
-    """Measure the spread of at most a thousand vectors, evenly spaced; None for fewer than 50.
+    """Measure the spread of at most 256 vectors, evenly spaced; None for fewer than 50.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def spread(X: Array) -> Spread | None:
     if n < _FEWEST_ROWS:
         return None
     mean = sample.mean(axis=0)
-    shares = np.maximum(np.linalg.eigvalsh(np.cov(sample.T, ddof=0).reshape(X.shape[1], -1)), 0)
-    shares = shares / max(shares.sum(), np.finfo(np.float64).tiny)
-    rank = np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1))))
-    return Spread(float((n * mean @ mean - 1) / (n - 1)), float(round(rank, 6)))
+    centred = sample - mean
+    total = float((centred**2).sum())
+    rank = total**2 / max(float(((centred.T @ centred) ** 2).sum()), np.finfo(np.float64).tiny)
+    return Spread(float((n * mean @ mean - 1) / (n - 1)), float(round(max(rank, 1.0), 6)))
