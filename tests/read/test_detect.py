@@ -238,3 +238,17 @@ def test_a_wide_table_read_as_edges_is_told_the_other_kind(tmp_path):
     assert "if each row describes one item, pass kind='features'" in " ".join(
         str(each.message) for each in said
     )
+
+
+@pytest.mark.parametrize("header", ["", "from,to\n"])
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.csv", ", "), ("a.txt", ","), ("a.txt", "|")])
+def test_names_with_a_blank_each_are_split_at_the_mark(name, mark, header, tmp_path):
+    path = tmp_path / name
+    text = f"{header}ann lee,bob ray\nbob ray,cyd fox\ncyd fox,ann lee\n"
+    path.write_text(text.replace(",", mark))
+    assert list(read(path).names) == ["ann lee", "bob ray", "cyd fox"]
+
+
+def test_prose_with_a_comma_in_each_line_stays_prose():
+    lines = b"it rains a lot, said the old man\nno it does not, said the boy\nlet us go home, said she\n"
+    assert detect(io.BytesIO(lines)).kind == "corpus"

@@ -235,10 +235,10 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
     if title is not None:
         sample.insert(0, title)
     if comment is None:
-        return Sample(sample, title is not None), []
+        return Sample(sample, title is not None, source.suffix), []
     shown = comment[:40].decode("utf-8", "replace")
     text = Message(f"lines such as {shown!r} are read as comments; ", Option("comment", None), " reads them")
-    return Sample(sample, title is not None), [text]
+    return Sample(sample, title is not None, source.suffix), [text]
 
 
 def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str | None) -> Detected:

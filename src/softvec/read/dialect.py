@@ -77,6 +77,7 @@ class Sample:
 
     lines: Sequence[bytes]
     titled: bool = False  # the first line is a header that was a comment
+    suffix: str = ""  # of the file
     _rows: dict[int, list[list[bytes]]] = field(default_factory=dict, repr=False)
 
     def rows(self, delimiter: int) -> list[list[bytes]]:
@@ -229,8 +230,12 @@ def _within_numbers(lines: Sequence[bytes]) -> bool:
 
 
 def _mostly_spaced(sample: Sample, delimiter: int) -> bool:
-    """Whether most fields contain blanks, as in prose with commas."""
-    if any(has_quotes(line, delimiter) for line in sample.lines[:200]):
+    """Whether most fields contain blanks, as in prose with commas, and not as in a table of full names."""
+    if sample.suffix == ".csv" or any(has_quotes(line, delimiter) for line in sample.lines[:200]):
+        return False
+    mark = bytes([delimiter])
+    joined = delimiter == 124 or not any(mark + b" " in line for line in sample.lines)
+    if joined and sample.modal(delimiter)[1] == 1 and all(map(all, sample.rows(delimiter))):
         return False
     fields = [field for row in sample.rows(delimiter)[:200] for field in row]
     return sum(b" " in field for field in fields) > 0.5 * len(fields)
