@@ -246,7 +246,7 @@ def test_names_with_a_blank_each_are_split_at_the_mark(name, mark, header, tmp_p
     path = tmp_path / name
     text = f"{header}ann lee,bob ray\nbob ray,cyd fox\ncyd fox,ann lee\n"
     path.write_text(text.replace(",", mark))
-    assert list(read(path).names) == ["ann lee", "bob ray", "cyd fox"]
+    assert read(path).rows.to_list() == ["ann lee", "bob ray", "cyd fox"]
 
 
 def test_prose_with_a_comma_in_each_line_stays_prose():
