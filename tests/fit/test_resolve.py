@@ -88,7 +88,7 @@ def test_views(options, facts, view, why):
         ({"view": "links", "beta": 2.0, "walk_length": 2}, SPARSE, {"beta": 2.0, "walk_length": 2}),
         ({}, TABLE, {"n_epochs": 30}),
         ({}, TABLE, {"symmetric": False, "walk_length": 1, "beta": 4.0, "base_measure": 1.0, "shrinkage": 0}),
-        ({}, TEXT, {"walk_length": 1, "beta": 12.0, "base_measure": 0.75, "shrinkage": 0}),
+        ({}, TEXT, {"walk_length": 1, "beta": 16.0, "base_measure": 0.25, "shrinkage": 0}),
         ({"base_measure": 0}, TEXT, {"base_measure": 0}),
         ({}, POINTS, {"walk_length": 3, "n_epochs": 30, "beta": 6.0}),
         ({}, OPERATOR, {"walk_length": 1, "n_epochs": 30, "shrinkage": 0}),

@@ -265,7 +265,7 @@ class Settings:
     base_measure: float = _setting(
         0.0,
         "float, optional",
-        "A power p: items of size s (degree, word count) have weight s ** p in the softmax; 0.75 for text, "
+        "A power p: items of size s (degree, word count) have weight s ** p in the softmax; 0.25 for text, "
         "1 for tables of two kinds of items, else 0 (equal weights).",
         decides_vectors=False,  # the weights are hashed
         of="embed",
