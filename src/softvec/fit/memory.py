@@ -19,7 +19,7 @@ _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
 _BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a product
-_WRITE_BYTES = 32 << 20  # NumPy writes arrays in buffers of 16 MiB
+_WRITE_BYTES = 16 << 20  # NumPy writes arrays in buffers of this size
 
 
 def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) -> int:
@@ -53,6 +53,7 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
+        small += _scores(facts.m) * size  # of the diagnosis
     if settings.normalizer == "edges":  # near items, built from a list; also transposed, with two gradients
         columns = both_ways or not one_sided
         small += (60 if columns else 36) * (facts.entries + n) + columns * rows * d * size
@@ -86,12 +87,16 @@ def needed_disk(facts: Facts, settings: Settings) -> int:
 def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_ways: bool) -> int:
     """Return the bytes of the exact normaliser: blocks of scores, and gradients of rows and columns."""
     columns = m or n
-    scores = max(16 * columns, min(256 * columns, _SCORES))
     panel = min(columns, _PANEL[0]) * min(d, _PANEL[1])  # that of the first thread is part of the base
-    total = 2 * d * d * 8 + (threads * scores + (threads - 1) * panel) * size + n * d * size
+    total = 2 * d * d * 8 + (threads * _scores(columns) + (threads - 1) * panel) * size + n * d * size
     if both_ways or m is not None:  # eight gradients of the columns, and their sum in double precision
         total += columns * d * (9 * size + 8)
     return total
+
+
+def _scores(columns: int) -> int:
+    """Return the numbers of a block of exact scores."""
+    return max(16 * columns, min(256 * columns, _SCORES))
 
 
 def _vector_bytes(facts: Facts, settings: Settings) -> int:
@@ -104,6 +109,8 @@ def _vector_bytes(facts: Facts, settings: Settings) -> int:
     if steps > 1:  # scratch matrices: of P, of P', one if walks of a directed graph are rescaled, one to swap
         between = (1 + bool(facts.directed)) * (1 + both_ways) + (steps > 2)
     rows = n if one_sided else n + facts.m
+    if settings.view == "power":  # one copy in half precision, another in the memory of the result
+        return n * d * (size + copy)
     return rows * d * (size + 2 * copy) + n * d * (copy * between + 2 * views)
 
 
