@@ -26,8 +26,8 @@ PAIRS = {
     "princess husband wife he she his her grandfather grandmother nephew niece lord lady",
     "plural": "hand hands eye eyes house houses day days friend friends horse horses year years tree trees "
     "book books letter letters",
-    "past": "go went see saw take took give gave come came know knew speak spoke write wrote stand stood fall "
-    "fell",
+    "past": "go went see saw take took give gave come came know knew speak spoke write wrote stand stood "
+    "fall fell",
     "comparative": "good better great greater old older young younger high higher strong stronger small "
     "smaller long longer deep deeper dark darker",
 }
