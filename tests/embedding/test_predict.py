@@ -120,3 +120,28 @@ def test_nothing_to_predict(data):
     assert len(found) == 0
     assert list(found) == []
     assert "0 items" in repr(found)
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_quoted_names_and_labels_in_a_file(tmp_path, mark):
+    from softvec.names import Names
+    from softvec.read.labels import read_labels
+
+    path = tmp_path / "labels.csv"
+    path.write_text(f'"Smith, John"{mark}"A, B"\nann{mark} C\n"Bo ""B"" Lee"{mark}C\n')
+    groups = read_labels(path, Names(["ann", "Smith, John", 'Bo "B" Lee']))
+    assert groups.texts == ["C", "A, B", "C"]
+    assert groups.unmatched == 0
+
+
+@pytest.mark.parametrize("mark", ";|")
+def test_several_labels_in_few_cells(tmp_path, mark):
+    from softvec.names import Names
+    from softvec.read.labels import read_labels
+
+    path = tmp_path / "labels.csv"
+    path.write_text("0,A;B\n1,A\n2,B;C\n".replace(";", mark))
+    with pytest.warns(UserWarning, match=r"split at .*: 3 labels in 3 combinations"):
+        groups = read_labels(path, Names([0, 1, 2]))
+    assert groups.classes == ("A", "B", "C")
+    assert groups.multiple

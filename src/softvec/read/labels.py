@@ -19,6 +19,7 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
+from softvec.read.dialect import split as split_fields
 from softvec.read.streams import existing_file, text_lines
 
 _NO_LABEL = ("", "-1", "NA", "nan")
@@ -69,8 +70,8 @@ def read_labels(path: str | os.PathLike[str], names: Names) -> Groups:
     path : path-like
         ``.npy`` with one integer per row (negative: none) or a 0/1 matrix; ``.npz`` with a SciPy sparse 0/1
         matrix; or text, optionally compressed: lines of a name and its label or labels, separated by tabs,
-        commas or blanks, or one label per line. Without names, label i belongs to item i if the items are
-        named 0..n-1, else to vector i.
+        commas (fields may be quoted) or blanks, or one label per line. Without names, label i
+        belongs to item i if the items are named 0..n-1, else to vector i.
     names : Names
         The items, in order.
 
@@ -160,13 +161,13 @@ def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
 
 
 def _several_in_a_cell(fields: list[list[str]]) -> list[list[str]]:
-    """Split cells such as ``GO:1;GO:2`` into labels, if fewer distinct labels come out, and say so."""
+    """Split cells such as ``GO:1;GO:2`` into labels, if no more distinct labels come out, and say so."""
     if any(len(parts) > 2 for parts in fields):
         return fields
     cells = {parts[1] for parts in fields if len(parts) == 2}
     for mark in ",;|":
         single = {label.strip() for cell in cells for label in cell.split(mark)}
-        if len(single) < len(cells):
+        if any(mark in cell for cell in cells) and len(single) <= len(cells):
             guess(
                 f"labels are split at {mark!r}: {len(single):,} labels in {len(cells):,} combinations; write "
                 "the labels without that mark if each combination is a label of its own"
@@ -181,11 +182,17 @@ def _several_in_a_cell(fields: list[list[str]]) -> list[list[str]]:
 def _splitter(lines: list[str]) -> Any:
     """Return a function that splits a line: at tabs if there are any, else at commas, else at blanks."""
     sample = lines[:1000]
-    if any("\t" in line for line in sample):
-        return lambda line: [part.strip() for part in line.split("\t")]
-    if all("," in line for line in sample):
-        return lambda line: [part.strip() for part in line.split(",")]
-    return lambda line: re.split(r"\s+", line.strip())
+    mark = "\t" if any("\t" in line for line in sample) else ","
+    if mark == "," and not all("," in line for line in sample):
+        return lambda line: re.split(r"\s+", line.strip())
+
+    def split(line: str) -> list[str]:
+        quotes = line.count('"')
+        if quotes and quotes % 2 == 0:
+            return [part.decode().strip() for part in split_fields(line.encode(), ord(mark))]
+        return [part.strip() for part in line.split(mark)]
+
+    return split
 
 
 def row_of(names: Names, text: Hashable) -> int:
