@@ -336,3 +336,30 @@ def test_main_leaves_the_signals_of_its_caller_alone():
     with pytest.raises(SystemExit):
         main(["--version"])
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["communities", "v.svec", "--graph", "in.txt", "-o", "in.txt"],
+        ["predict", "v.svec", "in.txt", "-o", "./in.txt"],
+        ["recommend", "v.svec", "--known", "in.txt", "-o", "in.txt"],
+        ["embed", "e.txt", "--attributes", "in.txt", "-o", "in.txt"],
+        ["embed", "e.txt", "--types", "in.txt", "-o", "in.txt"],
+        ["embed", "e.txt", "--names", "in.html", "--map", "in.html"],
+        ["add", "v.svec", "in.txt", "-o", "in.txt"],
+        ["add", "v.svec", "e.txt", "-o", "v.svec"],
+        ["epidemic", "v.svec", "in.txt", "-o", "in.txt"],
+        ["epidemic", "v.svec", "e.txt", "--contacts", "in.txt", "--curve", "in.txt"],
+        ["plot", "v.svec", "--labels", "in.txt", "-o", "in.txt"],
+        ["map", "v.svec", "--metadata", "in.html", "-o", "in.html"],
+        ["convert", "v.svec", "v.svec"],
+    ],
+)
+def test_an_output_never_replaces_an_input(mistake, folder, arguments):
+    for name in ("in.txt", "in.html", "e.txt"):
+        (folder / name).write_text("ann bob\nbob cyd\ncyd ann\n")
+    Embedding(np.eye(3), ["ann", "bob", "cyd"]).save("v.svec")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert "would replace the input" in mistake(*arguments)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before

@@ -43,7 +43,11 @@ def communities(
     ] = None,
     graph: Annotated[
         str | None,
-        Flag("--graph", help="Graph file, to report the modularity of the communities (default: none)."),
+        Flag(
+            "--graph",
+            metavar="FILE",
+            help="Graph file, to report the modularity of the communities (default: none).",
+        ),
     ] = None,
     output: Annotated[
         str, Flag("-o", "--output", help="Lines of name and community; - is standard output.")

@@ -13,6 +13,9 @@ from typer.core import TyperCommand
 
 from softvec.cli.terminal import note
 from softvec.core.errors import AdviceWarning, InputError, NameOnly, Option
+from softvec.core.files import refuse_input_as_output
+
+_OUTPUTS = frozenset({"output", "target", "map_file", "curve", "plot"})  # parameters that are written
 
 # Flags that set an option of the library to a fixed value.
 _ONE_VALUE = {
@@ -82,9 +85,21 @@ class FlagCommand(TyperCommand):
             message.message.render(write) if isinstance(message, AdviceWarning) else str(message)
         )
         try:
+            _keep_inputs(self.params, ctx.params)
             return super().invoke(ctx)
         except InputError as error:
             raise InputError(error.message.render(write)) from error
+
+
+def _keep_inputs(parameters: Iterable[Any], values: dict[str, Any]) -> None:
+    """Raise an error if a file that the command writes is one that it reads.
+
+    The vectors of ``--init`` may be replaced: that is how vectors are updated in place.
+    """
+    files = {each.name for each in parameters if each.param_type_name == "argument" or each.metavar == "FILE"}
+    for target in (values[name] for name in _OUTPUTS & values.keys() if values[name]):
+        for name in sorted(files - _OUTPUTS):
+            refuse_input_as_output(values[name], target)
 
 
 def flag_writer(parameters: Iterable[Any], of_embed: Sequence[Any] = ()) -> Callable[[Option], str]:

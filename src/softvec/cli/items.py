@@ -37,6 +37,7 @@ from softvec.cli.terminal import (
 )
 from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
+from softvec.core.files import refuse_input_as_output
 
 if TYPE_CHECKING:
     from softvec.evaluate import EpidemicPrediction
@@ -216,9 +217,10 @@ def recommend(
     check_target(output)
     emb = load_vectors(vectors, session)
     source = known or recorded(emb, "data").get("source")
-    if source is None or not os.path.exists(source):
-        raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
     if known is None:
+        if source is None or not os.path.exists(source):
+            raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
+        refuse_input_as_output(source, output)
         say(session, f"known pairs, which are left out, from {source}")
     options = {} if columns is None else {"columns": columns_of(columns)}
     wanted = [resolve(emb.names, user) for user in users or []]

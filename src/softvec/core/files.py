@@ -129,7 +129,8 @@ def refuse_input_as_output(source: Any, target: str | os.PathLike[str]) -> None:
     inputs = glob.glob(where, recursive=True) if not os.path.exists(where) else [where]
     output = Path(os.path.realpath(target))
     for each in (Path(os.path.realpath(path)) for path in inputs):
-        if output == each or output in each.parents or (output.is_file() and each == output.parent):
+        same = output == each or (output.exists() and each.exists() and output.samefile(each))
+        if same or output in each.parents or (output.is_file() and each == output.parent):
             kind = "is the folder of" if each.is_file() and output.is_dir() else "would replace"
             raise InputError(f"the output {target} {kind} the input {source}; choose another output")
 
