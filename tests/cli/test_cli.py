@@ -388,3 +388,10 @@ def test_normalizer(call, vectors):
     assert by_name["Exact()"]["median_error"] == 0
     lines = call("normalizer", vectors, "-q").splitlines()
     assert len(lines) == len(report["methods"])
+
+
+def test_signed_links_in_power_steps(run_command, folder):
+    (folder / "signed.txt").write_text("a b 1\nb c 1\nc a 1\nc d -1\nd e 1\ne f 1\nf d 1\na e -1\n")
+    fit = ("embed", "signed.txt", "-d", 4, "--signed", "--effort", "fast", "-o", "z.svec")
+    assert "6 vectors of 4 dimensions: 40 power steps in" in run_command(*fit).err  # 20 of each sign
+    assert json.loads(run_command(*fit, "--json").out)["epochs"] == 0

@@ -103,7 +103,7 @@ def report(emb: Embedding, target: str, session: Session, stability: str = "") -
             print_json(_summary(emb, target))
         return
     second = "" if context is None else f" + {len(context):,} context"
-    steps = record["parameters"].get("steps")  # power steps, which measure no loss
+    steps = _steps(record)
     epochs = counted(_epochs(record), "epoch")
     epochs = epochs if steps is None else counted(steps, "power step")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
@@ -181,8 +181,15 @@ def mapping(value: Any) -> dict[str, Any]:
 def _epochs(record: Mapping[str, Any]) -> int:
     """Return the number of epochs; positive and negative links are fitted apart, without one history."""
     if "signs" in record:
-        return sum(part["n_epochs"] for part in record["signs"].values())
+        return sum(part.get("n_epochs", 0) for part in record["signs"].values())
     return len(record["history"].get("loss", []))
+
+
+def _steps(record: Mapping[str, Any]) -> int | None:
+    """Return the number of power steps, which measure no loss, or None after epochs."""
+    parts = record.get("signs", {"": record["parameters"]}).values()
+    counts = [part["steps"] for part in parts if "steps" in part]
+    return sum(counts) if counts else None
 
 
 def _summary(emb: Embedding, target: str) -> dict[str, Any]:
