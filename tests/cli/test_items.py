@@ -59,6 +59,8 @@ def test_recommend(call, tmp_path):
     shown = call("recommend", "shop.svec", "u3", "--known", "orders.csv", "-n", 2).splitlines()
     assert [line.split("\t")[0] for line in shown] == ["u3", "u3"]
     assert "nobody" in call("recommend", "shop.svec", "nobody", "--known", "orders.csv", code=2)
+    line = call("recommend", "shop.svec", "-o", "top.xlsx", code=2)
+    assert "top.xlsx: recommendations are written as .csv or .parquet" in line
     assert "would replace the input" in call("recommend", "shop.svec", "-q", "-o", "orders.csv", code=2)
     assert "nothere.csv does not exist" in call("recommend", "shop.svec", "--known", "nothere.csv", code=2)
     (tmp_path / "orders.csv").unlink()

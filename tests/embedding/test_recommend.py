@@ -58,7 +58,7 @@ def test_taste_is_found_and_known_items_are_left_out():
 def test_without_taste_popularity_is_said_or_equalled():
     known, hidden = clicks(taste=0.0, n=1200)
     emb = softvec.embed(known, 16, kind="bipartite", random_state=0)
-    with pytest.warns(UserWarning, match="no better than popularity"):
+    with pytest.warns(UserWarning, match=r"no better.* the vectors find [\d,]+ and popularity [\d,]+"):
         tops = emb.recommend(known=known)
     assert found(tops, hidden) > popular(known, hidden) - 0.03
 
@@ -69,6 +69,12 @@ def test_users_without_vector_or_items():
     tops = emb.recommend(["new", "u0"], 2, known=[*pairs, ("new", "a0"), ("new", "a1"), ("new", "a2")])
     assert list(tops) == ["new", "u0"]
     assert all(item.startswith("a") for item, _ in tops["new"])
+    others = [(user, item) for user, item in pairs if user != "u5"]
+    sizes = {item: sum(other == item for _, other in others) for _, item in others}
+    top = emb.recommend("u5", 3, known=others)["u5"]  # a vector, but no known items
+    assert sorted((sizes[item] for item, _ in top), reverse=True) == sorted(sizes.values(), reverse=True)[:3]
+    with pytest.raises(InputError, match="'nobody'"):
+        emb.recommend("nobody", known=others)
     with pytest.raises(InputError, match="known="):
         emb.recommend()
     with pytest.raises(InputError, match="two sides"):

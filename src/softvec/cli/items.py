@@ -214,6 +214,8 @@ def recommend(
 
       softvec recommend shop.svec ann bob --known orders.csv
     """
+    if os.path.splitext(output)[1] not in ("", ".csv", ".parquet"):
+        raise InputError(f"{output}: recommendations are written as .csv or .parquet")
     check_target(output)
     emb = load_vectors(vectors, session)
     source = known or recorded(emb, "data").get("source")

@@ -53,17 +53,19 @@ def recommend(
         )
     names, weights = _known(emb, known, options)
     matrix = sparse.csr_array(pattern(weights).astype(np.float64))
-    rows = np.arange(len(names)) if users is None else np.array([names.index(u) for u in listed(users)])
+    asked = list(names) if users is None else list(listed(users))
+    empty = len(names)  # the row of users with a vector, but without known items
+    rows = np.array([names.index(u) if u in names or u not in emb.names else empty for u in asked], dtype=int)
     items, n = emb._side("context").names, integer("n", n)
     with machine(n_jobs) as pool:
         ridge = _ridge(emb, names, weights, min(n, len(items)), pool)
         model = _Model.of(np.asarray(emb.context_vectors), matrix, ridge)
         blocks = row_blocks(len(rows), max(1, _BLOCK // len(items)))
-        tops = pool.map(lambda lo, hi: model.best(matrix[rows[lo:hi]], n), blocks)
+        taste = sparse.vstack([matrix, sparse.csr_array((1, len(items)))], format="csr")
+        tops = pool.map(lambda lo, hi: model.best(taste[rows[lo:hi]], n), blocks)
     best = (pair for part in tops for pair in part)
     return {
-        names[row]: [(items[j], score) for j, score in zip(top, scores)]
-        for row, (top, scores) in zip(rows.tolist(), best)
+        user: [(items[j], score) for j, score in zip(top, scores)] for user, (top, scores) in zip(asked, best)
     }
 
 
@@ -110,8 +112,9 @@ def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool
     popular = _hits(np.tile(seen.sum(axis=0), (len(judges), 1)), seen[judges], truth, n)
     if max(hits) <= popular + 2 * popular**0.5:  # two standard errors of the count
         warn(
-            f"these vectors find hidden items no better than popularity: {max(hits):,} and {popular:,} of "
-            f"{np.count_nonzero(truth):,} among the best {n}"
+            f"these vectors find hidden items no better than popularity, within two standard errors: of "
+            f"{np.count_nonzero(truth):,}, the vectors find {max(hits):,} and popularity {popular:,} among "
+            f"the best {n}"
         )
     return float(_RIDGES[int(np.argmax(hits))])
 
