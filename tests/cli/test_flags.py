@@ -224,3 +224,10 @@ def test_normalisers_are_measured_against_the_exact_sum(call):
         assert row["p95_error"] == pytest.approx(np.quantile(error, 0.95), rel=1e-3, abs=1e-6)
     assert record["meets_error"]
     assert rows[record["chosen"]]["p95_error"] <= 0.01
+
+
+@pytest.mark.parametrize(("typed", "value"), [("True", True), ("False", False), ("None", None), ("no", "no")])
+def test_set_takes_constants_as_python_writes_them(typed, value):
+    from softvec.cli.options import parse_settings
+
+    assert parse_settings([f"symmetric={typed}"]) == {"symmetric": value}

@@ -95,11 +95,14 @@ def test_names_are_kept_or_the_change_is_told(tmp_path, format, names):
 
 @pytest.mark.parametrize("format", PLAIN)
 def test_one_line_says_what_is_left_out(tmp_path, format):
+    emb = rich()._with(extras={**rich().extras, "types": np.zeros(3, np.int32)})
     with pytest.warns(
-        UserWarning, match=r"the context vectors .*, the sizes, the stability, the record"
+        UserWarning, match=r"the context vectors .*, the sizes, the types, the stability and the record"
     ) as told:
-        saved(rich(), tmp_path, format)
+        saved(emb, tmp_path, format)
     assert len(told) == 1
+    with pytest.warns(UserWarning, match="leaves out the sizes and the record of the fit; .svec"):
+        saved(Embedding(np.eye(3), sizes=[1, 2, 3], provenance={"parameters": {}}), tmp_path, format)
     with pytest.warns(UserWarning, match="leaves out the record of the fit; .svec"):
         saved(rich()._with(sizes=None, provenance={"parameters": {}}).context, tmp_path, format)
 
@@ -223,7 +226,7 @@ def test_convert_says_what_is_left_out(tmp_path, capsys):
     assert not end.value.code
     told = " ".join(capsys.readouterr().err.split())
     assert "--side context" in told
-    assert "the sizes, the stability, the record of the fit" in told
+    assert "the sizes, the stability and the record of the fit" in told
 
 
 @pytest.mark.parametrize("value", [1e-42, 1e38])

@@ -97,11 +97,12 @@ def regularization(text: str) -> float | str:
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Parse ``name=value`` pairs; values are JSON if they can be, else text.
+    """Parse ``name=value`` pairs; values are JSON or a constant of Python if they can be, else text.
 
-    >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true"])
-    {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True}
+    >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true", "symmetric=False"])
+    {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True, 'symmetric': False}
     """
+    constants = {"True": True, "False": False, "None": None}
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -110,7 +111,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         try:
             values[name.strip().replace("-", "_")] = json.loads(value)
         except ValueError:
-            values[name.strip().replace("-", "_")] = value
+            values[name.strip().replace("-", "_")] = constants.get(value, value)
     return values
 
 

@@ -186,20 +186,16 @@ def _lost(emb: Embedding, format: str) -> list[str | Option]:
     """Return a line on what a format of text names and one side leaves out, empty if nothing."""
     from softvec.embedding.files.word2vec import changed_names
 
-    lost: list[str | Option] = []
-    if emb.two_sided:
-        lost += ["the context vectors (written with ", Option("side", "context"), ")"]
-    several = [
-        what
-        for what, there in (
-            ("the sizes", emb.sizes is not None),
-            ("the stability", "stability" in emb.provenance),
-            ("the record of the fit", "parameters" in emb.provenance),
-        )
-        if there
+    candidates: list[tuple[list[str | Option], bool]] = [
+        (["the context vectors (written with ", Option("side", "context"), ")"], emb.two_sided),
+        (["the sizes"], emb.sizes is not None),
+        (["the types"], "types" in emb.extras),
+        (["the stability"], "stability" in emb.provenance),
+        (["the record of the fit"], "parameters" in emb.provenance),
     ]
-    lost += [", " if lost and several else "", ", ".join(several)]
-    lost = [part for part in lost if part]
+    several = [what for what, there in candidates if there]
+    marks = ["", *[", "] * (len(several) - 2), " and "]
+    lost = [part for mark, what in zip(marks, several) for part in (mark, *what)]
     changed = changed_names(emb.names, spaces=FORMATS[format].spaces)
     if not lost and not changed:
         return []
