@@ -40,6 +40,7 @@ from softvec.core.errors import InputError
 from softvec.core.files import refuse_input_as_output
 
 if TYPE_CHECKING:
+    from softvec.embedding import Embedding
     from softvec.evaluate import EpidemicPrediction
 
 _MODELS = {
@@ -218,12 +219,7 @@ def recommend(
         raise InputError(f"{output}: recommendations are written as .csv or .parquet")
     check_target(output)
     emb = load_vectors(vectors, session)
-    source = known or recorded(emb, "data").get("source")
-    if known is None:
-        if source is None or not os.path.exists(source):
-            raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
-        refuse_input_as_output(source, output)
-        say(session, f"known pairs, which are left out, from {source}")
+    source = known or _embedded_file(emb, output, session)
     options = {} if columns is None else {"columns": columns_of(columns)}
     wanted = [resolve(emb.names, user) for user in users or []]
     with working(session, "recommending"):
@@ -239,6 +235,16 @@ def recommend(
     else:
         print_table(keys, rows)
     say(session, f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}" + arrow(output))
+
+
+def _embedded_file(emb: Embedding, output: str, session: Session) -> str:
+    """Return the file that was embedded, whose pairs are known; refuse to write over it."""
+    source = recorded(emb, "data").get("source")
+    if source is None or not os.path.exists(source):
+        raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
+    refuse_input_as_output(source, output)
+    say(session, f"known pairs, which are left out, from {source}")
+    return str(source)
 
 
 def predict(
