@@ -53,7 +53,7 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
-        small += _scores(facts.m) * size  # of the diagnosis
+        small += min(256 * facts.m, _SCORES) * size  # scores of the diagnosis
     if settings.normalizer == "edges":  # near items, built from a list; also transposed, with two gradients
         columns = both_ways or not one_sided
         small += (60 if columns else 36) * (facts.entries + n) + columns * rows * d * size
