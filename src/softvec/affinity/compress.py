@@ -337,3 +337,13 @@ def _cut(array: NDArray[Any], size: int) -> NDArray[Any]:
         return array[:size]
     array.resize(size, refcheck=False)
     return array
+
+
+def off_diagonal(csr: sparse.csr_array) -> sparse.csr_array:
+    """Return a canonical square matrix without its diagonal."""
+    rows = np.repeat(np.arange(csr.shape[0], dtype=csr.indices.dtype), np.diff(csr.indptr))
+    keep = rows != csr.indices
+    lost = np.zeros(csr.shape[0], dtype=np.int64)
+    np.add.at(lost, rows[~keep], 1)
+    indptr = csr.indptr - np.concatenate([[0], np.cumsum(lost)]).astype(csr.indptr.dtype)
+    return sparse.csr_array((csr.data[keep], csr.indices[keep], indptr), shape=csr.shape)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows
-from softvec.affinity.compress import Report, compress, pattern
+from softvec.affinity.compress import Report, compress, off_diagonal, pattern
 from softvec.core.checks import check_weighted, choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
 from softvec.kernels import worth_compiling
@@ -391,13 +391,3 @@ def _check_entries(csr: sparse.csr_array, negative: str) -> None:
         if value < 0 and np.isfinite(value):
             raise InputError(text, *negative_remedy(negative))
         raise InputError(text)
-
-
-def off_diagonal(csr: sparse.csr_array) -> sparse.csr_array:
-    """Return a canonical square matrix without its diagonal."""
-    rows = np.repeat(np.arange(csr.shape[0], dtype=csr.indices.dtype), np.diff(csr.indptr))
-    keep = rows != csr.indices
-    lost = np.zeros(csr.shape[0], dtype=np.int64)
-    np.add.at(lost, rows[~keep], 1)
-    indptr = csr.indptr - np.concatenate([[0], np.cumsum(lost)]).astype(csr.indptr.dtype)
-    return sparse.csr_array((csr.data[keep], csr.indices[keep], indptr), shape=csr.shape)
