@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from softvec.affinity import Affinity
 from softvec.affinity.attributes import attach
-from softvec.affinity.compress import pattern
-from softvec.affinity.compress import off_diagonal
+from softvec.affinity.compress import off_diagonal, pattern
 from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
