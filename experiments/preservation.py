@@ -117,7 +117,7 @@ def triplet_preservation(
     Examples
     --------
     >>> import numpy as np
-    >>> from softvec.generators import dcsbm
+    >>> from experiments.generators import dcsbm
     >>> from experiments.preservation import triplet_preservation
     >>> A, labels, _ = dcsbm(400, q=2, c_in=30.0, c_out=0.0, theta="constant", random_state=0)
     >>> triplet_preservation(np.eye(2)[labels], A)["accuracy"] > 0.7

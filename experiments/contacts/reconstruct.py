@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from experiments.generators.epidemics import INFECTED, Epidemic
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.evaluate.observations import known_states
-from softvec.generators.epidemics import INFECTED, Epidemic
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,12 @@ from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, median_times, style, table, timed
 from experiments.common import main as common_main
 from experiments.contacts.reconstruct import infected_states, reconstruct_epidemic
+from experiments.generators import sir
 from experiments.rivals import authors_edrep, deepwalk, printed_edrep, row_stochastic
 from softvec.affinity import supra_adjacency
-from softvec.generators import sir
 
-SHOWN = {"softvec": COLORS["softvec"], "DyANE": COLORS["authors"]}
+NO_VECTORS = "no vectors: 30 bumps of the window"
+SHOWN = {"softvec": COLORS["softvec"], "DyANE": COLORS["authors"], NO_VECTORS: COLORS["grey"]}
 
 
 class Problem:
@@ -199,19 +200,19 @@ def summarize(config: dict[str, Any], results: Results) -> dict[str, Any]:
 def plot(content: dict[str, Any], path: Path) -> None:
     """Draw true and reconstructed numbers of infected over time, and one against the other."""
     plt = style()
-    config = content["config"]
-    d = max(config["dimensions"])
-    names = config["datasets"]
+    names = content["config"]["datasets"]
     figure, axes = plt.subplots(
         len(names), 2, figsize=(8.2, 2.9 * len(names)), squeeze=False, width_ratios=(2, 1)
     )
     for (left, right), name in zip(axes, names):
         for method, color in SHOWN.items():
-            row = next(
-                r
-                for r in content["records"]
-                if r["data"] == name and r["d"] == d and r["method"] == method and "curves" in r
-            )
+            drawn = [
+                r for r in content["records"]
+                if r["data"] == name and r["method"] == method and "curves" in r
+            ]  # fmt: skip
+            if not drawn:
+                continue
+            row = max(drawn, key=lambda r: r["d"])
             curves = _with_gaps({key: np.array(values, float) for key, values in row["curves"].items()})
             mean, spread, true = curves["predicted_mean"], curves["predicted_spread"], curves["infected"]
             if method == "softvec":

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.generators.dcsbm import dcsbm
+from experiments.generators.seeds import RandomState
 from softvec.core.errors import InputError
-from softvec.generators._random import RandomState
-from softvec.generators.dcsbm import dcsbm
 
 
 def negative_binomial(

@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from benchmarks import datasets
 from experiments.common import COLORS, Results, mean_spread, table
 from experiments.extensions.temporal_distance import matched_distance
+from experiments.generators import dcsbm
 from softvec import EDRep
 from softvec.core.checks import unit_rows
 from softvec.embedding.groups import k_means
 from softvec.evaluate import node_classification, partition_scores
-from softvec.generators import dcsbm
 from softvec.operators import Operator, Powers, as_operator, row_normalize
 
 SYMMETRIC = "symmetric"

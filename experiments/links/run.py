@@ -194,7 +194,7 @@ def best_other(rows: dict[str, Any]) -> tuple[str, float]:
 _NEGATIVES = {"auc_random": "random pairs", "auc_degree": "degree-matched pairs"}
 _TEXT = """AUC in percent of hidden edges ({fraction:.0%} of all) against non-edges, random / degree-matched;
 d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse several views of dense graphs, and one
-walk (`view="walk"`); mean ± standard deviation of {samples} seeds (one walk 3, links 2); means count. Vectors
+walk (`view="walk"`); mean ± standard deviation of {samples} seeds; means count. Vectors
 are scored by a logistic regression on their products, trained against random pairs. "softvec for links" is
 `view="links"`, which chooses between three fits and calibrates its softmax on a twentieth of the known
 edges (`score_links(emb, split, scorer="softmax")`). "Calibrated": the score of others, and the degrees,

@@ -23,7 +23,7 @@ LINES = {
     "GaussianMixture(5)": ("mixture, k = 5", "#08306B", "-"),
     "ControlVariate(1000)": ("control variate, 1,000", "#D55E00", "-"),
     "Sampling(1000)": ("sampling, 1,000", "#000000", (0, (1, 1))),
-    "AdaptiveSampling(50)": ("adaptive sampling, 50", "#CC79A7", "-."),
+    "AdaptiveSampling(250), alpha 1": ("adaptive sampling, 250, its best alpha", "#CC79A7", "-."),
     "RandomFeatures(1000)": ("random features, 1,000", "#A50F15", (0, (5, 5))),
     "PositiveRandomFeatures(1000)": ("positive features, 1,000", "#E69F00", "--"),
     "Nystrom(50)": ("Nyström, 50", "#7F7F7F", ":"),

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from experiments.common import Results, plain, timed
 from experiments.normalizers import rivals
+from experiments.normalizers.rivals.cost import cost_of
 from experiments.normalizers.scaling import rescale
 from softvec import normalizers
 from softvec.core.errors import InputError
@@ -125,7 +126,7 @@ def one_method(data: Vectors, method: dict[str, Any], beta: float, draws: int) -
                 data.indexes.update(index=model.index_, fit=fit)
             fit = data.indexes["fit"]
         if draw == 0:
-            times = {"fit": fit, "query": query, "cost": model.cost._asdict()}
+            times = {"fit": fit, "query": query, "cost": cost_of(model)._asdict()}
             if isinstance(model, normalizers.ControlVariate):
                 times["read_mean"] = model.n_read(data.X).mean()
                 times["read_most"] = model.n_read(data.X).max()

@@ -82,7 +82,7 @@ def spectral_communities(
 
     Examples
     --------
-    >>> from softvec.generators import dcsbm
+    >>> from experiments.generators import dcsbm
     >>> from experiments.rivals.spectral import spectral_communities
     >>> A, labels, _ = dcsbm(1000, c=20, q=3, alpha=4.0, theta="constant", random_state=0)
     >>> spectral_communities(A).n_communities

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments.generators.random import uniform
 from softvec.kernels._jit import njit
-from softvec.kernels.random import uniform
 
 
 @njit(nogil=True, cache=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.generators.seeds import RandomState, block_seeds
 from experiments.rivals import walk_kernels as kernels
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
-from softvec.generators._random import RandomState, block_seeds
 
 _WALKS_PER_BLOCK = 1 << 13
 

@@ -28,7 +28,7 @@ from benchmarks.words import RESULT, _short_lines
 from experiments.common import COLORS, Results, style, table
 from experiments.common import main as common_main
 from experiments.rivals import printed_edrep, row_stochastic
-from softvec.affinity.files import read_corpus
+from softvec.affinity import read
 from softvec.core.errors import InputError
 from softvec.evaluate import word_similarity
 
@@ -39,7 +39,7 @@ Vectors = tuple[np.ndarray, list[str]]
 def counted(window: int, min_count: int, subsample: float | None) -> Any:
     """Return the co-occurrences of the novels; counted once for all settings that need them."""
     (path,) = datasets.paths("novels").values()
-    return read_corpus(path, window=window, min_count=min_count, context_subsample=subsample)
+    return read(path, kind="corpus", window=window, min_count=min_count, context_subsample=subsample)
 
 
 def subsampled(affinity: Any, threshold: float | None) -> sp.csr_array:

@@ -6,18 +6,10 @@ import scipy.sparse as sp
 
 from benchmarks.rmat import rmat
 from experiments.exact.random_p import negative_binomial
+from experiments.generators import dcsbm
 from experiments.rivals.walks import random_walks
 from softvec.core.errors import InputError
-from softvec.generators import dcsbm
-
-
-def assert_simple_graph(A):
-    assert A.dtype == np.int8
-    assert A.indices.dtype == np.int32
-    assert abs(A - A.T).nnz == 0
-    assert A.diagonal().sum() == 0
-    assert A.nnz == 0 or A.data.min() == A.data.max() == 1
-    assert all((np.diff(A.indices[lo:hi]) > 0).all() for lo, hi in zip(A.indptr[:200], A.indptr[1:201]))
+from tests.experiments.test_generators import assert_simple_graph
 
 
 def test_rmat_follows_its_quadrants():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from experiments.generators import dcsbm
 from experiments.rivals.spectral import bethe_hessian_vectors, spectral_communities
 from softvec.core.errors import InputError
 from softvec.evaluate import partition_scores
-from softvec.generators import dcsbm
 
 
 def bethe_hessian(A, r):

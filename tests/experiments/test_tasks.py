@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 from experiments.contacts.reconstruct import infected_states, reconstruct_epidemic
 from experiments.extensions.temporal_distance import matched_distance, temporal_walks, unmatched_distance
+from experiments.generators import dcsbm, sir
 from experiments.pairs import pair_classification, pair_cosines, pair_features
 from experiments.preservation import neighbor_preservation, triplet_preservation
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
-from softvec.generators import dcsbm, sir
 
 
 def test_neighbours_of_a_ring_and_of_noise():

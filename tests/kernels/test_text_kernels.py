@@ -57,13 +57,3 @@ def test_both_engines_give_the_same_names(delimiter, rows, end):
             patch.setattr("softvec.kernels.SMALL", small)
             warnings.simplefilter("ignore", GuessWarning)
             assert set(read(io.BytesIO(content), **options).rows.to_list()) == want
-
-
-def test_words_and_line_ends():
-    content = b"  one two\n\nthree\tfour \nfive"
-    buf = np.frombuffer(content, np.uint8)
-    starts, ends = np.zeros((20, 1), np.int64), np.zeros((20, 1), np.int64)
-    at = np.zeros(20, np.int64)
-    n = text.split_words(buf, starts, ends, at)
-    assert [content[a:b] for a, b in zip(starts[:n, 0], ends[:n, 0])] == b"one two three four five".split()
-    assert at[:n].tolist() == [0, 0, 2, 2, 3]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.normalizers.rivals.cost import Cost
 from softvec.core.checks import integer, number
 from softvec.core.machine import Machine
 from softvec.core.threads import row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
+from softvec.normalizers.base import Array, Estimate, Normalizer
 
 _ROWS = 16
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments.normalizers.rivals.cost import Cost
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.core.threads import resolve_n_jobs, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer
+from softvec.normalizers.base import Array, Estimate, Normalizer
 
 _ROWS = 256
 
@@ -20,7 +21,7 @@ _ROWS = 256
 class TopK(Normalizer):
     """Sum the ``n_neighbors`` largest terms exactly and ``n_samples`` random others by their mean.
 
-    Neighbours come from a usearch index (HNSW, inner product; ``pip install 'softvec[index]'``), or from an
+    Neighbours come from a usearch index (HNSW, inner product; ``pip install usearch``), or from an
     exact search. Unbiased if they do not depend on the random sample, even if they are wrong.
     An index built by several threads differs from run to run; ``n_jobs=1`` or ``search="exact"`` does not.
 
@@ -76,7 +77,7 @@ class TopK(Normalizer):
             if self.search == "auto":
                 return None
             raise InputError(
-                "search='usearch' needs usearch: pip install 'softvec[index]', or pass search='exact'"
+                "search='usearch' needs usearch: pip install usearch, or pass search='exact'"
             ) from None
         index = Index(
             ndim=Y.shape[1], metric="ip", dtype="f32", expansion_add=self.expansion,

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
+from experiments.generators.random import uniform
 from softvec.kernels._jit import njit
-from softvec.kernels.random import uniform
 
 _FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
 

@@ -1,4 +1,7 @@
-"""Hot loops. ``reference`` is the specification in NumPy, ``compiled`` the same functions in Numba."""
+"""Hot loops. ``reference`` specifies those of a fit in NumPy, ``compiled`` has the same functions in Numba.
+
+The other modules are parts of ``compiled``, or serve reading, names, matrices, normalisers and partitions.
+"""
 
 from types import ModuleType
 

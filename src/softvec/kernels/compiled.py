@@ -27,6 +27,7 @@ __all__ = [
     "gather_columns",
     "mixture_log_z",
     "mixture_term",
+    "move_groups",
     "nearest",
     "sphere_step",
     "to_half",

@@ -11,22 +11,6 @@ from softvec.kernels._jit import njit
 
 
 @njit(nogil=True, cache=True)
-def renumber(tokens, numbers, out):
-    """Map words to new numbers and drop those mapped to -1; keep document ends. Returns the length."""
-    size = 0
-    for k in range(tokens.shape[0]):
-        word = tokens[k]
-        if word < 0:
-            if size > 0 and out[size - 1] >= 0:
-                out[size] = -1
-                size += 1
-        elif numbers[word] >= 0:
-            out[size] = numbers[word]
-            size += 1
-    return size
-
-
-@njit(nogil=True, cache=True)
 def places(tokens, starts, out):
     """List the positions of each word, in order; ``starts`` (words + 1) receives the start of each list."""
     for k in range(tokens.shape[0]):

@@ -66,32 +66,6 @@ def place(codes, weights, both, loops, cursor, indices, values):
 
 
 @njit(nogil=True, cache=True)
-def spill(codes, weights, both, loops, bucket_of, first_row, cursor, entries, values):
-    """Write each edge, as :func:`place` does, at the cursor of its row's bucket, in the order of the edges.
-
-    An entry is a row and a column, both relative to the first row of the bucket.
-    """
-    weighted = values.shape[0] > 0
-    for e in range(codes.shape[0]):
-        i, j = codes[e, 0], codes[e, 1]
-        if i == j and loops == 0:
-            continue
-        b = bucket_of[i]
-        at = cursor[b]
-        entries[at, 0], entries[at, 1] = i - first_row[b], j - first_row[b]
-        if weighted:
-            values[at] = weights[e]
-        cursor[b] = at + 1
-        if both and i != j:
-            b = bucket_of[j]
-            at = cursor[b]
-            entries[at, 0], entries[at, 1] = j - first_row[b], i - first_row[b]
-            if weighted:
-                values[at] = weights[e]
-            cursor[b] = at + 1
-
-
-@njit(nogil=True, cache=True)
 def is_symmetric(indptr, indices, values, cursor, rounding):
     """Whether a square matrix of sorted rows without duplicates equals its transpose, up to ``rounding``.
 

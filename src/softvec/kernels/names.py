@@ -152,15 +152,3 @@ def byte_keys(data, offsets, rows, skip, out):
             byte = data[start + k] if start + k < end else 0
             key = (key << np.uint64(8)) | np.uint64(byte)
         out[i] = key
-
-
-@njit(nogil=True, cache=True)
-def gather(data, offsets, rows, packed, starts):
-    """Copy the names of ``rows``, in this order, to ``packed``, and where each begins to ``starts``."""
-    at = 0
-    for i in range(rows.shape[0]):
-        starts[i] = at
-        for k in range(offsets[rows[i]], offsets[rows[i] + 1]):
-            packed[at] = data[k]
-            at += 1
-    starts[rows.shape[0]] = at

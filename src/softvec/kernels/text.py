@@ -1,4 +1,4 @@
-"""Parse text as bytes: pairs of integers, and words. Each kernel takes whole lines as ``uint8``."""
+"""Parse pairs of integers in text, given as whole lines of ``uint8``."""
 
 from __future__ import annotations
 
@@ -57,24 +57,3 @@ def _skip_blanks(buf, p, delimiter):
             break
         p += 1
     return p, marks
-
-
-@njit(nogil=True, cache=True)
-def split_words(buf, starts, ends, lines):
-    """Find the words between blanks; ``lines[w]`` counts the line ends before word w. Returns the count."""
-    size = buf.shape[0]
-    words = 0
-    line = 0
-    p = 0
-    while p < size:
-        if buf[p] <= _SPACE:
-            line += buf[p] == _NEWLINE
-            p += 1
-            continue
-        starts[words, 0] = p
-        lines[words] = line
-        while p < size and buf[p] > _SPACE:
-            p += 1
-        ends[words, 0] = p
-        words += 1
-    return words

@@ -17,17 +17,6 @@ from softvec.core.threads import row_blocks
 Array = NDArray[Any]
 
 
-class Cost(NamedTuple):
-    """Multiply-adds of the fit, and of each row of X."""
-
-    fit: int
-    query: int
-
-    def total(self, n: int) -> int:
-        """Return the multiply-adds of fitting and of ``n`` queries."""
-        return self.fit + n * self.query
-
-
 class Estimate(NamedTuple):
     """Z = ``value * exp(log_scale)`` for each query.
 
@@ -141,11 +130,6 @@ class Normalizer(ABC):
             x, y = queries[ij[lo:hi, 0]], self._items[ij[lo:hi, 1]]
             out[lo:hi] = float(self.beta) * np.einsum("ij,ij->i", x, y, dtype=np.float64)
         return out - log_z[place]
-
-    @property
-    @abstractmethod
-    def cost(self) -> Cost:
-        """Multiply-adds of fitting and of one query."""
 
     def _fit(self, Y: Array, rng: np.random.Generator, pool: Machine) -> None:  # noqa: B027
         """Fit checked items; nothing to do by default."""

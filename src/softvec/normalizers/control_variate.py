@@ -32,7 +32,7 @@ from softvec.core.checks import integer
 from softvec.core.errors import InputError, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_vectors
+from softvec.normalizers.base import Array, Estimate, Normalizer, check_vectors
 from softvec.normalizers.partition import cut_into_cells
 
 _ROWS = 128  # queries per block
@@ -86,14 +86,6 @@ class ControlVariate(Normalizer):
             self._calibrate(asked.astype(items.dtype, copy=False), rng, pool)
             self._learn_tail(items, asked.astype(items.dtype, copy=False), rng, pool)
         return self
-
-    @property
-    def cost(self) -> Cost:
-        """Multiply-adds: cells and covariance once; centres, covariance and samples per query."""
-        m, d, k = self.n_items_, self.n_features_, len(self._cells.centers)
-        query = d * (k + d + min(self.n_samples, m))
-        fit = m * d * (k + d + _TAIL) + _CALIBRATION * d * (k + min(m, _PAIRS)) + _TAIL * query
-        return Cost(fit, query)
 
     def confidence_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper ends of a confidence interval for log Z of each row.

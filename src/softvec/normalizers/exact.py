@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from softvec import kernels
 from softvec.core.machine import Machine
 from softvec.core.threads import Buffers, row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
+from softvec.normalizers.base import Array, Estimate, Normalizer, check_weights
 
 # 256 x 1024 float32 scores are 1 MB, about one core's share of cache; 128 x 512 to 512 x 2048 are as fast
 _ROWS, _COLUMNS, _SPAN = 256, 1024, 65536
@@ -129,11 +129,6 @@ class Exact(Normalizer):
         v = check_weights(weights, len(items))
         self._log_weight = None if v is None else np.log(v)
         return self
-
-    @property
-    def cost(self) -> Cost:
-        """Multiply-adds: one dot product per item and query."""
-        return Cost(0, self.n_items_ * self.n_features_)
 
     def _estimate(self, X: Array, pool: Machine) -> Estimate:
         return exact_sums(X, self._items, float(self.beta), self._log_weight, pool)

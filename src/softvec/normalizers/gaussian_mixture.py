@@ -8,31 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softvec import kernels
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine, machine
-from softvec.core.threads import row_blocks
-from softvec.normalizers.base import Array, Cost, Estimate, Normalizer, check_weights
+from softvec.normalizers.base import Array, Estimate, Normalizer, check_weights
 from softvec.normalizers.kmeans import compact, kmeans
-from softvec.normalizers.moments import Moments, class_moments
-
-
-def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Machine) -> Array:
-    """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the item classes."""
-    mu, omega = moments.mu.astype(X.dtype), moments.omega.astype(X.dtype)
-    k, d = mu.shape
-    out = np.empty(len(X))
-    rows = int(np.clip(2**17 // (k * d), 32, 1024))  # products of 0.5 MB stay in a core's cache
-    kernel = kernels.select(len(X) * k * d * d).mixture_log_z
-
-    def block(lo: int, hi: int) -> None:
-        for a in range(lo, hi, rows):
-            b = min(a + rows, hi)
-            kernel(X[a:b], np.matmul(X[a:b], omega), mu, moments.log_weight, beta, out[a:b])
-
-    pool.map(block, row_blocks(len(X), 16 * rows))
-    return out
+from softvec.normalizers.moments import class_moments, mixture_log_z
 
 
 def _middle(Y: Array) -> Array:
@@ -88,12 +69,6 @@ class GaussianMixture(Normalizer):
         self._moments, self.labels_ = moments, classes
         self.weight_, self.mean_, self.covariance_ = moments.weight, moments.mu, moments.omega
         return self
-
-    @property
-    def cost(self) -> Cost:
-        """Multiply-adds; k-means is counted as ten passes over its sample."""
-        k, d, m = len(self.weight_), self.n_features_, self.n_items_
-        return Cost(m * d * d + (k > 1) * k * d * (m + 10 * min(m, 16384)), k * d * d)
 
     def _estimate(self, X: Array, pool: Machine) -> Estimate:
         return Estimate(mixture_log_z(X, self._moments, float(self.beta), pool), np.ones(len(X)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec import kernels
 from softvec.core.machine import Machine
 from softvec.core.threads import row_blocks
 
@@ -31,7 +32,7 @@ class Moments:
 
     ``weight`` is the sum of item weights (the class size without a base measure), ``count`` the class size,
     ``divisor`` the divisor of the scatter (size - 1), ``mu`` the means (k, d), ``omega`` the covariances
-    (k, d, d).
+    (k, d, d), ``log_weight`` log m + log pi.
     """
 
     weight: Array
@@ -39,11 +40,7 @@ class Moments:
     divisor: Array
     mu: Array
     omega: Array
-
-    @property
-    def log_weight(self) -> Array:
-        """log m + log pi of Eq. main."""
-        return np.log(self.weight)
+    log_weight: Array
 
 
 def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None = None) -> Sums:
@@ -88,7 +85,7 @@ def moments(sums: Sums) -> Moments:
     omega = np.divide(
         scatter, divisor[:, None, None], out=np.zeros_like(scatter), where=divisor[:, None, None] > 0
     )
-    return Moments(sums.weight, sums.count, divisor, mu, omega)
+    return Moments(sums.weight, sums.count, divisor, mu, omega, np.log(sums.weight))
 
 
 def class_moments(
@@ -117,6 +114,23 @@ def class_moments(
 
     result = moments(pool.fold(sums_of, row_blocks(len(Y), _BLOCK), add_sums))
     return result if center is None else replace(result, mu=result.mu + center.astype(np.float64))
+
+
+def mixture_log_z(X: Array, moments: Moments, beta: float, pool: Machine) -> Array:
+    """Return log Z of the rows of X (paper Eq. main), float64, from the moments of the item classes."""
+    mu, omega = moments.mu.astype(X.dtype), moments.omega.astype(X.dtype)
+    k, d = mu.shape
+    out = np.empty(len(X))
+    rows = int(np.clip(2**17 // (k * d), 32, 1024))  # products of 0.5 MB stay in a core's cache
+    kernel = kernels.select(len(X) * k * d * d).mixture_log_z
+
+    def block(lo: int, hi: int) -> None:
+        for a in range(lo, hi, rows):
+            b = min(a + rows, hi)
+            kernel(X[a:b], np.matmul(X[a:b], omega), mu, moments.log_weight, beta, out[a:b])
+
+    pool.map(block, row_blocks(len(X), 16 * rows))
+    return out
 
 
 @dataclass(frozen=True)

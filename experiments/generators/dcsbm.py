@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.generators.seeds import RandomState
 from softvec.core.errors import InputError
-from softvec.generators._random import RandomState
 
 # Edges of a higher probability are drawn at a bounded rate: they exist with probability 0.95 to 1.
 _LARGEST_PROBABILITY = 0.95
@@ -96,7 +96,7 @@ def dcsbm(
 
     Examples
     --------
-    >>> from softvec.generators import dcsbm
+    >>> from experiments.generators import dcsbm
     >>> A, labels, info = dcsbm(1000, c=10, q=4, alpha=3.0, random_state=0)
     >>> A.shape, int(labels.max()), round(info.c_in - info.c_out, 2) > 0
     ((1000, 1000), 3, True)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from experiments.generators import dcsbm, paper_theta, random, sir
 from softvec.core.errors import InputError
-from softvec.generators import dcsbm, paper_theta, sir
-from softvec.kernels import random
 
 
 def assert_simple_graph(A):

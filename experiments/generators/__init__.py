@@ -1,7 +1,7 @@
 """Random graphs and epidemics with known ground truth."""
 
-from softvec.generators.dcsbm import BlockGraph, BlockModel, dcsbm, paper_theta
-from softvec.generators.epidemics import Epidemic, sir
+from experiments.generators.dcsbm import BlockGraph, BlockModel, dcsbm, paper_theta
+from experiments.generators.epidemics import Epidemic, sir
 
 __all__ = [
     "BlockGraph",

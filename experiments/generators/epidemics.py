@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.generators.seeds import RandomState, block_seeds
 from softvec.core.errors import InputError
-from softvec.generators._random import RandomState, block_seeds
 
 SUSCEPTIBLE, INFECTED, RECOVERED = 0, 1, 2
 
@@ -73,12 +73,12 @@ def sir(
 
     Examples
     --------
-    >>> from softvec.generators import sir
+    >>> from experiments.generators import sir
     >>> run = sir([[0, 0, 1], [1, 1, 2]], beta=1.0, mu=0.0, seed_node=0)
     >>> run.states.tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    from softvec.kernels.epidemic import sir_states
+    from experiments.generators.kernels import sir_states
 
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 3 or not np.issubdtype(edges.dtype, np.integer):
