@@ -218,15 +218,6 @@ def _repack_matlab(data: bytes, rng: random.Random) -> bytes:
     return out
 
 
-def _retensor(data: bytes, rng: random.Random) -> bytes:
-    """Damage the description or the numbers of a safetensors file, with a length that fits."""
-    size = int.from_bytes(data[:8], "little")
-    parts = [data[8 : 8 + size], data[8 + size :]]
-    chosen = rng.randrange(2)
-    parts[chosen] = damage(parts[chosen], rng)
-    return len(parts[0]).to_bytes(8, "little") + parts[0] + parts[1]
-
-
 def mutate(data: bytes, rng: random.Random) -> bytes:
     """Return a damaged copy; half of the time below the file's outer layer, where checks are fewer."""
     inner: Callable[[bytes, random.Random], bytes] | None = None
@@ -236,8 +227,6 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         inner = _regzip
     elif data.startswith(b"MATLAB 5.0"):
         inner = _repack_matlab
-    elif data[4:9] == b"\0\0\0\0{":
-        inner = _retensor
     if inner is not None and rng.random() < 0.6:
         with contextlib.suppress(Exception):  # the outer layer may be damaged already
             return inner(data, rng)

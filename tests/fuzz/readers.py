@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from softvec import Embedding, embed, kernels
-from softvec.affinity.files import read_names
+from softvec.affinity import read_names
 from softvec.api import to_affinity
 from softvec.core.errors import InputError
 from softvec.evaluate.observations import match_observations
@@ -62,6 +62,8 @@ def read_embedding(path: Path, *, mmap: bool = False) -> None:
     assert isinstance(repr(emb) + emb._repr_html_(), str)
     if len(emb) > 1 and not mmap:
         emb.most_similar(emb.names[0], n=2)
+        emb.similarity(emb.names[0], emb.names[1])
+        emb.to_dataframe()
 
 
 def _forge(manifest: Path, key: str, digest: Any) -> None:
@@ -115,7 +117,7 @@ def read_states(path: Path) -> None:
     """Read observed states of people."""
     names = [(person, time) for time in (0, 20, 40) for person in ("ann", "bob", "cyd")]
     states = match_observations(Embedding(np.eye(9, 4), names), path, True)
-    _finite(states.cells.vectors)
+    _finite(states.vectors)
     assert states.state.sum() <= states.observed.sum()
 
 

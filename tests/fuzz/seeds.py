@@ -11,7 +11,6 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +161,53 @@ def _arrow() -> Iterator[tuple[str, bytes]]:
     )
 
 
+def _arrow_types() -> Iterator[tuple[str, bytes]]:
+    """Edges whose names, weights or times are of every Arrow type that may hold them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ends = {"source": [0, 1, 2, 3, 0], "target": [1, 2, 3, 0, 2]}
+    words = pa.array(list("abcda"))
+    zoned = pa.timestamp("ns", "Europe/Rome")
+    dates = [pa.date32(), pa.date64(), *map(pa.timestamp, ("s", "ms", "us", "ns")), zoned]
+    integers = [pa.int8(), pa.uint16(), pa.uint64()]
+    numbers = [*integers, pa.float32(), pa.float64(), pa.decimal128(9, 2)]
+    texts = [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    tables = {f"weight_{kind}": pa.table({**ends, "weight": pa.array([1, 2, 3, 4, 5]).cast(kind)})
+              for kind in numbers if not pa.types.is_decimal(kind)}  # fmt: skip
+    tables["weight_decimal"] = pa.table({**ends, "weight": pa.array([1, 2, 3, 4, 5], pa.decimal128(9, 2))})
+    for kind in dates:
+        times = pa.array([0, 1, 2, 3, 4], pa.int32()).cast(pa.int32() if kind == pa.date32() else pa.int64())
+        scaled = times if kind != pa.date64() else pa.array([86_400_000 * k for k in range(5)])
+        tables[f"time_{kind}".split("[")[0] + f"_{len(tables)}"] = pa.table(
+            {"time": scaled.cast(kind), **ends}
+        )
+    for kind in texts:
+        tables[f"names_{len(tables)}"] = pa.table({"source": words.cast(kind), "target": list("bcdac")})
+    for label, table in tables.items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        name = "".join(letter if letter.isalnum() else "_" for letter in label)
+        yield f"{name}.arrow", sink.getvalue().to_pybytes()
+        if not any(pa.types.is_string_view(column.type) for column in table.columns):
+            yield f"{name}.parquet", _bytes(lambda f, t=table: pq.write_table(t, f))
+
+
+def _shapes() -> Iterator[tuple[str, bytes]]:
+    """Wide tables, long lines, and nested or unusual JSON."""
+    titles = ",".join(["", *(f"g{k}" for k in range(300))])
+    body = "".join(",".join([f"c{i}", *(f"{(i * k) % 7}.5" for k in range(300))]) + "\n" for i in range(4))
+    yield "broad.csv", f"{titles}\n{body}".encode()
+    yield "long.txt", b"a b\nb c\nc " + 100_000 * b"a" + b"\n"
+    yield "links.json", b'{"nodes":[{"name":"a"},{"name":"b"}],"links":[{"source":0,"target":1}]}'
+    yield "rows.jsonl", b"".join(b'{"source": "n%d", "target": "n%d"}\n' % (i, i // 2) for i in range(1, 9))
+    yield "pairs.json", b'[["a", "b"], ["b", "c"], ["c", "a"]]'
+    deep = b"[" * 50 + b"1" + b"]" * 50
+    yield "deep.jsonl", b'{"source": "a", "target": "b", "more": ' + deep + b"}\n"
+    yield "quotes.csv", b"source,target\n'a','b'\nann,bob\nbob,cyd\ncyd,ann\n"
+
+
 def _graphs() -> Iterator[tuple[str, bytes]]:
     import networkx as nx
 
@@ -200,14 +246,10 @@ def _vectors() -> Iterator[Seed]:
         "shop": {"names": texts, "context_vectors": V[:5] + 1, "context_names": list("abcde")},
     }
     suffixes = ("svec", "vec", "bin", "parquet", "feather", "csv", "tsv", "npy", "vec.gz")
-    tensors = ("safetensors",) if find_spec("safetensors") else ()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, more in kinds.items():
-            for suffix in (
-                *(suffixes if kind in ("words", "integers", "shop") else ("svec", "parquet")),
-                *tensors,
-            ):
+            for suffix in suffixes if kind in ("words", "integers", "shop") else ("svec", "parquet"):
                 for old in Path(folder).iterdir():
                     old.unlink()
                 path = Path(folder) / f"{kind}.{suffix}"
@@ -282,14 +324,16 @@ def _additions() -> Iterator[Seed]:
 def seeds(only: str = "") -> list[Seed]:
     """Return all seeds, or those of a reader or whose names end so, in an order that does not change.
 
-    AnnData files, each of which is read in a process of its own that imports much, are left out of all.
+    AnnData and MATLAB files, each of which is read in a process of its own, are left out of all.
     """
     found: list[Seed] = []
     if only == "h5ad":
         for name, data in _anndata():
             found += [Seed("data", name, data, options={"kind": kind}) for kind in ("graph", "bipartite")]
         return found
-    for make in (_texts, _matrix_market, _numpy, _matlab, _arrow, _graphs):
+    if only == "mat":
+        return [Seed("data", name, data) for name, data in _matlab()]
+    for make in (_texts, _matrix_market, _numpy, _arrow, _arrow_types, _shapes, _graphs):
         found += [Seed("data", name, data) for name, data in make()]
     for name, data in (*_numpy(), *_texts()):
         if name.startswith(("csr", "tall", "features")):

@@ -6,7 +6,7 @@ import pytest
 
 from softvec.api import to_affinity
 from softvec.core.errors import InputError
-from softvec.read import anndata as reader
+from softvec.read import foreign as reader
 
 H5PY = """
 class File:

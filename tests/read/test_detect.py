@@ -186,7 +186,7 @@ def test_ten_columns_that_start_with_1_are_a_table():
 
 
 def test_a_current_directory_gives_its_name_to_the_result(tmp_path, monkeypatch):
-    from softvec.cli.options import default_output
+    from softvec.cli.tables import default_output
 
     (tmp_path / "texts").mkdir()
     monkeypatch.chdir(tmp_path / "texts")

@@ -119,10 +119,10 @@ def test_no_file(tmp_path):
     with pytest.raises(InputError, match="holds no files"):
         sio.read(folder)
     (folder / "e.txt").write_text("a b\n")
-    assert sio.read_graph(folder).rows.to_list() == ["a", "b"]
+    assert sio.read(folder, kind="graph").rows.to_list() == ["a", "b"]
     (folder / "f.txt").write_text("b c\n")
     with pytest.raises(InputError, match="one file for features data"):
-        sio.read_features(folder)
+        sio.read(folder, kind="features")
 
 
 def test_no_permission(tmp_path, monkeypatch):

@@ -285,7 +285,6 @@ def test_temporal_files(tmp_path, road):
     weighted.write_text("".join(f"{t}.5 {a} {b} 2\n" for t, a, b in rows))
     heavy = sio.read(weighted, kind="temporal")
     assert heavy.rows[0][1] == rows[0][0] + 0.5
-    assert len(sio.read_contacts(path)) == 200
     dates = tmp_path / "dates.csv"
     dates.write_text("date,source,target\n2024-01-01,a,b\n2024-01-02,b,a\n")
     assert sio.read(dates).rows[0] == ("a", "2024-01-01")

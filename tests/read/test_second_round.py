@@ -1,6 +1,11 @@
 """Files and objects that were misread without a word, or ended in a raw exception."""
 
+import bz2
+import gzip
 import lzma
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -43,10 +48,99 @@ def test_large_xz_data_is_read_in_parts(tmp_path):
     assert to_affinity(_packed(tmp_path, lzma.compress(edges, preset=0))).shape[0] == 200_000
 
 
+@pytest.mark.parametrize(
+    "members", [(b"", EDGES), (EDGES, b""), (EDGES[:8], b"", EDGES[8:])], ids=["first", "last", "between"]
+)
+@pytest.mark.parametrize("pack", [bz2.compress, gzip.compress, lzma.compress])
+def test_empty_members_of_a_packed_file_are_skipped(tmp_path, pack, members):
+    path = tmp_path / "edges.txt"
+    path.write_bytes(b"".join(map(pack, members)))
+    assert to_affinity(path).summary == "4 nodes, 5 edges, undirected, unweighted"
+
+
+@pytest.mark.parametrize("more", [b"garbage", b"\0", b"\0\0\0\0", bz2.compress(EDGES)[:-3]])
+def test_bytes_after_the_end_of_bz2_data_are_refused(tmp_path, more, capsys):
+    from softvec.cli import run
+
+    path = tmp_path / "edges.txt.bz2"
+    path.write_bytes(bz2.compress(EDGES) + more)
+    with pytest.raises(InputError, match="bz2 data is damaged or truncated"):
+        to_affinity(path)
+    assert run(["info", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+STAMPS = pd.to_datetime([f"2024-01-01 00:00:00.00000000{k}" for k in (1, 2, 3, 3)])
+
+
+def _contacts(times):
+    return {"time": times, "source": list("abca"), "target": list("bcab")}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, pa.table, lambda c: list(zip(*c.values())), lambda c: _contacts(STAMPS.to_numpy())],
+    ids=["pandas", "arrow", "rows", "numpy"],
+)
+def test_nanoseconds_that_are_cut_are_said(make):
+    with pytest.warns(GuessWarning, match="times in nanoseconds are cut to microseconds"):
+        to_affinity(make(_contacts(STAMPS)), kind="temporal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_affinity(pd.DataFrame(_contacts(STAMPS.floor("us"))), kind="temporal")
+
+
+@pytest.mark.parametrize("time", [1e30, 10**30, -(2**63), float("inf")])
+@pytest.mark.parametrize(
+    "make", [list, lambda rows: pd.DataFrame(rows, columns=["time", "source", "target"])]
+)
+def test_times_beyond_64_bits_are_refused(make, time):
+    rows = [(0, "a", "b"), (1, "b", "c"), (time, "c", "a")]
+    with pytest.raises(InputError, match=r"contact 2 has no finite time below 4.6e\+18: |a mix of types"):
+        to_affinity(make(rows), kind="temporal", n_windows=2)
+
+
+@pytest.mark.parametrize("line", ["'{}' '{}'", "'{}' '{}' 1.5", "'{} x' '{} y'"])
+def test_names_in_single_quotes_are_refused_as_such(tmp_path, line):
+    path = tmp_path / "edges.txt"
+    path.write_text("".join(line.format(a, b) + "\n" for a, b in zip("abcde", "bcdea")))
+    with pytest.raises(InputError, match="names are in single quotes"):
+        to_affinity(path)
+
+
+@pytest.mark.parametrize(
+    "line", ["'a'" + 60 * "\t" + "'", "'a'" + 60 * ", 1 1" + "'", "a" + 40 * " 0,123456" + " x,,"]
+)
+def test_lines_that_a_pattern_could_read_in_many_ways_take_no_time(tmp_path, line):
+    path = tmp_path / "edges.txt"
+    path.write_text(5 * (line + "\n"))
+    code = f"from softvec.affinity import read; read({str(path)!r}, kind='graph')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert ended.returncode in (0, 1)
+
+
+def test_speech_in_single_quotes_is_text(tmp_path):
+    path = tmp_path / "talk.txt"
+    path.write_text(8 * "'Yes,' said Alice to the cat.\n'No,' said the cat, and it ran away.\n")
+    assert to_affinity(path).kind == "corpus"
+
+
+def test_unused_relations_are_said(tmp_path):
+    path = tmp_path / "kg.tsv"
+    path.write_text("head\trelation\ttail\nann\tlikes\tbob\nbob\tknows\tcyd\n")
+    with pytest.warns(GuessWarning, match="head and tail are read as the ends of edges, relation is not"):
+        to_affinity(path)
+
+
+def test_decimal_ids_of_a_list_are_said():
+    with pytest.warns(GuessWarning, match="ids are decimals, such as 1.0"):
+        to_affinity([(1.0, 2.0), (2.0, 3.0), (3.0, 1.0)])
+
+
 def test_null_in_an_arrow_dictionary_is_missing():
     names = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 0]), pa.array(["a", None, "c"]))
     table = pa.table({"source": names, "target": ["b", "c", "a", "d"]})
-    with pytest.raises(InputError, match=r"row 1: the source is missing.*or drop the rows"):
+    with pytest.raises(InputError, match=r"row 1: the source is missing.*missing='drop'"):
         to_affinity(table)
 
 
@@ -56,6 +150,65 @@ def test_decimal_shape_of_a_sparse_matrix_is_refused(tmp_path):
     np.savez(tmp_path / "m.npz", **parts, shape=[3.5, 3.5], format="csr")
     with pytest.raises(InputError, match="its shape are float64"):
         to_affinity(tmp_path / "m.npz")
+
+
+GAPS = {"source": ["a", "b", None, "c"], "target": ["b", "c", "a", "a"], "weight": [1.0, float("nan"), 2, 3]}
+ROWS = list(zip(*GAPS.values()))
+WITH_GAPS = {
+    "pandas": lambda: pd.DataFrame(GAPS),
+    "arrow": lambda: pa.table(GAPS),
+    "columns": lambda: GAPS,
+    "rows": lambda: ROWS,
+    "generator": lambda: iter(ROWS),
+    "objects": lambda: np.array(ROWS, dtype=object),
+    "numbers": lambda: np.array([[0, 1, 1.0], [1, 2, np.nan], [np.nan, 0, 2], [2, 0, 3]]),
+}
+
+
+@pytest.mark.parametrize("source", WITH_GAPS)
+def test_rows_with_gaps_are_refused_or_left_out_and_counted(source):
+    with pytest.raises(InputError, match=r"missing='drop'|the weight nan is not finite"):
+        to_affinity(WITH_GAPS[source](), kind="pairs")
+    left = to_affinity(WITH_GAPS[source](), kind="pairs", missing="drop")
+    assert "2 rows with missing values dropped" in left.summary
+    assert left.matrix.toarray().tolist() == [[0, 1, 3], [1, 0, 0], [3, 0, 0]]
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), "", pd.NA, pd.NaT])
+def test_pair_without_an_end_is_refused_or_left_out(gap):
+    pairs = [("a", "b"), ("b", "c"), (gap, "a")]
+    with pytest.raises(InputError, match=r"item 2 is .* lacks an end|empty name"):
+        to_affinity(pairs)
+    assert "1 row with missing values dropped" in to_affinity(pairs, missing="drop").summary
+
+
+@pytest.mark.parametrize(
+    "times", [(0, None, 1, 2), [pd.Timestamp("2024"), pd.NaT, *map(pd.Timestamp, ("2025", "2026"))]]
+)
+def test_contacts_with_gaps_are_left_out(times):
+    contacts = list(zip(times, "abba", "bccb"))
+    with pytest.raises(InputError, match=r"item 1 .* its time is not a number.*missing='drop'"):
+        to_affinity(contacts, kind="temporal")
+    left = to_affinity(contacts, kind="temporal", missing="drop")
+    assert "1 row with missing values dropped" in left.summary
+
+
+def test_command_counts_the_rows_of_a_parquet_file_with_gaps(tmp_path, capsys):
+    import pyarrow.parquet as pq
+
+    from softvec.cli import run
+
+    pq.write_table(pa.table(GAPS), tmp_path / "e.parquet")
+    words = ["embed", str(tmp_path / "e.parquet"), "-o", str(tmp_path / "v.svec"), "-d", "2", "--epochs", "2"]
+    assert run(words) == 2
+    assert "--drop-missing" in capsys.readouterr().err
+    assert run([*words, "--drop-missing"]) == 0
+    assert "2 rows with missing values dropped" in capsys.readouterr().err
+
+
+def test_matrix_has_no_rows_to_leave_out():
+    with pytest.raises(InputError, match="a matrix or a graph has no rows with missing values"):
+        to_affinity(sparse.csr_array(np.ones((3, 3))), missing="drop")
 
 
 @pytest.mark.parametrize("texts", [["a b", None], ["a b", 3]])

@@ -7,8 +7,7 @@ import pytest
 from scipy import sparse
 
 import softvec
-from softvec.affinity import bipartite, neighbors, pairs, random_walk, read, supra_adjacency
-from softvec.affinity.objects import from_object
+from softvec.affinity import as_affinity, bipartite, neighbors, pairs, random_walk, read, supra_adjacency
 from softvec.api import to_affinity
 from softvec.core.errors import GuessWarning, InputError
 
@@ -84,7 +83,7 @@ def streams():
 def test_arrow_streams_and_lazy_frames():
     want = random_walk(TEXT)
     for data in streams():
-        got = from_object(data)
+        got = as_affinity(data)
         assert got.rows.to_list() == ["ann", "bob", "cyd"]
         assert (got.counts != want.counts).nnz == 0
     for build in (random_walk, pairs, bipartite):
@@ -100,7 +99,7 @@ def test_arrow_streams_of_contacts_and_features():
     table = {"x": X[:, 0] + 0.5, "y": X[:, 1] + 0.5}
     assert (neighbors(pa.table(table).to_reader(), 2).counts != neighbors(table, 2).counts).nnz == 0
     with pytest.raises(InputError, match="Odd is not a table of columns"):
-        from_object(type("Odd", (), {"__arrow_c_stream__": lambda self, schema=None: pa.chunked_array([[1]])
+        as_affinity(type("Odd", (), {"__arrow_c_stream__": lambda self, schema=None: pa.chunked_array([[1]])
                                      .__arrow_c_stream__(schema)})())  # fmt: skip
 
 
@@ -114,19 +113,19 @@ def cells():
 
 
 def test_a_graph_of_an_anndata_by_key(cells):
-    got = from_object(cells, key="nearest")
+    got = as_affinity(cells, key="nearest")
     assert got.directed
     assert got.rows.to_list() == ["c0", "c1", "c2", "c3"]
     assert len(softvec.embed(cells, 2, key="connectivities", random_state=0, normalizer="exact")) == 4
     with pytest.warns(GuessWarning, match="pass key= for another graph"):
-        assert not from_object(cells).directed
+        assert not as_affinity(cells).directed
     with pytest.raises(InputError, match=r"no obsp\['far'\]; expected key= one of 'connectivities', 'nea"):
-        from_object(cells, key="far")
+        as_affinity(cells, key="far")
     with pytest.raises(InputError, match="key is 'far', but list is not an AnnData"):
         random_walk([(0, 1)], key="far")
     cells.obsp = {}
     with pytest.raises(InputError, match="no graph in obsp; run scanpy"):
-        from_object(cells, kind="graph")
+        as_affinity(cells, kind="graph")
 
 
 def test_an_h5ad_file_is_called_what_it_is(tmp_path, monkeypatch):

@@ -82,10 +82,11 @@ def read_array(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
     return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
 
 
-def map_array(path: Path, name: str) -> NDArray[Any]:
-    """Memory-map the array of a .npy file."""
+def map_array(path: Path, name: str, start: int = 0, stop: int = 1 << 62) -> NDArray[Any]:
+    """Memory-map the array of a .npy file, or of one that lies between two bytes of an archive."""
     with open(path, "rb") as stream:
-        shape, fortran, dtype = read_header(stream, length_of(stream), name)
+        stream.seek(start)
+        shape, fortran, dtype = read_header(stream, min(stop, length_of(stream)), name)
         at = stream.tell()
     if not math.prod(shape) or not dtype.itemsize:
         return np.empty(shape, dtype)
@@ -161,12 +162,11 @@ def stored_names(arrays: Mapping[str, NDArray[Any]], name: str) -> Names:
             names[int(np.argmax(codes[0]))], names[int(np.argmax(codes[1]))]  # out of range: IndexError
             if codes.min() < 0:
                 raise ValueError("negative code")
+        return names
     except DuplicateName:
         raise
     except (KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} is damaged: its names cannot be read ({one_line(error)})") from error
-    names._refuse_duplicates()  # another program may have written the file
-    return names
 
 
 def _check_strings(data: NDArray[Any], offsets: NDArray[Any]) -> None:

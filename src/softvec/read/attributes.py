@@ -19,6 +19,7 @@ from softvec.read.frames import as_list, frame_columns, in_memory, is_frame
 from softvec.read.matrices import read_npy, read_npz
 from softvec.read.objects import is_anndata, is_igraph, is_networkx
 from softvec.read.streams import existing_file
+from softvec.read.table import is_missing
 from softvec.read.tables import read_table
 
 _INDEX = "\0index"  # no column has this title
@@ -26,7 +27,7 @@ _WHAT = "table of attributes"
 
 
 @dataclass(frozen=True)
-class Table:
+class AttributeTable:
     """Cells by column, with the name of the node of each row.
 
     A column is an array of numbers (NaN: missing), a list of texts, booleans or sets, or a whole matrix;
@@ -38,25 +39,16 @@ class Table:
     titles: Sequence[str] | None = None
 
 
-def is_missing(cell: Any) -> bool:
-    """Whether a cell holds nothing: None, NaN, NaT, NA or an empty text."""
-    if isinstance(cell, str):
-        return not cell.strip()
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(cell, float | np.floating) and cell != cell
-
-
-def table_of(given: Any, names: Names, data: Any = None) -> Table:
+def table_of(given: Any, names: Names, data: Any = None) -> AttributeTable:
     """Read attributes; ``names`` are the nodes of the graph, ``data`` what it was read from."""
     given, is_file = _read(given)
     if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
         return graph_columns(given, data)
     if is_anndata(given):
         titles = [str(name) for name in given.var_names]
-        return Table(list(given.obs_names), {"": _numeric(given.X)}, titles)
+        return AttributeTable(list(given.obs_names), {"": _numeric(given.X)}, titles)
     if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
-        return Table(_keys_in_order(given.shape[0], names, data), {"": _numeric(given)})
+        return AttributeTable(_keys_in_order(given.shape[0], names, data), {"": _numeric(given)})
     if isinstance(given, Mapping) and not is_file and not _of_columns(given, names):
         return _of_nodes(given)
     if is_frame(given):
@@ -67,7 +59,7 @@ def table_of(given: Any, names: Names, data: Any = None) -> Table:
     )
 
 
-def table_of_new(given: Any, titles: Collection[str]) -> Table:
+def table_of_new(given: Any, titles: Collection[str]) -> AttributeTable:
     """Read attributes of new nodes: by node, or a table with ``titles`` and, in the index or first, names."""
     given, is_file = _read(given)
     if isinstance(given, Mapping) and not is_file:
@@ -85,7 +77,7 @@ def table_of_new(given: Any, titles: Collection[str]) -> Table:
         if first is None:
             raise InputError("attributes of new items have no names; put them into the index or a column")
         keys = as_list(columns.pop(first))
-    return Table(keys, {title: _cells(as_list(column)) for title, column in columns.items()})
+    return AttributeTable(keys, {title: _cells(as_list(column)) for title, column in columns.items()})
 
 
 def _numeric(matrix: Any) -> Any:
@@ -116,7 +108,7 @@ def _keys_in_order(n: int, names: Names, data: Any) -> Sequence[Hashable]:
     return own
 
 
-def graph_columns(given: Sequence[str], data: Any) -> Table:
+def graph_columns(given: Sequence[str], data: Any) -> AttributeTable:
     """Read attributes that the nodes of a networkx or igraph graph carry."""
     if is_networkx(data):
         keys: list[Hashable] = list(data.nodes)
@@ -134,7 +126,7 @@ def graph_columns(given: Sequence[str], data: Any) -> Table:
     if unknown:
         have = "they have " + ", ".join(sorted(map(str, present))) if present else "they have none"
         raise InputError(f"no node has the attribute {unknown[0]!r}; {have}")
-    return Table(keys, {name: _cells(column) for name, column in columns.items()})
+    return AttributeTable(keys, {name: _cells(column) for name, column in columns.items()})
 
 
 def _of_columns(given: Mapping[Any, Any], names: Names) -> bool:
@@ -146,7 +138,7 @@ def _of_sets(given: Mapping[Any, Any]) -> bool:
     return any(isinstance(value, set | frozenset | Mapping) for value in given.values())
 
 
-def _of_nodes(given: Mapping[Any, Any]) -> Table:
+def _of_nodes(given: Mapping[Any, Any]) -> AttributeTable:
     """Read ``{node: {attribute: value}}``, ``{node: keywords}`` or ``{node: value}``."""
     keys, values = list(given), list(given.values())
     if values and all(isinstance(value, np.ndarray) and value.ndim == 1 for value in values):
@@ -154,12 +146,12 @@ def _of_nodes(given: Mapping[Any, Any]) -> Table:
             raise InputError(
                 "attributes are arrays of different lengths; expected as many numbers for each node"
             )
-        return Table(keys, {"": _numeric(np.stack(values))})
+        return AttributeTable(keys, {"": _numeric(np.stack(values))})
     if not any(isinstance(value, Mapping) for value in values):
-        return Table(keys, {"": _cells(values)}, ["value"])
+        return AttributeTable(keys, {"": _cells(values)}, ["value"])
     rows = [_texts_to_values(key, value) for key, value in given.items()]
     titles = dict.fromkeys(title for row in rows for title in row)
-    return Table(keys, {title: _cells([row.get(title) for row in rows]) for title in titles})
+    return AttributeTable(keys, {title: _cells([row.get(title) for row in rows]) for title in titles})
 
 
 def _texts_to_values(key: Hashable, value: Any) -> dict[str, Any]:
@@ -171,7 +163,7 @@ def _texts_to_values(key: Hashable, value: Any) -> dict[str, Any]:
     raise InputError(f"attributes of {key!r} are not a mapping, but those of other nodes are")
 
 
-def _of_frame(frame: Any, names: Names) -> Table:
+def _of_frame(frame: Any, names: Names) -> AttributeTable:
     """Read a table whose index, or the column that matches most names, holds the nodes."""
     columns = {str(title): as_list(column) for title, column in frame_columns(frame).items()}
     best, keys = _nodes_of_rows(frame, columns, names)
@@ -181,7 +173,7 @@ def _of_frame(frame: Any, names: Names) -> Table:
     cells = {title: _cells(column) for title, column in columns.items() if title != best}
     if not cells:
         raise InputError("attributes hold names of nodes, but no other column")
-    return Table(keys, cells)
+    return AttributeTable(keys, cells)
 
 
 def _nodes_of_rows(frame: Any, columns: dict[str, list[Any]], names: Names) -> tuple[str, list[Any]]:

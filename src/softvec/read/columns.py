@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.dates import parse as parse_dates
+from softvec.core.dates import say_cut
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
-from softvec.names.blocks import Tokens
+from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
+from softvec.read.numbers import MISSING
 from softvec.read.options import TableOptions
 from softvec.read.roles import small_is_close
-from softvec.read.table import Table, decoded_categories, is_number, is_text, to_arrow
+from softvec.read.table import Table, decoded_categories, is_missing, is_number, is_text, to_arrow
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _CLOCKS = "holds times of day; expected dates such as 2024-03-01T09:30"
@@ -106,26 +108,45 @@ def add_table(
     place = place or (lambda row: f"{where}, row {first_row + row}")
     columns = {role: to_arrow(column) for role, column in table.items()}
     if builder.missing == "drop":
-        columns, kept = _complete_rows(columns)
+        columns, kept = _complete_rows({role: gaps_as_nulls(column) for role, column in columns.items()})
         builder.incomplete += len(kept) - int(kept.sum())
         named, rows = place, np.flatnonzero(kept)
         place = lambda row: named(int(rows[row]))  # noqa: E731
     for role, column in columns.items():
-        _refuse_nulls(column, role, place, where)
-    weights = times = None
+        _refuse_nulls(column, role, place)
+    weights, times, zoned = None, None, False
     if "weight" in columns:
         weights = numbers(columns["weight"], "weight", where)
         check_weights(weights, builder.negative, place)
     if "time" in columns:
-        times = numbers(columns["time"], "time", where)
+        dates = _text_as_times(columns["time"], where)
+        times = numbers(dates, "time", where)
+        zoned = getattr(dates.type, "tz", None) is not None
     source, target = columns["source"], columns["target"]
     sides = [[source], [target]] if builder.two_sided else [[source, target]]
     kinds = [builder.blocks_of(s) or (Tokens if large else None) for s in range(len(sides))]
-    builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times)
+    builder.add([_block(side, kind) for side, kind in zip(sides, kinds)], weights, times, zoned)
+
+
+def gaps_as_nulls(column: Any) -> Any:
+    """Return a column with nulls for empty text, words such as NA, and NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, list):
+        return [None if is_missing(item) else item for item in column]
+    column = decoded_categories(column)
+    if is_text(column.type):
+        gaps = pc.is_in(column, pa.array(["", *MISSING], column.type))
+    elif pa.types.is_floating(column.type):
+        gaps = pc.is_null(column, nan_is_null=True)
+    else:
+        return column
+    return pc.if_else(gaps, pa.scalar(None, column.type), column)
 
 
 def _is_valid(column: Any) -> NDArray[np.bool_]:
-    """Return which values of a column are not missing."""
+    """Return which values of a column are not null."""
     if isinstance(column, list):
         return np.array([item is not None for item in column], dtype=bool)
     valid: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
@@ -146,13 +167,14 @@ def _complete_rows(columns: RoleColumns) -> tuple[RoleColumns, NDArray[np.bool_]
     return filtered, kept
 
 
-def _refuse_nulls(column: Any, role: str, place: Callable[[int], str], where: str) -> None:
+def _refuse_nulls(column: Any, role: str, place: Callable[[int], str]) -> None:
+    if role in ("source", "target") and (isinstance(column, list) or is_number(column.type)):
+        column = gaps_as_nulls(column)
     nulls = column.count(None) if isinstance(column, list) else column.null_count
     if nulls:
         row = int(np.argmin(_is_valid(column)))
-        text = f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or "
-        drop = ("drop the rows",) if where == "the frame" else ("pass ", Option("missing", "drop"))
-        raise InputError(text, *drop)
+        text = f"{place(row)}: the {role} is missing ({counted(nulls, 'such row')}); fill them in, or pass "
+        raise InputError(text, Option("missing", "drop"))
 
 
 def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
@@ -161,8 +183,6 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
 
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
-    if role == "time" and len(column) > 0 and is_text(column.type):
-        column = _text_as_times(column, where)
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _dates(column, role, where)
@@ -183,6 +203,8 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
 
 def _text_as_times(column: Any, where: str) -> Any:
     """Return text as dates if it holds dates, else as it is."""
+    if isinstance(column, list) or not len(column) or not is_text(column.type):
+        return column
     dates = parse_dates(column)
     if dates is not None and dates.type.tz and not all(text.endswith("Z") for text in column.to_pylist()):
         guess(f"{where}: the times have time zones; they are used in UTC")
@@ -200,8 +222,11 @@ def _dates(column: Any, role: str, where: str) -> NDArray[Any]:
         raise InputError(f"{where}: the {role} column holds dates; it must hold numbers")
     if getattr(kind, "tz", None) not in (None, "UTC", "Etc/UTC", "+00:00"):
         guess(f"{where}: the times have the time zone {kind.tz}; they are used in UTC")
+    nanoseconds = getattr(kind, "unit", "") == "ns"
+    if nanoseconds and (column.drop_null().cast(pa.int64()).to_numpy() % 1000).any():
+        say_cut(where)
     try:
-        stamps = column.cast(pa.timestamp("us"), safe=getattr(kind, "unit", "") != "ns")
+        stamps = column.cast(pa.timestamp("us"), safe=not nanoseconds)
     except pa.ArrowInvalid:  # seconds beyond 64 bits of microseconds
         text = f"{where}: the {role} column has dates out of range; expected years from 1 to 9998"
         raise InputError(text) from None

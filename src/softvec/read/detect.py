@@ -158,10 +158,7 @@ def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
 def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> tuple[Sample, Dialect, Table]:
     """Return the first lines of a text, how they are written, and their columns with roles and guesses."""
     sample, said = _sample(source, options)
-    wanted = Dialect(0, options.comments, decimal=(options.decimal or "").encode())
-    dialect, guesses = dialects.find_dialect(
-        sample, wanted, options.delimiter, options.header, chosen.column_names, source.name
-    )
+    dialect, guesses = dialects.find_dialect(sample, options, chosen.column_names, source.name)
     columns = dialects.describe_text(sample, dialect)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
     return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
@@ -216,29 +213,32 @@ def _sample_words(source: Source, options: TableOptions) -> list[bytes]:
 
 def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message]]:
     """Return the first data lines of a text, and a guess about a comment that looks like data."""
-    sample: list[bytes] = []
-    comment, seen = None, 0
+    lines: list[bytes] = []
+    above = marked = None
+    seen = 0
     blocks = text_blocks(
         source, encoding=options.encoding, block=HEAD, longest=LONGEST_SAMPLED, detecting=True
     )
     for block, _ in blocks:  # more than one only where long lines or comments come first
         seen += len(block)
-        comment = comment or (dialects.marked_names(block, options.comments) if options.comments else None)
-        sample += dialects.sample_lines(block, options.comments)
-        if len(sample) > 1:
+        comment, after = dialects.comments_as_data(block, options.comments)
+        above, marked = above if lines else comment or above, marked or after
+        lines += dialects.sample_lines(block, options.comments)
+        if len(lines) > 1:
             break
-        if not sample and seen > _COMMENTS_SAMPLED:
+        if not lines and seen > _COMMENTS_SAMPLED:
             raise InputError(
                 f"{source.name} starts with {seen >> 20} MiB of empty lines and comments; remove them"
             )
-    title = dialects.commented_header(source.start, options.comments) if options.header is None else None
-    if title is not None:
-        sample.insert(0, title)
-    if comment is None:
-        return Sample(sample, title is not None, source.suffix), []
-    shown = comment[:40].decode("utf-8", "replace")
+    title = None
+    if options.header is None and above and lines:
+        title = dialects.commented_header(above, lines[0])
+    sample = Sample([title, *lines] if title else lines, title is not None, source.suffix)
+    if marked is None:
+        return sample, []
+    shown = marked[:40].decode("utf-8", "replace")
     text = Message(f"lines such as {shown!r} are read as comments; ", Option("comment", None), " reads them")
-    return Sample(sample, title is not None, source.suffix), [text]
+    return sample, [text]
 
 
 def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str | None) -> Detected:

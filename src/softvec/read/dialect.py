@@ -14,18 +14,16 @@ from softvec.core.dates import is_stamp
 from softvec.core.errors import InputError, Message, Option
 from softvec.read.formats import refuse_layout
 from softvec.read.header import find_header
-from softvec.read.numbers import DIGITS, GROUPED, INTEGER, NUMBER, find_decimal, plain_number
+from softvec.read.numbers import DIGITS, GROUPED, INTEGER, NUMBER, find_decimal, is_none, plain_number
+from softvec.read.options import COMMENTS, TableOptions
 from softvec.read.table import ColumnSample
 
-COMMENTS = b"#%"
 _OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line
 _CLOSES = re.compile(rb'[^"]*(?:""[^"]*)*"[ \r]*(?:[,;\t|]|$)')
 _EMPTY = re.compile(rb"\n[\0-\x20]*\n")
 _LINES_OF_A_FIELD = 100
 _BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
 _CONTROL = bytes(range(33))
-MISSING = ("na", "n/a", "nan", "null", "none", "?", "-", "\\n")
-_MISSING = tuple(word.encode() for word in MISSING)
 _NO_VALUE = (b"", b"{}", rb"\N")  # networkx writes {} where an edge has no data, MySQL \N
 
 
@@ -154,29 +152,25 @@ def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
     return [*done, *(part for part in record if is_data(part, comments))]
 
 
-def marked_names(head: bytes, comments: bytes) -> bytes | None:
-    """Return the first comment after a data line that looks like data, such as ``#tag other``."""
-    seen = False
-    for line in _EMPTY.sub(b"\n", head).split(b"\n"):
-        stripped = line.strip()
+def comments_as_data(head: bytes, comments: bytes) -> tuple[bytes | None, bytes | None]:
+    """Return the comment right above the data, and the first below that looks like data (``#tag other``)."""
+    above, seen = None, False
+    for line in filter(None, map(bytes.rstrip, head.split(b"\n"))):
         if is_data(line, comments):
             seen = True
-        elif seen and re.match(rb"[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", stripped or b" "):
-            return stripped
-    return None
+        elif not seen:
+            above = line
+        elif comments and re.match(rb"\s*[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", line):
+            return above, line.strip()
+    return above, None
 
 
-def commented_header(head: bytes, comments: bytes) -> bytes | None:
-    """Return the header of a table that is a comment right above the data, such as ``#node1<tab>node2``."""
-    above = b""
-    for line in head.split(b"\n"):
-        if is_data(line, comments):
-            mark = b"\t" if b"\t" in line else b","
-            titles = above[1:].split(mark)
-            words = len(titles) == line.count(mark) + 1 > 2 and all(re.match(rb"[A-Za-z]", t) for t in titles)
-            return above[1:] if words else None
-        above = line.rstrip() or above
-    return None
+def commented_header(above: bytes, line: bytes) -> bytes | None:
+    """Return a comment right above the first line of data if it is a header: ``#node1<tab>node2``."""
+    mark = b"\t" if b"\t" in line else b","
+    titles = above[1:].split(mark)
+    words = len(titles) == line.count(mark) + 1 > 2 and all(re.match(rb"[A-Za-z]", t) for t in titles)
+    return above[1:] if words else None
 
 
 def is_cut(sample: Sample) -> bool:
@@ -225,7 +219,7 @@ def _is_spaced_and_quoted(sample: Sample) -> bool:
 
 def _within_numbers(lines: Sequence[bytes]) -> bool:
     """Whether all commas are decimal marks in fields separated by blanks: ``ann bob 0,5``."""
-    decimal = re.compile(rb"([^,]*\s[0-9]+,[0-9]+)+[^,]*")
+    decimal = re.compile(rb"([^,]*\s[0-9]++,[0-9]++)++[^,]*")
     return all(decimal.fullmatch(line) for line in lines if b"," in line)
 
 
@@ -242,36 +236,18 @@ def _mostly_spaced(sample: Sample, delimiter: int) -> bool:
 
 
 def find_dialect(
-    sample: Sample,
-    wanted: Dialect,
-    delimiter: str | None,
-    header: bool | None,
-    names: Sequence[str],
-    name: str,
+    sample: Sample, options: TableOptions, names: Sequence[str], name: str
 ) -> tuple[Dialect, list[Message]]:
-    """Detect the dialect of a table, except for what is given, and say what is uncertain.
+    """Detect the dialect of a table, except for what the user gave, and say what is uncertain.
 
-    Parameters
-    ----------
-    sample : Sample
-    wanted : Dialect
-        With the user's comments and decimal mark (empty if it is to be detected).
-    delimiter : str, optional
-        The user's delimiter.
-    header : bool, optional
-        Whether the user says that there is a header.
-    names : sequence of str
-        Column names that the user gave, which must be in the header.
-    name : str
-        The table's name, for messages.
+    ``names`` are column names that the user gave, which must be in the header; ``name`` is that of the table.
     """
+    comments, delimiter, header = options.comments, options.delimiter, options.header
     if not sample.lines:
         raise InputError(
-            f"{name} is empty: it has no edges (lines that start with one of "
-            f"{wanted.comments.decode()} are comments; ",
-            Option("comment", None),
-            " reads them)",
-        )
+            f"{name} is empty: it has no edges (lines that start with one of {comments.decode()} are "
+            "comments; ", Option("comment", None), " reads them)",
+        )  # fmt: skip
     byte = find_delimiter(sample) if delimiter is None else delimiter_byte(delimiter)
     refuse_layout(sample.lines, byte, name, cut=sample.modal(byte)[0] > 1)
     rows = sample.rows(byte)
@@ -286,11 +262,9 @@ def find_dialect(
             guesses.append(Message(f"line 1 ({shown}) is read as data; remove it if it counts the lines"))
     titles = _titles(rows, n_fields, name) if header else None
     full = [row for row in rows[int(header) :] if len(row) == n_fields]
-    decimal = wanted.decimal.decode() or None
-    mark, separators = find_decimal(full, byte, decimal, name, guesses)
+    mark, separators = find_decimal(full, byte, options.decimal or None, name, guesses)
     quoted = any(has_quotes(line, byte) for line in sample.lines)
-    dialect = Dialect(byte, wanted.comments, titles, n_fields, quoted, mark, separators, sample.titled)
-    return dialect, guesses
+    return Dialect(byte, comments, titles, n_fields, quoted, mark, separators, sample.titled), guesses
 
 
 def _titles(rows: Sequence[Sequence[bytes]], n_fields: int, name: str) -> tuple[str, ...]:
@@ -325,12 +299,12 @@ def describe_text(sample: Sample, dialect: Dialect) -> list[ColumnSample]:
 
 
 def _describe(title: str | None, fields: list[bytes], dialect: Dialect) -> ColumnSample:
-    """Describe one column, as :func:`softvec.read.columns.describe` does for columns with a type."""
+    """Describe one column, as :func:`softvec.read.table.describe` does for columns with a type."""
     present = [field for field in fields if field not in _NO_VALUE]
     shown = present
     if not dialect.plain:
         shown = [plain_number(f, dialect.decimal) if GROUPED.fullmatch(f) else f for f in present]
-    known = [field for field in shown if field.lower() not in _MISSING]
+    known = [field for field in shown if not is_none(field)]
     # 80% is enough: a weight that is not a number should be an error, not a reason to ignore all weights
     if sum(map(bool, map(NUMBER.fullmatch, known))) >= max(1, 0.8 * len(known), 0.5 * len(fields)):
         numbers = list(filter(NUMBER.fullmatch, shown))

@@ -20,14 +20,14 @@ from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.names import Names
 from softvec.read import dialect as dialects
-from softvec.read.columns import RoleColumns, add_table
+from softvec.read.columns import RoleColumns, add_table, gaps_as_nulls
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.numbers import MISSING
 from softvec.read.options import TableOptions
 from softvec.read.table import Table
-from softvec.read.text_table import Columns, TextBlock, bad_field, has_pair, table_blocks
+from softvec.read.text_table import TextBlock, bad_field, has_pair, table_blocks
 
-MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "\\N")
 _TOTALS = ("Total", "TOTAL", "Totals", "Sum", "Grand Total")
 _ZONE = re.compile(r".*:\d\d(\.\d+)?[+-]\d\d:?\d\d")
 _ENDS = ("source", "target")
@@ -137,10 +137,12 @@ class _EdgeColumns:
         if self.integers:
             typed |= dict.fromkeys(_ENDS, pa.int64())
         if not self.integers or not _has_odd_integers(self.block.cleaned):
+            roles = self.table.roles
             try:
-                columns = self._by_role(self.block.columns(self._by_position(typed)))
+                parsed = self.block.columns({roles[role]: kind for role, kind in typed.items()})
             except pa.ArrowInvalid:
                 return self._checked()
+            columns = {role: parsed[at] for role, at in roles.items()}
             if self.integers or not self._has_empty(columns):
                 return columns
         return self._checked()
@@ -149,12 +151,6 @@ class _EdgeColumns:
     def _numeric_times(self) -> bool:
         return "time" in self.table.roles and self.table.columns[self.table.roles["time"]].numeric
 
-    def _by_role(self, columns: Columns) -> RoleColumns:
-        return {role: columns[at] for role, at in self.table.roles.items()}
-
-    def _by_position(self, by_role: Mapping[str, Any]) -> Columns:
-        return {self.table.roles[role]: value for role, value in by_role.items()}
-
     def _has_empty(self, columns: RoleColumns) -> bool:
         import pyarrow.compute as pc
 
@@ -162,17 +158,11 @@ class _EdgeColumns:
 
     def _checked(self) -> RoleColumns:
         """Return columns of text as what they are to be; raise an error for a field that is not."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         block = self.block
-        columns = self._by_role(block.texts(list(self.table.roles.values())))
+        texts = block.texts(self.table.roles.values())
+        columns = {role: texts[at] for role, at in self.table.roles.items()}
         if self.dropping:
-            missing = pa.array(["", *MISSING])
-            columns = {
-                role: pc.if_else(pc.is_in(column, missing), pa.scalar(None, pa.string()), column)
-                for role, column in columns.items()
-            }
+            columns = {role: gaps_as_nulls(column) for role, column in columns.items()}
         for role in _ENDS:
             block.refuse(columns[role], role, lambda field: field == "", bad_field)
         if self.integers:

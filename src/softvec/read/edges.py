@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from softvec.core.checks import choice, counted
 from softvec.core.errors import InputError, guess
 from softvec.core.machine import Machine
-from softvec.core.scratch import empty
+from softvec.core.scratch import Segments, empty
 from softvec.names import Names
-from softvec.names.blocks import Codes, Segments, Tokens
-from softvec.names.coding import Block, NameCoder
+from softvec.names.coding import Block, Codes, NameCoder, Tokens
 
 NEGATIVE = ("auto", "sign", "error", "drop", "abs")  # auto: whole numbers are signs, others an error
 
@@ -30,6 +29,7 @@ class Edges:
     weights: list[NDArray[np.floating]] | None = None
     times: list[NDArray[Any]] | None = None
     notes: tuple[str, ...] = ()
+    zoned: bool = False  # the times are dates with a zone, in UTC
 
     def __len__(self) -> int:
         return sum(map(len, self.codes))
@@ -60,6 +60,7 @@ class EdgeBuilder:
     _names: list[NameCoder] = field(default_factory=list)
     _weights: Segments = field(default_factory=Segments)
     _times: Segments = field(default_factory=Segments)
+    _zoned: bool = False
     dropped: int = 0  # rows with negative weights
     incomplete: int = 0  # rows with missing values
     light: int = 0  # rows with weights below the minimum
@@ -87,8 +88,9 @@ class EdgeBuilder:
         sides: Sequence[Block],
         weights: NDArray[np.floating] | None = None,
         times: NDArray[Any] | None = None,
+        zoned: bool = False,
     ) -> None:
-        """Add a block: one side of two columns, or two sides of one column each."""
+        """Add a block: one side of two columns, or two sides of one column each. ``zoned``: times in UTC."""
         sides, weights, times = self.kept(sides, weights, times)
         if weights is not None:
             self._weights.add(weights)
@@ -96,6 +98,9 @@ class EdgeBuilder:
             before = self._times.parts[-1].dtype.kind if self._times.parts else times.dtype.kind
             if (before == "M") != (times.dtype.kind == "M"):
                 raise InputError("some times are dates and others numbers; write all of them as dates")
+            if self._times.parts and self._zoned != zoned:
+                raise InputError("some times have a time zone and others none; expected all or none")
+            self._zoned = zoned
             self._times.add(times)
         for names, side in zip(self._names, sides):
             names.add(side)
@@ -137,7 +142,7 @@ class EdgeBuilder:
                 )
                 guess(text, "bring the names to one form (NFC)")
         weights, times = self._weights.finish() or None, self._times.finish() or None
-        return Edges(codes, rows, columns, weights, times, self._notes())
+        return Edges(codes, rows, columns, weights, times, self._notes(), self._zoned)
 
     def _notes(self) -> tuple[str, ...]:
         """Return notes on the numbers of rows that were dropped."""

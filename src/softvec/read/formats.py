@@ -67,6 +67,7 @@ _READ_NAMES = {
     ".gml": "gml", ".gexf": "gexf", ".h5ad": "h5ad",
 }  # fmt: skip
 _COLONS = ": columns are separated by '::'; write a tab or a comma instead"
+_QUOTES = ": names are in single quotes; write double quotes, or none"
 # (pattern, share of the lines that it must exceed, whether it applies to a delimiter and cut lines, message)
 _LAYOUTS: tuple[tuple[re.Pattern[bytes], float, Callable[[int, bool], bool], str], ...] = (
     (re.compile(rb"\{'"), 0.5, lambda delimiter, cut: True,
@@ -78,8 +79,9 @@ _LAYOUTS: tuple[tuple[re.Pattern[bytes], float, Callable[[int, bool], bool], str
      ": lines such as {shown!r} have brackets; remove them"),
     (re.compile(rb'(^|[^"])"[^"]*[^"\\]\\"[^",;|\t\r\n ]'), 0.01, lambda delimiter, cut: delimiter != 0,
      ': quotes within fields are written \\"; double them instead'),
-    (re.compile(rb"^'[^']*'(\s*[,;\t|]\s*('[^']*'|[^',;\t|]*))*\s*$"), 0.7, lambda delimiter, cut: cut,
-     ": names are in single quotes; write double quotes, or none"),
+    (re.compile(rb"^'[^']*+'( *+[,;\t|] *+('[^']*+' *+|[^',;\t|]*+))*+\s*$"), 0.7, lambda delimiter, cut: cut,
+     _QUOTES),
+    (re.compile(rb"^'[^']*+'( ++('[^']*+'|[0-9.eE+-]++))++\s*$"), 0.7, lambda delimiter, cut: cut, _QUOTES),
 )  # fmt: skip
 
 

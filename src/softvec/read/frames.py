@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,23 +14,29 @@ from softvec.core.errors import GuessWarning, InputError, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.read.columns import add_table, edge_roles
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.kinds import ends_are_named, kind_of_numbers, kind_of_table, row_names, wide_kind
+from softvec.read.kinds import (
+    ends_are_named,
+    kind_of_numbers,
+    kind_of_table,
+    numeric_columns,
+    row_names,
+    wide_kind,
+)
 from softvec.read.objects import Graph
 from softvec.read.options import TableOptions
 from softvec.read.roles import find_roles
-from softvec.read.table import ColumnSample, Table, describe
+from softvec.read.table import Table, describe, is_number
 
 _WIDE = 64  # columns of a wide frame that are inspected
 
 
 def in_memory(data: Any) -> Any:
-    """Load a lazy or streamed table (a polars LazyFrame, a DuckDB relation, an Arrow stream) into memory.
-
-    Anything else is returned unchanged.
-    """
+    """Return a table of polars or DuckDB, lazy or streamed, as an Arrow table; anything else unchanged."""
     if type(data).__name__ == "LazyFrame" and hasattr(data, "collect"):
-        return data.collect()
-    known = any(hasattr(data, name) for name in ("iloc", "get_columns", "column_names", "dtype"))
+        data = data.collect()
+    if hasattr(data, "get_columns") and hasattr(data, "to_arrow"):  # polars
+        return data.to_arrow()
+    known = any(hasattr(data, name) for name in ("iloc", "column_names", "dtype"))
     if known or not hasattr(data, "__arrow_c_stream__"):
         return data
     import pyarrow as pa
@@ -55,6 +61,7 @@ def is_frame(data: Any) -> bool:
 
 def frame_columns(frame: Any) -> dict[Any, Any]:
     """Return the columns of a frame by name, in order; a named index of pandas comes first."""
+    frame = in_memory(frame)
     if isinstance(frame, Mapping):
         lengths = {name: len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
@@ -76,15 +83,13 @@ def is_pandas(frame: Any) -> bool:
 
 def _own_columns(frame: Any) -> dict[Any, Any]:
     """Return the columns of a frame by name, without an index; raise an error if two have one name."""
-    if hasattr(frame, "column_names"):  # Arrow
-        names, column = frame.column_names, frame.column
-    elif is_pandas(frame):  # names may be numbers
-        names, column = frame.columns, lambda at: frame.iloc[:, at]
+    if is_pandas(frame):  # names may be numbers
+        names, column = list(frame.columns), lambda at: frame.iloc[:, at]
     else:
-        names, column = frame.columns, lambda at: frame[frame.columns[at]]
+        names, column = list(frame.column_names), frame.column
     columns = {name: column(at) for at, name in enumerate(names)}
     if len(columns) < len(names):
-        twice = next(name for name in columns if list(names).count(name) > 1)
+        twice = next(name for name in columns if names.count(name) > 1)
         raise InputError(f"the frame has more than one column {twice!r}; rename them")
     return columns
 
@@ -171,22 +176,13 @@ def matrix_of_frame(frame: Any) -> Graph:
     if whole is not None:
         return Graph(whole, names, None, list(frame.columns))
     table = dict(frame) if isinstance(frame, Mapping) else _own_columns(frame)
-    columns = [describe(name, column) for name, column in table.items()]
-    named = row_names(columns) if names is None else None
+    described = Table([describe(name, column) for name, column in table.items()], {})
+    named = row_names(described.columns) if names is None else None
+    titles, columns = list(table), list(table.values())
     if named is not None:
-        names = as_list(table[columns.pop(named).name])
-    kept = _numeric([column for column in columns if not column.empty])
-    return Graph(stacked([table[name] for name in kept]), names, None, kept)
-
-
-def _numeric(columns: Sequence[ColumnSample]) -> list[Any]:
-    """Return the names of columns of numbers; say which others are not used."""
-    text = [str(column.name) for column in columns if not column.numeric]
-    if len(text) == len(columns):
-        raise InputError("the frame has no columns of numbers")
-    if text:
-        guess(f"columns without numbers are not used: {', '.join(text[:4])}")
-    return [column.name for column in columns if column.numeric]
+        names = as_list(columns[named])
+    kept = numeric_columns(described, named, "the frame")
+    return Graph(stacked([columns[at] for at in kept]), names, None, [titles[at] for at in kept])
 
 
 def _whole_matrix(frame: Any) -> Any:
@@ -220,22 +216,21 @@ def _index_names(frame: Any) -> list[Any] | None:
 
 def square_frame(frame: Any) -> Graph | None:
     """Return a frame that is a square table of numbers as a matrix, or None."""
-    if isinstance(frame, Mapping) or hasattr(frame, "column_names"):
+    if isinstance(frame, Mapping):
         return None
-    names = list(frame.columns)
-    rows = len(frame)
-    if hasattr(frame, "index"):
-        if rows != len(names) or not _all_numbers(frame):
+    if is_pandas(frame):
+        names = list(frame.columns)
+        if len(frame) != len(names) or not _all_numbers(frame):
             return None
-        if list(frame.index) == names:
-            return Graph(frame.to_numpy(), names)
-        return _symmetric(frame.to_numpy(), names)
-    numbers = [bool(dtype.is_numeric()) for dtype in frame.dtypes]
-    if rows == len(names) and all(numbers):
-        return _symmetric(frame.to_numpy(), names)
-    titled = rows == len(names) - 1 and not numbers[0] and all(numbers[1:])
-    if titled and frame[names[0]].to_list() == names[1:]:  # the first column repeats the header
-        return Graph(frame[:, 1:].to_numpy(), names[1:])
+        matrix = frame.to_numpy()
+        return Graph(matrix, names) if list(frame.index) == names else _symmetric(matrix, names)
+    names, columns = list(frame.column_names), list(frame.columns)
+    numbers = [is_number(column.type) for column in columns]
+    if len(frame) == len(names) and all(numbers):
+        return _symmetric(stacked(columns), names)
+    titled = len(frame) == len(names) - 1 and not numbers[0] and all(numbers[1:])
+    if titled and columns[0].to_pylist() == names[1:]:  # the first column repeats the header
+        return Graph(stacked(columns[1:]), names[1:])
     return None
 
 
@@ -252,14 +247,14 @@ def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
 
 def edges_of_frame(
     frame: Any, *, columns: Any = None, weight: Any = None, two_sided: bool = False, negative: str = "error",
-    timed: bool = False, told: bool = False,
+    timed: bool = False, missing: str = "error", told: bool = False,
 ) -> Edges:  # fmt: skip
     """Return the edges in a frame; ``told``: whether the user set ``weighted``."""
     table = frame_columns(frame)
     options = TableOptions(columns=columns, weighted=True if told else None)
     options = options.for_kind("temporal" if timed else "graph")
     roles = edge_roles(frame_table(frame, options.columns, weight), "the frame", options)
-    builder = EdgeBuilder(two_sided, negative)
+    builder = EdgeBuilder(two_sided, negative, missing)
     values = list(table.values())
     add_table(builder, {role: values[at] for role, at in roles.roles.items()}, where="the frame")
     edges = builder.finish()

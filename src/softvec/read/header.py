@@ -9,13 +9,10 @@ from typing import Any
 
 from softvec.core.dates import is_stamp
 from softvec.core.errors import Message, Option
-from softvec.read.numbers import GROUPED, NUMBER
+from softvec.read.numbers import GROUPED, NUMBER, is_none
 from softvec.read.roles import known_names, paired
 from softvec.read.table import word_of
 
-_MISSING = frozenset(
-    (b"", b"NA", b"N/A", b"#N/A", b"NaN", b"nan", b"null", b"NULL", b"None", b"-", b".", rb"\N")
-)
 Fields = Sequence[bytes]
 
 
@@ -82,7 +79,7 @@ def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> boo
     """Whether the first line has a word above a column of numbers or dates."""
     columns = list(zip(*below))[n_fields - len(first) :]  # R leaves the title of the first column out
     return len(first) in (n_fields, n_fields - 1) and any(
-        word not in _MISSING and _are_numbers(column) for word, column in zip(first, columns)
+        not is_none(word) and _are_numbers(column) for word, column in zip(first, columns)
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.errors import Message, Option, guess
+from softvec.core.errors import InputError, Message, Option, guess
 from softvec.read.roles import by_name, names_two_kinds, paired
 from softvec.read.table import ColumnSample, Table, word_of
 
@@ -187,6 +187,20 @@ def row_names(columns: Sequence[ColumnSample]) -> int | None:
     """Return the position of the first column of a wide table if it names the rows."""
     first = next((at for at, column in enumerate(columns) if not column.empty), None)
     return first if first is not None and _names_rows(columns[first]) else None
+
+
+def numeric_columns(table: Table, named: int | None, where: str) -> list[int]:
+    """Return the columns that make up a matrix; ``named`` names its rows. Say which are not used."""
+    filled = [at for at, column in enumerate(table.columns) if at != named and not column.empty]
+    body = [at for at in filled if table.columns[at].numeric]
+    text = [table.show(at) for at in filled if at not in body]
+    if text and table.header is None:
+        raise InputError(f"{where}: column {text[0]} does not hold numbers, as a matrix must")
+    if not body:
+        raise InputError(f"{where} has no columns of numbers")
+    if text:
+        guess(f"{where}: columns without numbers are not used: {', '.join(text[:4])}")
+    return body
 
 
 def _share_no_name(table: Table) -> bool:

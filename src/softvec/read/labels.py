@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,14 @@ class Groups:
         1 if an item has a label.
     unmatched : int
         Number of names in the file that are not items.
+    persons : bool
+        Whether the file names persons, the first parts of (person, time).
     """
 
     classes: tuple[str, ...]
     members: sparse.csr_array
     unmatched: int = 0
+    persons: bool = False
 
     @property
     def multiple(self) -> bool:
@@ -140,6 +143,14 @@ def _from_text(lines: list[str], names: Names, path: Any) -> Groups:
         alone = [None if parts[0] in _NO_LABEL else parts[0] for parts in fields]
         return _from_array(np.array(alone, dtype=object), names, path)
     fields = _several_in_a_cell(fields)
+    pairs = names.owners()
+    if pairs is not None:  # a person names all of its times
+        groups = _from_fields(fields, pairs[0], path)
+        return replace(groups, members=groups.members[pairs[1]], persons=True)
+    return _from_fields(fields, names, path)
+
+
+def _from_fields(fields: list[list[str]], names: Names, path: Any) -> Groups:
     rows, codes, table, unmatched = [], [], {}, 0  # type: ignore[var-annotated]
     for number, (name, *labels) in enumerate(fields, start=1):
         at = row_of(names, name)

@@ -1,17 +1,13 @@
-"""Matrices in files: SciPy .npz, NumPy .npy, MATLAB .mat, and GraphML and GML graphs."""
+"""Matrices in files: SciPy .npz, NumPy .npy, tables of numbers in text; graphs in GraphML and the like."""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from softvec.core.errors import InputError, guess, optional_package, printable
 from softvec.core.untrusted import reading
@@ -19,12 +15,13 @@ from softvec.names import Names
 from softvec.read import dialect as dialects
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
+from softvec.read.dialect import Dialect
 from softvec.read.edgelist import warn_total
-from softvec.read.kinds import row_names, warn_labels
-from softvec.read.matlab import check_version_4, read_variables
+from softvec.read.kinds import numeric_columns, row_names, warn_labels
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.options import TableOptions
 from softvec.read.streams import BLOCK, Source, whole_text
+from softvec.read.table import Table
 from softvec.read.text_kinds import neighbours
 from softvec.read.text_table import Columns, TextBlock, table_blocks
 
@@ -41,10 +38,8 @@ def read_npz(source: Source) -> Graph:
         return Graph(matrix, rows, None, columns)
     if len(arrays) == 1:
         return Graph(_two_dimensions(next(iter(arrays.values())), source.name))
-    raise InputError(
-        f"{source.name} holds {_listed(sorted(arrays))}, not a sparse matrix; write one with "
-        "scipy.sparse.save_npz"
-    )
+    held = ", ".join(map(printable, sorted(arrays)[:8]))
+    raise InputError(f"{source.name} holds {held}, not a sparse matrix; write one with scipy.sparse.save_npz")
 
 
 def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Names | None:
@@ -62,70 +57,6 @@ def read_npy(source: Source) -> np.ndarray:
     """Read a matrix from .npy."""
     with source.seekable() as stream:
         return _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
-
-
-def read_mat(source: Source, variable: str | None = None) -> Graph:
-    """Read a matrix from a MATLAB file: the named variable, or a sparse, square, large one, in this order."""
-    with source.seekable() as stream:
-        head = stream.read(128)
-        if head.startswith(b"\x89HDF\r\n\x1a\n"):
-            raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
-        stream.seek(0)
-        newer = 0 not in head[:4] and len(head) > 4  # version 4 starts with a small number of 32 bits
-        variables = read_variables(stream, source.name) if newer else _read_version_4(stream, source)
-    matrices = {
-        key: value
-        for key, value in variables.items()
-        if (sparse.issparse(value) or getattr(value, "dtype", np.dtype("O")).kind in "fiub")
-        and value.ndim == 2
-        and min(value.shape) > 1
-    }
-    if variable is not None:
-        if variable not in matrices:
-            raise InputError(
-                f"{source.name} has no matrix {variable!r}; it has {_listed(matrices) or 'none'}"
-            )
-        return _with_names(matrices[variable], variables)
-    if not matrices:
-        raise InputError(f"{source.name} holds no matrix; its variables are {_listed(variables) or 'none'}")
-
-    def rank(key: str) -> tuple[bool, bool, int]:
-        value = matrices[key]
-        return sparse.issparse(value), value.shape[0] == value.shape[1], value.shape[0] * value.shape[1]
-
-    return _with_names(matrices[max(matrices, key=rank)], variables)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(printable(name) for name in islice(names, 8))
-
-
-def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
-    """Call SciPy's ``loadmat``; from SciPy 1.17 on, sparse variables are arrays."""
-    from scipy.io import loadmat
-
-    if "spmatrix" in inspect.signature(loadmat).parameters:
-        options["spmatrix"] = False
-    loaded: dict[str, Any] = loadmat(stream, **options)
-    return loaded
-
-
-def _read_version_4(stream: Any, source: Source) -> dict[str, Any]:
-    with reading(source.name, "MATLAB file"):
-        check_version_4(stream, source.name)
-        loaded = load_mat(stream)
-    return {key: value for key, value in loaded.items() if not key.startswith("__")}
-
-
-def _with_names(matrix: Any, variables: dict[str, Any]) -> Graph:
-    sides: list[list[str] | None] = []
-    for key, size in (("names", matrix.shape[0]), ("column_names", matrix.shape[1])):
-        stored = variables.get(key)
-        names = None
-        if stored is not None and np.size(stored) == size:
-            names = [str(item) for item in (stored if isinstance(stored, list) else stored.reshape(-1))]
-        sides.append(names)
-    return Graph(matrix, sides[0], None, sides[1])
 
 
 def read_network(source: Source, format: str, weight: Any = None) -> Graph:
@@ -191,20 +122,26 @@ def read_text(detected: Detected) -> Graph:
     table, dialect = detected.table, detected.dialect
     assert table is not None
     assert dialect is not None
-    named = row_names(table.columns)
-    if detected.square is None and named is not None and table.columns[named].numeric and not dialect.header:
-        named = None  # row numbers without a title may be data
-    body = _columns_of_numbers(detected, named)
+    named = _column_of_names(detected, table, dialect)
+    body = numeric_columns(table, named, detected.name)
+    if detected.kind == "features":
+        warn_labels([table.columns[at] for at in body], detected.name)
     parts: list[NDArray[np.float64]] = []
-    names: list[Any] = []
+    names: list[str] = []
     size = max(BLOCK, _ROWS_OF_A_BLOCK * dialect.n_fields)
     for block in table_blocks(detected.source, dialect, detected.options.encoding, size):
         parts.append(_numbers(block, body))
         names += [] if named is None else block.texts([named])[named].to_pylist()
-    if names and dialects.all_integers([name.encode() for name in names]):
-        names = [int(name) for name in names]
     titles = None if dialect.header is None else [dialect.header[at] for at in body]
     return _square_matrix(detected, np.concatenate(parts), names, titles)
+
+
+def _column_of_names(detected: Detected, table: Table, dialect: Dialect) -> int | None:
+    """Return the column that names the rows; row numbers without a title may be data."""
+    named = row_names(table.columns)
+    if detected.square is None and named is not None and table.columns[named].numeric and not dialect.header:
+        return None
+    return named
 
 
 def _numbers(block: TextBlock, body: list[int]) -> NDArray[np.float64]:
@@ -220,9 +157,10 @@ def _numbers(block: TextBlock, body: list[int]) -> NDArray[np.float64]:
     return np.stack([columns[at].to_numpy() for at in body], axis=1)
 
 
-def _square_matrix(detected: Detected, matrix: Any, names: list[Any], titles: list[str] | None) -> Graph:
+def _square_matrix(detected: Detected, matrix: Any, shown: list[str], titles: list[str] | None) -> Graph:
     """Return a matrix with its names; of a square one, rows and columns in the same order."""
-    shown = list(map(str, names))
+    whole = bool(shown) and dialects.all_integers([name.encode() for name in shown])
+    names: list[Any] = list(map(int, shown)) if whole else shown
     if detected.square and titles and len(titles) == len(names) and titles != shown:
         matrix, titles = matrix[:, [titles.index(name) for name in shown]], shown
     if detected.square is False and titles and detected.kind in ("graph", "dense"):
@@ -230,22 +168,6 @@ def _square_matrix(detected: Detected, matrix: Any, names: list[Any], titles: li
     if names and matrix.shape[0] == matrix.shape[1]:
         warn_total(detected.name, Names(names[-1:]))
     return Graph(matrix, names or None, None, titles)
-
-
-def _columns_of_numbers(detected: Detected, named: int | None) -> list[int]:
-    """Return the columns of a text table that make up its matrix; warn of what is left out or a label."""
-    assert detected.table is not None
-    columns, name = detected.table.columns, detected.name
-    filled = [at for at, column in enumerate(columns) if at != named and not column.empty]
-    body = [at for at in filled if columns[at].numeric]
-    text = [detected.table.show(at) for at in filled if at not in body]
-    if not body or (text and detected.table.header is None):
-        raise InputError(f"{name}: column {text[0]} does not hold numbers, as a matrix must")
-    if text:
-        guess(f"{name}: columns without numbers are not used: {', '.join(text[:4])}")
-    if detected.kind == "features":
-        warn_labels([columns[at] for at in body], name)
-    return body
 
 
 def read_adjacency_list(source: Source, options: TableOptions) -> list[tuple[Any, Any]]:

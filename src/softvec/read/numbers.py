@@ -1,4 +1,4 @@
-"""Numbers in text: how they are written, and the decimal mark of a table."""
+"""Numbers in text: how they are written, words for none, and the decimal mark of a table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 
 from softvec.core.errors import InputError, Message, Option
 
+MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", r"\N")  # also as names
+_NONE = frozenset((b"", b"?", b"-", b".", *(word.lower().encode() for word in MISSING)))
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
 DIGITS = re.compile(rb"[+-]?[0-9]+")  # includes ids such as 007
@@ -15,6 +17,11 @@ _POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?|" + NUMBER.pattern
 _ANY = re.compile(GROUPED.pattern + b"|" + NUMBER.pattern, re.I)
 _THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}\.[0-9]{3}")
 _EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+
+def is_none(field: bytes) -> bool:
+    """Whether a field of a column of numbers stands for a missing one."""
+    return field.lower() in _NONE
 
 
 def find_decimal(

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softvec.core.dates import to_dates
+from softvec.core.dates import has_zone, to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.memory import available_memory
 from softvec.core.untrusted import one_line
 from softvec.names.storage import plain
 from softvec.read.columns import check_weights
 from softvec.read.edges import EdgeBuilder, Edges
+from softvec.read.table import is_missing
 
 _BATCH = 100_000  # rows of an iterable encoded at a time
 _BYTES_OF_A_PAIR = 16  # two codes, and a weight or time
+_DROP = Option("missing", "drop")
 
 
 @dataclass(frozen=True)
@@ -231,23 +233,33 @@ def _numpy(tensor: Any) -> np.ndarray:
 
 
 def edges_of_array(
-    array: np.ndarray, *, two_sided: bool = False, negative: str = "error", timed: bool = False
+    array: np.ndarray,
+    *,
+    two_sided: bool = False,
+    negative: str = "error",
+    timed: bool = False,
+    missing: str = "error",
 ) -> Edges:
     """Return the edges in an array with the columns [time,] source, target[, weight]."""
     least = 3 if timed else 2
     if array.ndim != 2 or array.shape[1] not in (least, least + 1):
         raise InputError(f"an array of edges has {least} or {least + 1} columns, not shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        rows = array.tolist()
+        return edges_of_rows(rows, two_sided=two_sided, negative=negative, timed=timed, missing=missing)
+    builder = EdgeBuilder(two_sided, negative, missing)
+    gaps = np.isnan(array).any(axis=1)
+    if gaps.any() and missing == "error":
+        raise InputError(f"edge {int(np.argmax(gaps))} has a missing value; fill it in, or pass ", _DROP)
+    builder.incomplete, array = int(gaps.sum()), array[~gaps]
     ids: Any = array[:, least - 2 : least]
     if ids.dtype.kind == "f" and np.all(ids == np.round(ids)) and np.all(np.abs(ids) < 2**53):
         ids = ids.astype(np.int64)  # floats only because of the weights
     sides = [ids[:, :1], ids[:, 1:]] if two_sided else [ids]
-    if ids.dtype.kind not in "iu":
-        sides = [side.tolist() for side in sides]
     weights = None
     if array.shape[1] == least + 1:
         weights = array[:, least].astype(float)
         check_weights(weights, negative, lambda row: f"edge {row}")
-    builder = EdgeBuilder(two_sided, negative)
     builder.add(sides, weights, array[:, 0] if timed else None)
     return builder.finish()
 
@@ -255,49 +267,52 @@ def edges_of_array(
 def edges_of_rows(
     rows: Iterable[Any],
     *,
-    weights: Any = None,
     two_sided: bool = False,
     negative: str = "error",
     timed: bool = False,
+    missing: str = "error",
 ) -> Edges:
     """Return the edges in an iterable of (i, j) or (i, j, weight); timed: (t, i, j) or (t, i, j, weight)."""
-    builder = EdgeBuilder(two_sided, negative)
-    extra = None if weights is None else np.asarray(weights, dtype=float)
-    least, done, most = 3 if timed else 2, 0, (available_memory() or 2**62) // _BYTES_OF_A_PAIR
-    for items in _batches(rows, least):
-        times = _float_column(items, 0, "time", done) if timed else None
-        values = _float_column(items, least, "weight", done) if len(items[0]) > least else None
-        if extra is not None:
-            values = extra[done : done + len(items)]
-            _check_count(extra, max(len(extra), done + len(items)), " or more")
+    builder = EdgeBuilder(two_sided, negative, missing)
+    least, most = 3 if timed else 2, (available_memory() or 2**62) // _BYTES_OF_A_PAIR
+    for batch in _batches(rows, least, builder):
+        times = _float_column(batch, 0, "time") if timed else None
+        values = _float_column(batch, least, "weight") if len(batch[0][1]) > least else None
         if values is not None:
-            check_weights(values, negative, lambda row, first=done: f"item {first + row}")  # type: ignore[misc]
-        ends = [(plain(row[least - 2]), plain(row[least - 1])) for row in items]
+            check_weights(values, negative, lambda row, batch=batch: f"item {batch[row][0]}")  # type: ignore[misc]
+        ends = [(plain(row[least - 2]), plain(row[least - 1])) for _, row in batch]
+        _check_ends(batch, ends)
         sides = [[pair[:1] for pair in ends], [pair[1:] for pair in ends]] if two_sided else [ends]
-        builder.add(sides, values, times)
-        done += len(items)
-        if done > most:
+        builder.add(sides, values, times, has_zone(batch[0][1][0]))
+        if batch[-1][0] >= most:
             raise InputError(
                 f"more than {most:,} pairs in the iterable take more than the memory available; write them "
                 "to a file, or stop a generator that has no end"
             )
-    if extra is not None:
-        _check_count(extra, done)
     return builder.finish()
 
 
-def _check_count(weights: np.ndarray, n_pairs: int, more: str = "") -> None:
-    if len(weights) != n_pairs:
-        raise InputError(f"{len(weights):,} weights for {n_pairs:,} pairs{more}; expected one for each")
+def _check_ends(batch: list[Any], ends: list[tuple[Any, Any]]) -> None:
+    """Raise an error for the first pair that lacks an end; say that ids are decimals."""
+    if {type(end) for pair in ends for end in pair} <= {str, int, tuple}:
+        return  # an empty text is refused later
+    if any(isinstance(end, float) and end % 1 == 0 for pair in ends for end in pair):
+        guess("ids are decimals, such as 1.0, and so are the names; convert them to integers")
+    for (at, row), pair in zip(batch, ends):
+        if any(map(is_missing, pair)):
+            raise InputError(f"item {at} is {row!r}, which lacks an end; fill it in, or pass ", _DROP)
 
 
-def _batches(rows: Iterable[Any], least: int) -> Iterator[list[Any]]:
-    """Yield rows in batches; raise an error for one that has not the size of the first."""
+def _batches(rows: Iterable[Any], least: int, builder: EdgeBuilder) -> Iterator[list[tuple[int, Any]]]:
+    """Yield rows in batches, with positions; raise an error for one that has not the size of the first."""
     iterator, size = enumerate(rows), None
     while batch := list(itertools.islice(iterator, _BATCH)):
         for at, row in batch:
             if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray):
-                raise InputError(f"item {at} is {row!r}; expected a tuple of {least} or {least + 1} entries")
+                raise InputError(
+                    f"item {at} is {row!r}; expected a tuple of {least} or {least + 1} entries",
+                    *_words_hint(row),
+                )
             size = len(row) if size is None else size
             if len(row) != size or not least <= size <= least + 1:
                 raise InputError(
@@ -305,20 +320,29 @@ def _batches(rows: Iterable[Any], least: int) -> Iterator[list[Any]]:
                     "with a weight, and as many as in the first",
                     *_words_hint(row),
                 )
-        yield [row for _, row in batch]
+        if builder.missing == "drop":
+            complete = [(at, row) for at, row in batch if not any(map(is_missing, row))]
+            builder.incomplete += len(batch) - len(complete)
+            batch = complete
+        if batch:
+            yield batch
 
 
 def _words_hint(row: Any) -> tuple[str | Option, ...]:
-    """Return a hint if a row is a list of words, which other libraries accept as text."""
-    words = isinstance(row, list) and all(isinstance(word, str) for word in row)
-    return ("; if these are words of a text, pass ", Option("kind", "corpus")) if words else ()
+    """Return a hint if a row is a list of words, which other libraries accept as text, or a set."""
+    if not isinstance(row, list | set | frozenset) or not all(isinstance(word, str) for word in row):
+        return ()
+    text = (
+        ("; if these are words of a text, pass ", Option("kind", "corpus")) if isinstance(row, list) else ()
+    )
+    return (*text, "; if these are sets, pass ", Option("kind", "sets"))
 
 
-def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray:
-    dates = to_dates([row[at] for row in items]) if role == "time" else None
+def _float_column(batch: list[tuple[int, Any]], at: int, role: str) -> np.ndarray:
+    values = [row[at] for _, row in batch]
+    dates = to_dates(values) if role == "time" else None
     if dates is not None:
         return dates
-    values = [row[at] for row in items]
     if role == "time" and np.array(values).dtype.kind in "iu":
         return np.array(values)
     for k, value in enumerate(values):
@@ -326,6 +350,8 @@ def _float_column(items: list[Any], at: int, role: str, done: int) -> np.ndarray
             values[k] = float(value)
         except (TypeError, ValueError):
             dated = " or a date such as 2024-03-01T09:00" if role == "time" else ""
-            text = f"item {done + k} is {items[k]!r}; its {role} is not a number{dated}"
-            raise InputError(text, *_words_hint(items[k])) from None
+            k = next((j for j in range(k, len(values)) if is_missing(values[j])), k)
+            hint = ("; fill it in, or pass ", _DROP) if is_missing(values[k]) else _words_hint(batch[k][1])
+            text = f"item {batch[k][0]} is {batch[k][1]!r}; its {role} is not a number{dated}"
+            raise InputError(text, *hint) from None
     return np.array(values)

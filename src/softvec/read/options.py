@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from softvec.core.checks import check_weighted, choice
-from softvec.read.dialect import COMMENTS
 from softvec.read.roles import timed_columns
 
+COMMENTS = b"#%"
 IDS = ("auto", "integer", "string")
 MISSING_ROWS = ("error", "drop")
 MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles

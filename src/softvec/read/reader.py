@@ -11,15 +11,14 @@ from typing import Any
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
 from softvec.read import matrices, tables
-from softvec.read.anndata import read_h5ad
 from softvec.read.detect import Detected, detect
 from softvec.read.edges import Edges
-from softvec.read.folders import are_tables, several_files
+from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW
 from softvec.read.matrix_market import read_matrix_market
 from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.options import MATRIX_KINDS, TableOptions
-from softvec.read.several import EDGE_KINDS, detect_all, read_edges
+from softvec.read.several import EDGE_KINDS, are_tables, detect_all, read_edges, several_files
 from softvec.read.streams import Source, open_source, text_blocks, text_lines
 
 
@@ -82,14 +81,13 @@ def read_source(
     if detected.kind == "corpus":
         return replace(read_text(detected.source, options), guessed=True)
     if detected.format == "h5ad":
-        return Contents(
-            detected.name, kind, detected.format, read_anndata(detected, kind, options.get("key"))
-        )
+        data = read_h5ad(detected.source, kind, options.get("key"))
+        return Contents(detected.name, kind, detected.format, data)
     if detected.kind == "graph" and options.get("directed") is None and detected.is_directed:
         guess(f"{detected.name} is marked as directed, but is read as undirected; pass ",
               Option("directed", True), " if the directions matter")  # fmt: skip
-    data = read_contents(detected, options.get("variable"))
-    return Contents(detected.name, detected.kind, detected.format, data, _names_in_files(options))
+    contents = read_contents(detected, options.get("variable"))
+    return Contents(detected.name, detected.kind, detected.format, contents, _names_in_files(options))
 
 
 def _names_in_files(options: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -159,7 +157,7 @@ def read_contents(detected: Detected, variable: str | None = None) -> Edges | Gr
     if format == "npy":
         return Graph(matrices.read_npy(source))
     if format == "mat":
-        return matrices.read_mat(source, variable)
+        return read_mat(source, variable)
     return matrices.read_network(source, format, detected.options.weight)
 
 
@@ -180,10 +178,3 @@ def _read_table(detected: Detected) -> Edges | Graph:
             Option("columns", ...),
         )
     return matrices.read_text(detected)
-
-
-def read_anndata(detected: Detected, kind: str | None = None, key: str | None = None) -> Any:
-    """Read an .h5ad file with the anndata package."""
-    if detected.source.path is None or detected.source.compression is not None:
-        raise InputError(f"{detected.name} is AnnData, which can only be read from an uncompressed file")
-    return read_h5ad(detected.source.path, detected.name, kind, key)

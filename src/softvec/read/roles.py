@@ -38,14 +38,21 @@ _TWO_KINDS = (
 )
 _BOUNDS = frozenset({"start", "end"})  # times, if other columns name the ends of edges
 _INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
-_SMALL_IS_CLOSE = frozenset(
-    ("distance", "dist", "length", "cost", "pvalue", "p_value", "pval", "p_val", "qvalue", "q_value", "fdr",
-     "evalue", "e_value", "padj")
-)  # fmt: skip
+_SMALL_IS_CLOSE = re.compile(
+    "(^|_)(dist|distances?|lengths?|costs?|latency|delay|hops|rtt|[pq]_?val(ues?)?|e_?values?|fdr|padj|"
+    "(travel|trip|driv(e|ing)|walk(ing)?|commute|transit|flight|journey|ride)_(times?|duration|minutes))(_|$)"
+)
+_OPPOSITE = re.compile(
+    "(^|_)(inv(erse)?|exp|similarity|affinity|proximity|closeness|(neg|n)?log(2|10)?p?)(_|$)"
+)
+_DOUBTFUL = frozenset(
+    ["amount", "amt", "total", "duration", "usd", "eur", "gbp", "dollars", "euros"]
+)  # weights, but said
 _NOT_WEIGHTS = frozenset(
     ("price", "prices", "salary", "id", "ids", "year", "yr", "birthyear", "lat", "lon", "lng", "latitude",
      "longitude", "zip", "zipcode", "postcode", "phone", "age")
 )  # fmt: skip
+_RELATIONS = frozenset(("relation", "relations", "relationship", "rel", "predicate", "interaction", "type"))
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
 _MOST_COMPARED = 32  # columns of names, each compared with each
 
@@ -250,6 +257,7 @@ def _ends(table: Table, where: str) -> None:
     """Assign the ends of edges to columns of names, decimals last."""
     missing = [role for role in _ENDS if role not in table.roles]
     if not missing:
+        _say_unused(table, [at for at in _free(table) if _tells_relations(table.columns[at])])
         return
     free = sorted(_free(table), key=lambda at: not table.columns[at].holds_names)
     if len(free) < len(missing):
@@ -259,6 +267,17 @@ def _ends(table: Table, where: str) -> None:
     if len(missing) == 2 and (len(texts) > 2 or (len(texts) == 2 > numbers and _alike(table, texts))):
         free = [*_most_alike(table, texts), *free]
     table.roles |= dict(zip(missing, free))
+    _say_unused(table, texts)
+
+
+def _tells_relations(column: ColumnSample) -> bool:
+    """Whether a column tells different relations, as those of a knowledge graph, by its name."""
+    named = set(_parts(column.name)) & _RELATIONS
+    return bool(named) and column.holds_words and len(set(column.values)) > 1
+
+
+def _say_unused(table: Table, texts: list[int]) -> None:
+    """Say which columns of text name no ends of edges."""
     unused = [at for at in texts if at not in table.roles.values()]
     if unused:
         ends = f"{table.show(table.roles['source'])} and {table.show(table.roles['target'])}"
@@ -297,19 +316,30 @@ def _weight(table: Table) -> None:
 
 
 def small_is_close(name: Any) -> bool:
-    """Whether a column name says that small values mean close items: distances, costs, p-values."""
-    return word_of(name) in _SMALL_IS_CLOSE
+    """Whether a column name says that small values mean close items: distances, costs, p-values.
+
+    >>> [small_is_close(name) for name in ("trip distance (km)", "tripDistance", "inverse_distance")]
+    [True, True, False]
+    """
+    words = "_".join(_parts(name))
+    return _SMALL_IS_CLOSE.search(words) is not None and _OPPOSITE.search(words) is None
+
+
+def _parts(name: Any) -> list[str]:
+    """Return the words in the name of a column: of orderId they are order and id."""
+    apart = re.sub("(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
+    return [part for part in re.split(r"[\W_]+", apart) if part]
 
 
 def _judge_weight(table: Table, at: int) -> None:
-    word, shown = word_of(table.columns[at].name), table.show(at)
-    parts = re.sub("(?<=[a-z])(?=[A-Z])", "_", str(table.columns[at].name)).lower()  # orderId is an id
-    if _NOT_WEIGHTS & {word, *re.split(r"[\s_-]+", parts)}:
+    """Say that a column is the weight unless its name says so; ignore a price or a year."""
+    word, parts, shown = word_of(table.columns[at].name), set(_parts(table.columns[at].name)), table.show(at)
+    if _NOT_WEIGHTS & {word, *parts}:
         del table.roles["weight"]
         table.guess(
             f"column {shown} is not used as a weight, by its name; ", Option("weight", shown), " uses it"
         )
-    elif not small_is_close(word) and (not word or not (_KNOWN["weight"] & {word, *word.split("_")})):
+    elif not small_is_close(shown) and (parts & _DOUBTFUL or not _KNOWN["weight"] & {word, *parts}):
         table.guess(f"column {shown} is used as the weight; ", Option("weighted", False), " if it is not")
 
 
@@ -321,6 +351,8 @@ def _check_named_weight(table: Table, where: str) -> None:
         if others := [name for name in numbers if word_of(name) in _KNOWN["weight"]]:
             text = f"column {column.name} is used as the weight, {others[0]} is not; name another with "
             table.guess(text, Option("weight", ...))
+        else:
+            _judge_weight(table, table.roles["weight"])
         return
     texts = [str(value) for value in column.values if value not in (None, "")]
     if any(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) for text in texts):

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -135,20 +135,24 @@ def _decompressed(raw: IO[bytes], compression: str | None) -> Any:
     if compression is None:
         return raw
     if compression == "xz":
-        return _Xz(raw)
+        import lzma
+
+        return _Members(raw, lzma.LZMADecompressor, lzma.LZMAError, 4)
+    if compression == "bz2":
+        import bz2
+
+        return _Members(raw, bz2.BZ2Decompressor, OSError, 0)
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
 
 
-class _Xz:
-    """The streams of an xz file; only zero bytes may stand between them."""
+class _Members:
+    """The members of an xz or bz2 file; only ``padding`` zero bytes, or a multiple, may follow one."""
 
-    def __init__(self, raw: IO[bytes]):
-        import lzma
-
-        self._raw, self._new, self._error = raw, lzma.LZMADecompressor, lzma.LZMAError
-        self._stream, self._held = self._new(), b""
+    def __init__(self, raw: IO[bytes], new: Callable[[], Any], error: type[Exception], padding: int):
+        self._raw, self._new, self._error, self._padding = raw, new, error, padding
+        self._stream, self._held = new(), b""
 
     def read(self, size: int = -1) -> bytes:
         while True:
@@ -169,12 +173,12 @@ class _Xz:
         """Begin the next stream, if there is one; anything else after the end is damage."""
         zeros = 0
         while data := self._held or self._raw.read(BLOCK):
-            self._held = data.lstrip(b"\0")
+            self._held = data.lstrip(b"\0" * (self._padding > 0))
             zeros += len(data) - len(self._held)
             if self._held:
                 self._stream = self._new()
                 break
-        if zeros % 4:
+        if zeros and zeros % self._padding:
             raise OSError("zero bytes after the end of the data")
         return bool(self._held)
 
@@ -203,7 +207,7 @@ def open_source(where: Any) -> Source:
     if os.fspath(where) == "-":
         return _spool(sys.stdin.buffer, "standard input")
     if path.is_dir():
-        raise InputError(f"{path} is a directory; pass a file (for a folder of texts, use read_corpus)")
+        raise InputError(f"{path} is a directory; pass a file, or for text ", Option("kind", "corpus"))
     file = _opened(path)
     if not path.is_file():  # a pipe or a device can be read only once
         source = _spool(file, str(path))

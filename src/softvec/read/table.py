@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class ColumnSample:
     stamps: bool = False  # dates or time stamps
     values: Sequence[Any] = ()  # the sample: numbers if numeric, else text
 
-    @property
+    @cached_property
     def empty(self) -> bool:
         """Whether it holds no values."""
         return not any(value is not None and value != "" for value in self.values)
@@ -44,12 +45,12 @@ class ColumnSample:
         inside = (low <= min(values) and max(values) <= high for low, high in _UNIX) if self.whole else ()
         return len(values) > 1 and any(inside)
 
-    @property
+    @cached_property
     def holds_names(self) -> bool:
         """Whether it may name items: text or integers."""
         return not self.empty and not self.stamps and (self.whole or not self.numeric)
 
-    @property
+    @cached_property
     def holds_words(self) -> bool:
         """Whether it may name items by text."""
         return self.holds_names and not self.numeric
@@ -69,7 +70,7 @@ class Table:
         """Add a guess."""
         self.guesses.append(Message(*parts))
 
-    @property
+    @cached_property
     def header(self) -> list[Any] | None:
         """Column names, if there are any."""
         return None if any(c.name is None for c in self.columns) else [c.name for c in self.columns]
@@ -116,13 +117,10 @@ def describe(name: Any, column: Any) -> ColumnSample:
         )
     values = array.to_pylist()
     if is_number(kind):
-        return _describe_numbers(name, [value for value in values if value is not None])
+        numbers = [value for value in values if value is not None]
+        return ColumnSample(name, True, all(value == value // 1 for value in numbers), values=numbers)
     stamps = is_text(kind) and len(values) > 0 and all(is_stamp(value or "") for value in values)
     return ColumnSample(name, stamps=stamps, values=values)
-
-
-def _describe_numbers(name: Any, values: list[Any]) -> ColumnSample:
-    return ColumnSample(name, True, all(value == value // 1 for value in values), values=values)
 
 
 def decoded_categories(array: Any) -> Any:
@@ -146,6 +144,15 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, NaT, NA or an empty text."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float | np.floating) and cell != cell
+
+
 def to_arrow(column: Any) -> Any:
     """Return a column of any table as one Arrow array; a list if it mixes types.
 
@@ -162,7 +169,7 @@ def to_arrow(column: Any) -> Any:
     else:
         try:
             array = pa.array(column, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
             return list(column)  # a mix of types: names of any kind
         if pa.types.is_list(array.type) and all(isinstance(item, tuple) for item in column):
             return list(column)  # tuples are names, which Arrow would turn into lists

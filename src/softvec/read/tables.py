@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from softvec.core.checks import Json
 from softvec.core.errors import InputError
 from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.read.columns import add_table
@@ -15,13 +16,13 @@ from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.formats import ARROW, find_format
 from softvec.read.frames import matrix_of_frame, stacked
+from softvec.read.numbers import MISSING
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, existing_file, whole_text
 from softvec.read.table import ColumnSample, Table, describe, is_number
 
 _LEVEL = "__index_level_"  # columns that pandas makes of an index
 _BATCH = 262_144  # rows held at a time
-_MISSING = ["", "NA", "N/A", "nan", "NaN", "null", "None", "?"]
 
 
 def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
@@ -99,7 +100,7 @@ def json_table(text: bytes, name: str) -> Any:
     return pa.Table.from_pylist(rows)
 
 
-def _rows_of_json(data: Any, name: str) -> list[dict[str, Any]]:
+def _rows_of_json(data: Any, name: str) -> list[Json]:
     """Return the records of an array, of the links or edges of a graph, or of rows without titles."""
     if isinstance(data, dict):
         data = next((data[key] for key in ("links", "edges") if isinstance(data.get(key), list)), [data])
@@ -112,7 +113,7 @@ def _rows_of_json(data: Any, name: str) -> list[dict[str, Any]]:
     return data
 
 
-def _with_names(row: dict[str, Any], nodes: list[dict[str, Any]]) -> dict[str, Any]:
+def _with_names(row: Json, nodes: list[Json]) -> Json:
     """Return a link whose ends are positions among nodes with the names of these, as D3 writes them."""
     ends = {key: row[key] for key in ("source", "target") if isinstance(row.get(key), int)}
     named = {key: nodes[at].get("name") for key, at in ends.items() if 0 <= at < len(nodes)}
@@ -193,7 +194,9 @@ def _titled_text(source: Source) -> Any:
     try:
         titles = csv.read_csv(pa.BufferReader(text), parse_options=parse).column_names
         as_text = csv.ConvertOptions(
-            column_types=dict.fromkeys(titles, pa.string()), null_values=_MISSING, strings_can_be_null=True
+            column_types=dict.fromkeys(titles, pa.string()),
+            null_values=["", "?", *MISSING],
+            strings_can_be_null=True,
         )
         return csv.read_csv(pa.BufferReader(text), parse_options=parse, convert_options=as_text)
     except pa.ArrowException as error:

@@ -13,8 +13,8 @@ import numpy as np
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
-from softvec.read.dialect import MISSING, Dialect, is_data, split
-from softvec.read.numbers import NUMBER
+from softvec.read.dialect import Dialect, is_data, split
+from softvec.read.numbers import NUMBER, is_none
 from softvec.read.streams import BLOCK, Source, text_blocks
 from softvec.read.table import to_arrow
 
@@ -221,5 +221,5 @@ def bad_field(role: str, field: str) -> Message:
     drop = () if role == "entry" else (", or pass ", Option("missing", "drop"))
     if not field:
         return Message(f"the {role} is missing; fill it in", *drop)
-    remedy = ("; fill in missing values", *drop) if field.lower() in MISSING else ()
+    remedy = ("; fill in missing values", *drop) if is_none(field.encode()) else ()
     return Message(f"the {role} {field[:60]!r} is not a number", *remedy)

@@ -7,6 +7,7 @@ said (a GuessWarning); refused (an InputError). A wrong result without a word is
 
 from __future__ import annotations
 
+import bz2
 import io
 import zipfile
 from dataclasses import dataclass, field
@@ -125,6 +126,12 @@ FILES = [
     ),
     Case("UTF-16 of Excel", lines("source\ttarget", sep="\t").encode("utf-16"), suffix=".txt", pairs=ONES),
     Case("latin-1", "source,target\ncafé,bar\nbar,thé\n".encode("latin-1"), ends=("refused",)),
+    Case(
+        "bz2 with an empty member",
+        bz2.compress(lines("source,target").encode()) + bz2.compress(b"") + bz2.compress(b"eve,bob\n"),
+        suffix=".csv.bz2",
+        pairs={**ONES, ("eve", "bob"): 1},
+    ),
     Case("blank lines between", lines("source,target").replace("\n", "\n\n"), pairs=ONES),
     # numbers
     Case(
@@ -227,6 +234,14 @@ FILES = [
         ends=("said",),
     ),
     Case("distance as weight", lines("source,target,distance", more=W), ends=("refused",)),
+    *(
+        Case(f"{title} as weight", lines(f"source,target,{title}", more=W), ends=("refused",))
+        for title in ("distance_km", "tripDistance", "travel_cost", "trip duration", "p_val_adj")
+    ),
+    *(
+        Case(f"{title} as weight", lines(f"source,target,{title}", more=W), pairs=WEIGHTS, ends=("said",))
+        for title in ("inverse_distance", "duration_s", "duration", "amount", "amount_usd")
+    ),
     Case(
         "distance asked for",
         lines("source,target,distance", more=W),
@@ -307,6 +322,23 @@ FILES = [
         "subject predicate object",
         "subject,predicate,object\nann,likes,bob\nbob,knows,cyd\n",
         pairs={("ann", "bob"): 1, ("bob", "cyd"): 1},
+        ends=("said",),
+    ),
+    Case(
+        "head relation tail",
+        "head\trelation\ttail\n"
+        + "".join(
+            f"{a}\t{r}\t{b}\n" for (a, b), r in zip(RING, ["likes", "knows", "likes", "likes", "knows"])
+        ),
+        suffix=".tsv",
+        pairs=ONES,
+        ends=("said",),
+    ),
+    Case(
+        "single quotes between blanks",
+        "".join(f"'{a}' '{b}'\n" for a, b in RING),
+        suffix=".txt",
+        ends=("refused",),
     ),
     Case(
         "networkx edge list without data",
@@ -684,6 +716,11 @@ def _index(frame, *names):
 LABELLED = {"id": list("abcd"), "x": [0.1, 0.2, 0.3, 0.5], "y": [1.5, 2, 3, 4], "label": list("AABB")}
 
 
+def _nanoseconds():
+    times = np.datetime64("2024-01-01T09:00", "ns") + np.arange(5)
+    return _pandas().DataFrame({"time": times, "source": SOURCE, "target": TARGET})
+
+
 def _none_weight():
     graph = _nx("weight")
     graph.edges["ann", "bob"]["weight"] = None
@@ -876,6 +913,26 @@ OBJECTS = [
     ),
     Case("half of a matrix", lambda: sparse.triu(sparse.coo_array(np.ones((4, 4))), 1), ends=("said",)),
     Case("distances", lambda: abs(np.arange(6.0)[:, None] - np.arange(6.0)), ends=("refused",)),
+    Case("times of nanoseconds", lambda: _nanoseconds(), kind="temporal", ends=("said",)),
+    Case("times beyond 64 bits", _long({"time": [0, 1e30], "i": [1, 2], "j": [2, 3]}), ends=("refused",)),
+    Case(
+        "pairs of decimals",
+        lambda: [(1.0, 2.0), (2.0, 3.0), (3.0, 1.0)],
+        pairs={(1.0, 2.0): 1, (2.0, 3.0): 1, (3.0, 1.0): 1},
+        ends=("said",),
+    ),
+    Case("pair without an end", lambda: [*RING, ("eve", None)], ends=("refused",)),
+    Case(
+        "pairs, some without an end",
+        lambda: [*RING, ("eve", None), (float("nan"), "ann")],
+        options={"missing": "drop"},
+        pairs=ONES,
+    ),
+    Case(
+        "distances, sparse, of points that stand twice",
+        lambda: sparse.csr_matrix(abs(np.arange(24)[:, None] // 2 - np.arange(24) // 2).astype(float)),
+        ends=("refused",),
+    ),
     Case(
         "affinities without a diagonal",
         lambda: 1.0 / (1 + abs(np.arange(6.0)[:, None] - np.arange(6.0))) ** 3 - np.eye(6),
