@@ -91,7 +91,7 @@ def test_numbers_match_their_text():
 
 
 def test_names_that_do_not_match_are_refused_or_said():
-    with pytest.raises(InputError, match=r"no node has a name of the attributes .*'ada'.*'ADA'"):
+    with pytest.raises(InputError, match=r"no item has any of their names .*'ADA'.*'ada'"):
         attach(pairs(FRIENDS), {"ADA": {"x"}, "BOB": {"x", "y"}, "CYD": {"y"}})
     twice = pd.DataFrame({"who": [*"abcdefghijklmnopqrst", "a"], "club": ["x", "y", "x"] * 7})
     letters = pairs(list(zip("abcdefghijklmnopqrs", "bcdefghijklmnopqrst")))

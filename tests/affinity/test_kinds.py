@@ -171,6 +171,13 @@ def test_counting_is_its_definition(weighting, segment, monkeypatch):
         assert list(got.sizes) == sorted(got.sizes, reverse=True)
 
 
+@pytest.mark.parametrize("content", [b"  one two\n\nthree\tfour \nfive", b"", b" \n", b"\n\nx", b"x\n"])
+def test_words_and_line_ends(content):
+    starts, ends, at = _corpus.split_words(np.frombuffer(content, np.uint8))
+    assert [content[a:b] for a, b in zip(starts, ends)] == content.split()
+    assert at.tolist() == [content[:a].count(b"\n") for a in starts]
+
+
 def test_text_and_words_count_the_same():
     text = ["The cat sat; the DOG sat!", "Über über die Brücke — ging's."]
     words = [["the", "cat", "sat", "the", "dog", "sat"], ["über", "über", "die", "brücke", "ging", "s"]]
@@ -414,16 +421,14 @@ def test_what_an_object_is_taken_for(data, kind):
 
 
 def test_every_list_of_kinds_is_the_table():
-    from softvec.affinity import files, objects
     from softvec.api import embed
 
     listed = re.compile(r"kind : \{(.*?)\}")
-    for function in (embed, files.read, objects.from_object):
+    for function in (embed, aff.read, aff.as_affinity):
         names = listed.search(function.__doc__)[1].replace('"', "").split(", ")
         assert names == list(aff.KINDS), function
     help_text = (Path(aff.__file__).parents[1] / "cli" / "embed_flags.py").read_text()
     assert ", ".join(aff.KINDS) in help_text
-    assert {name: kind.build for name, kind in aff.KINDS.items()} == aff.BUILDERS
 
 
 def test_what_is_known_of_an_affinity_is_typed():

@@ -10,7 +10,7 @@ from scipy import sparse
 import softvec
 from softvec import affinity as aff
 from softvec.affinity.sets import sets
-from softvec.core.errors import InputError
+from softvec.core.errors import GuessWarning, InputError
 
 MEALS = {"s1": ["tea", "jam", "bread"], "s2": ["bread", "wine"]}
 LINKS = {(member, name) for name, of in MEALS.items() for member in of}
@@ -64,6 +64,30 @@ def test_sets_have_vectors_neighbours_and_links():
     found = emb.links(9, exclude=meals, kind="sets")
     lacking = {("wine", "s1"), ("tea", "s2"), ("jam", "s2"), ("jam", "s3")}
     assert {frozenset((link.a, link.b)) for link in found} == set(map(frozenset, lacking))
+
+
+@pytest.mark.filterwarnings("ignore:these vectors predict")
+def test_a_file_beside_vectors_of_sets_is_read_as_sets(tmp_path):
+    lines = [["tea", "jam"], ["bread", "wine", "tea"], ["tea", "bread", "jam", "eggs"]]
+    (tmp_path / "lines.txt").write_text("\n".join(",".join(line) for line in lines))
+    path = str(tmp_path / "lines.txt")
+    emb = softvec.embed(path, 4, kind="sets", random_state=0)
+    with pytest.warns(GuessWarning, match="is read as sets; pass kind='graph'"):
+        found = emb.links(50, exclude=path)
+    members = [name for name, of in zip(emb.names, emb.types) if of == "member"]
+    lacking = {frozenset((m, f"set {i}")) for i, line in enumerate(lines) for m in members if m not in line}
+    assert {frozenset((link.a, link.b)) for link in found} == lacking
+    assert emb.links(50, exclude=path, kind="sets") == found
+
+
+def test_lists_and_sets_that_are_no_edges_name_the_kinds_to_pass():
+    for given, message in (
+        ([["a", "b"], ["c", "d", "e", "f"]], "pass kind='corpus'; if these are sets, pass kind='sets'"),
+        ([["a", "b", "c"], ["d", "e", "f"]], "pass kind='corpus'; if these are sets, pass kind='sets'"),
+        ([{"a", "b"}, {"c"}], "expected a tuple of 2 or 3 entries; if these are sets, pass kind='sets'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            softvec.embed(given, 2)
 
 
 def test_what_is_no_set_is_refused(tmp_path):

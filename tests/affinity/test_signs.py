@@ -7,9 +7,11 @@ from scipy import sparse
 
 import softvec
 from softvec import affinity as aff
-from softvec.affinity.signs import by_sign
+from softvec.affinity.matrices import by_sign
+from softvec.api import Origin, embed_affinity
 from softvec.core.errors import GuessWarning, InputError
 from softvec.evaluate import modularity, sign_prediction
+from softvec.request import Request
 
 LINKS = [("a", "b", 1), ("b", "c", -1), ("c", "a", 1), ("c", "d", -1)]
 MATRIX = np.array([[0, 1, 1, 0], [1, 0, -1, 0], [1, -1, 0, -1], [0, 0, -1, 0]])
@@ -81,6 +83,9 @@ def test_what_signs_cannot_do_is_refused():
         (-abs(A), {}, "all weights are negative"),
         (A, {"signed": True, "negative": "abs"}, "leave out negative"),
         (MATRIX[:2], {"kind": "bipartite"}, "negative values"),
+        (MATRIX[:2], {"kind": "bipartite", "negative": "sign"}, "items of one kind"),
+        (MATRIX, {"kind": "bipartite", "negative": "sign"}, "items of one kind"),
+        (LINKS, {"kind": "bipartite", "negative": "sign"}, "items of one kind"),
     ):
         with pytest.raises(InputError, match=message):
             softvec.embed(data, 8, **options)
@@ -105,6 +110,13 @@ def test_halves_are_the_fits_of_each_sign(tmp_path):
     again = softvec.Embedding.load(tmp_path / "e.svec")
     assert again.provenance["parameters"]["view"] == "signed"
     assert set(again.provenance["signs"]) == {"positive", "negative"}
+
+
+def test_the_time_to_read_counts_once():
+    affinity, origin = aff.as_affinity(LINKS, negative="sign"), Origin("links.csv", 2.0)
+    emb = embed_affinity(affinity, Request.of(n_components=4, random_state=0), origin=origin)
+    assert emb.provenance["seconds"]["reading"] == 2.0
+    assert emb.provenance["data"]["source"] == "links.csv"
 
 
 def test_signs_are_predicted_and_shuffled_ones_are_not():

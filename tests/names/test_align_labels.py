@@ -14,7 +14,7 @@ from softvec.core.errors import GuessWarning, InputError
 from softvec.embedding import Embedding
 from softvec.names import Names
 from softvec.names.align import align_labels
-from softvec.plotting.colours import groups_of
+from softvec.plotting.colours import aligned_labels, groups_of
 
 rng = np.random.default_rng(0)
 GROUP = np.arange(60) % 3
@@ -30,7 +30,7 @@ def shuffled(names):
 def scores(emb, labels):
     accuracy = evaluate.node_classification(emb, labels, repeats=2, C=100.0)[0.5]["micro_f1"]
     mutual = evaluate.communities(emb, labels)["nmi"]
-    drawn = {label: set(rows.tolist()) for label, rows in groups_of(emb, labels)}
+    drawn = {label: set(rows.tolist()) for label, rows in groups_of(aligned_labels(emb, labels))}
     want = {str(g): set(np.flatnonzero(GROUP[ORDER] == g).tolist()) for g in range(3)}
     return accuracy == 1, mutual == pytest.approx(1), drawn == want
 
@@ -79,7 +79,7 @@ def test_matrices_of_labels_follow_the_index_too():
 
 def test_labels_that_fit_nothing_are_refused():
     names = Names(["a", "b"])
-    with pytest.raises(InputError, match=r"no item has any of their names \(first label: 'x'"):
+    with pytest.raises(InputError, match=r"no item has any of their names \(first of the labels: 'x'"):
         align_labels({"x": 1}, 2, names)
     with pytest.raises(InputError, match="'a' more than once"):
         align_labels(pd.Series([1, 2, 3], index=["a", "a", "b"]), 2, names)

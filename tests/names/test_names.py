@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softvec import Embedding
 from softvec.core.errors import InputError
 from softvec.names import Names, UnknownName
 from softvec.names import storage as _storage
@@ -165,3 +166,13 @@ def test_a_name_that_cannot_be_saved():
         Names([frozenset([1])]).to_arrays()
     with pytest.raises(InputError, match="hold no names"):
         Names.from_arrays({})
+
+
+@pytest.mark.parametrize("form", ["svec", "parquet", "feather"])
+def test_integers_beyond_int64_are_names(form, tmp_path):
+    for names in ([2**63, 1], [2**64 - 1, 2**63 + 5], [0, 1], [7, 3]):
+        emb = Embedding(np.eye(2), np.array(names, np.uint64))
+        assert emb.names.index(names[0]) == 0
+        emb.save(tmp_path / f"x.{form}")
+        assert list(Embedding.load(tmp_path / f"x.{form}")) == names
+        assert emb.names.append([-1]).to_list() == [*names, -1]

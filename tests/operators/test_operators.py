@@ -100,7 +100,7 @@ def test_both_kernel_modules_run_every_operator_in_half_precision(case, name):
     out = np.empty((dense.shape[0], 5), np.float32)
     with machine(2) as pool:
         runtime = Runtime(importlib.import_module(f"softvec.kernels.{name}"), pool, block=4)
-        runtime.fill(operator.plan(half, runtime), out, half[:0])
+        runtime.fill(operator.plan(runtime)(half), out, half[:0])
     np.testing.assert_allclose(out, dense @ X, rtol=5e-3, atol=2e-2)
 
 
@@ -184,7 +184,7 @@ def test_row_pointers_beyond_32_bits_do_not_overflow():
         with machine(1) as pool:
             runtime = Runtime(module, pool)
             out = np.empty((12, 2))
-            runtime.fill(Sparse(wide).plan(X, runtime), out, X[:0])
+            runtime.fill(Sparse(wide).plan(runtime)(X), out, X[:0])
         np.testing.assert_allclose(out, A @ X)
 
 

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.affinity.base import Affinity
+from softvec.affinity.base import Affinity, check_graph
 from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
 from softvec.names import Names
+from softvec.names.align import rows_by_name
 from softvec.operators import checked_csr
-from softvec.read.attributes import is_missing, table_of
+from softvec.read.attributes import table_of
+from softvec.read.table import is_missing
 
 Array = NDArray[Any]
 _MOST_WORDS = 50_000  # of a column
@@ -212,10 +214,7 @@ def attach(affinity: Affinity, given: Any, data: Any = None) -> Affinity:
     """
     if affinity.signed is not None:
         raise InputError(Option("attributes"), " are not for signed links; pass ", Option("negative", "abs"))
-    if affinity.kind not in ("graph", "pairs") or affinity.counts is None or not affinity.symmetric:
-        raise InputError(
-            Option("attributes"), f" are for graphs, and this is {affinity.kind} data; leave them out"
-        )
+    check_graph(affinity, "attributes")
     table = table_of(given, affinity.rows, data)
     at, extra = _matched(table.keys, affinity.rows)
     columns, left_out = [], []
@@ -246,12 +245,8 @@ def _note(columns: Sequence[Column], without: int, only: int) -> str:
     kinds: Counter[str] = Counter()
     for column in columns:
         kinds[column.kind] += len(column.values)
-    nouns = {
-        "number": ("number", "numbers"),
-        "category": ("category", "categories"),
-        "words": ("word", "words"),
-    }
-    notes = [counted(count, *nouns[kind]) for kind, count in kinds.items()]
+    plurals = {"category": "categories"}
+    notes = [counted(count, kind.removesuffix("s"), plurals.get(kind)) for kind, count in kinds.items()]
     notes += [f"{counted(without, 'node')} without attributes"] if without else []
     notes += [f"{counted(only, 'node')} with attributes only"] if only else []
     return f"attributes: {', '.join(notes)}"
@@ -259,23 +254,7 @@ def _note(columns: Sequence[Column], without: int, only: int) -> str:
 
 def _matched(keys: Sequence[Hashable], names: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the row of the table of each name, -1 where there is none, and the rows of other names."""
-    table = {key: row for row, key in enumerate(keys)}
-    if len(table) < len(keys):
-        twice = next(key for row, key in enumerate(keys) if table[key] != row)
-        first, second = [row for row, key in enumerate(keys) if key == twice][:2]
-        raise InputError(
-            f"attributes have the name {twice!r} more than once (rows {first + 1:,} and {second + 1:,}); "
-            "keep one of them"
-        )
-    rows = np.array([table.get(name, -1) for name in names], np.int64)
-    if (rows < 0).all():  # 12 and "12" are one name where nothing else matches
-        spelled = {str(key): row for key, row in table.items()}
-        rows = np.array([spelled.get(str(name), -1) for name in names], np.int64)
-    if (rows < 0).all():
-        raise InputError(
-            f"no node has a name of the attributes (first node: {names[0]!r}, first row of the attributes: "
-            f"{keys[0] if len(keys) else None!r}); the names must be in the index or in a column"
-        )
+    rows = rows_by_name(keys, names, "attributes")
     extra = np.setdiff1d(np.arange(len(keys)), rows)
     if len(extra) > len(keys) / 2:
         guess(

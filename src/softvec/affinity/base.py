@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.names import Names
 from softvec.operators import Operator
 
@@ -235,6 +235,22 @@ class Affinity:
 
     def __repr__(self) -> str:
         return f"<Affinity from {self.kind}: {self.summary}>"
+
+
+def check_graph(affinity: Affinity, option: str) -> None:
+    """Raise an error if an option of the nodes of a graph is given with other data."""
+    if affinity.kind not in ("graph", "pairs") or affinity.counts is None or not affinity.symmetric:
+        raise InputError(Option(option), f" are for graphs, and this is {affinity.kind} data; leave them out")
+
+
+def name_sides(
+    shape: tuple[int, int], names: Any, column_names: Any, two_sided: bool = False
+) -> tuple[Names, Names]:
+    """Return the names of rows and columns; a square matrix without names of columns has one set of items."""
+    n, m = shape
+    rows = name_rows(Names.range(n), names)
+    one = n == m and column_names is None and not two_sided
+    return rows, rows if one else name_rows(Names.range(m), column_names)
 
 
 def name_rows(rows: Names, names: Any) -> Names:

@@ -39,6 +39,7 @@ def random_walk(
     columns: Any = None,
     weight: Any = None,
     negative: str = "auto",
+    missing: str = "error",
     key: str | None = None,
 ) -> Affinity:
     """Build P from a graph: the mean of the powers 1..length of its random walk ``D^-1 A``.
@@ -70,6 +71,8 @@ def random_walk(
     negative : {"auto", "sign", "error", "drop", "abs"}
         Negative weights: signs of links, an error, left out, or made positive. By default whole numbers are
         signs, and others, such as correlations, an error. A signed graph has no direction.
+    missing : {"error", "drop"}
+        Rows of a frame or list that lack an end or the weight: an error, or left out and counted.
     key : str, optional
         Which graph in ``obsp`` of an AnnData; ``"connectivities"`` by default.
 
@@ -85,10 +88,11 @@ def random_walk(
            [0.5 , 0.25, 0.25]])
     """
     rules = EdgeRules(
-        "graph", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative
+        "graph", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative,
+        missing=missing,
     )  # fmt: skip
     graph = graph if key is None else objects.from_anndata(graph, key)
-    source = _graph_source(graph, columns, False, negative, weight, weighted is not None)
+    source = _source_of(graph, rules, columns, weight)
     if isinstance(source, Edges):
         return from_edges(source, rules, names)
     shape = source.matrix.shape
@@ -116,7 +120,6 @@ def random_walk(
 def pairs(
     pairs: Any,
     *,
-    weights: Any = None,
     directed: bool = False,
     weighted: bool | None = None,
     self_loops: str = "drop",
@@ -128,17 +131,16 @@ def pairs(
     columns: Any = None,
     weight: Any = None,
     negative: str = "auto",
+    missing: str = "error",
 ) -> Affinity:
     """Build P from a list of pairs; a pair listed twice counts twice.
 
     Parameters
     ----------
     pairs : iterable of (a, b) or (a, b, weight), array of shape (m, 2) or (m, 3), frame
-    weights : array_like, optional
-        Weight or count of each pair.
     directed : bool
         Whether (a, b) differs from (b, a).
-    weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative
+    weighted, self_loops, duplicates, isolated, length, dangling, names, columns, weight, negative, missing
         As in :func:`random_walk`, but duplicates are summed by default.
 
     Examples
@@ -152,16 +154,15 @@ def pairs(
            [1., 2., 0.]])
     """
     rules = EdgeRules(
-        "pairs", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative
+        "pairs", directed, weighted, self_loops, duplicates, isolated, length, dangling, negative,
+        missing=missing,
     )  # fmt: skip
-    edges = _edge_source(pairs, weights, columns, False, negative, weight, weighted is not None)
-    return from_edges(edges, rules, names)
+    return from_edges(edges_of(pairs, rules, columns, weight), rules, names)
 
 
 def bipartite(
     data: Any,
     *,
-    weights: Any = None,
     weighted: bool | None = None,
     duplicates: str = "sum",
     isolated: str = "keep",
@@ -171,15 +172,14 @@ def bipartite(
     columns: Any = None,
     weight: Any = None,
     negative: str = "error",
+    missing: str = "error",
 ) -> Affinity:
     """Build the two-sided P of two kinds of items, such as users and products.
 
     Parameters
     ----------
     data : sparse or dense matrix of shape (n, m), iterable of (row, column[, weight]), frame
-    weights : array_like, optional
-        One weight for each pair.
-    weighted, duplicates, isolated, dangling, columns, weight, negative
+    weighted, duplicates, isolated, dangling, columns, weight, negative, missing
         As in :func:`pairs`.
     names, column_names : sequence, optional
         Names of the rows and of the columns of a matrix.
@@ -194,115 +194,103 @@ def bipartite(
     """
     rules = EdgeRules(
         "bipartite", weighted=weighted, duplicates=duplicates, isolated=isolated, dangling=dangling,
-        negative=negative,
+        negative=negative, missing=missing,
     )  # fmt: skip
-    data = frames.in_memory(data)
-    if objects.is_networkx(data):
-        data, weight = objects.two_sided(
-            objects.from_networkx(data, weight, weighted is not None), data.nodes(data=True)
-        ), None  # fmt: skip
-    elif objects.is_anndata(data):
-        data = objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
-    elif frames.is_frame(data) and columns is None and weight is None and frames.is_wide(data):
-        data = frames.matrix_of_frame(data)
-    if isinstance(data, Affinity | objects.Graph) or (_is_matrix(data) and not is_edge_array(data)):
-        source = _graph_source(data, None, True, negative)
-        assert isinstance(source, objects.Graph)
-        names = source.names if names is None else names
-        column_names = source.column_names if column_names is None else column_names
-        return from_matrix(
-            source.matrix, rules, names=names, column_names=column_names, two_sided=True
-        )  # fmt: skip
-    return from_edges(
-        _edge_source(data, weights, columns, True, negative, weight, weighted is not None), rules
-    )
+    source = _source_of(data, rules, columns, weight)
+    if isinstance(source, Edges):
+        return from_edges(source, rules)
+    names = source.names if names is None else names
+    column_names = source.column_names if column_names is None else column_names
+    return from_matrix(source.matrix, rules, names=names, column_names=column_names)
 
 
-def _is_matrix(data: Any) -> bool:
-    return sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
-
-
-def _graph_source(
-    data: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None, told: bool = False
-) -> Edges | objects.Graph:
-    """Return the edges or the matrix of any object; ``told``: whether the user set ``weighted``."""
+def _source_of(data: Any, rules: EdgeRules, columns: Any, weight: Any) -> Edges | objects.Graph:
+    """Return the edges or the matrix of any object."""
     if isinstance(data, objects.Graph | Edges):
         return data
-    data = frames.in_memory(data)
+    data, two_sided = frames.in_memory(data), rules.kind == "bipartite"
     if isinstance(data, Affinity):
-        if data.counts is None:
-            raise InputError(f"this {data.kind} affinity has no matrix for random walks")
-        own = None if data.rows is data.columns else data.columns
-        matrix = data.counts if data.signed is None else data.signed
-        return objects.Graph(matrix, data.rows, True if data.directed else None, own)
+        return _counts_of(data)
     if frames.is_frame(data):
-        square = frames.square_frame(data) if columns is None and weight is None else None
-        return square or _edge_source(data, None, columns, two_sided, negative, weight, told)
-    graph = _of_library(data, weight, told)
+        if columns is None and weight is None:
+            table = frames.square_frame(data) if not two_sided else None
+            if two_sided and frames.is_wide(data):
+                table = frames.matrix_of_frame(data)
+            if table is not None:
+                return table
+        return edges_of(data, rules, columns, weight)
+    graph = _of_library(data, rules, weight)
     if graph is not None:
         return graph
-    if _is_matrix(data) and not is_edge_array(data):
+    is_matrix = sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
+    if is_matrix and not is_edge_array(data):
         return objects.Graph(data)
-    return _edge_source(data, None, columns, two_sided, negative)
+    return edges_of(data, rules, columns, weight)
 
 
-def _of_library(data: Any, weight: Any, told: bool) -> objects.Graph | None:
+def _counts_of(affinity: Affinity) -> objects.Graph:
+    """Return the matrix that an affinity was made from."""
+    if affinity.counts is None:
+        raise InputError(f"this {affinity.kind} affinity has no matrix for random walks")
+    own = None if affinity.rows is affinity.columns else affinity.columns
+    matrix = affinity.counts if affinity.signed is None else affinity.signed
+    return objects.Graph(matrix, affinity.rows, True if affinity.directed else None, own)
+
+
+def _of_library(data: Any, rules: EdgeRules, weight: Any) -> objects.Graph | None:
     """Return the graph of an object of networkx, igraph, anndata or PyTorch Geometric; None for others."""
+    told, two_sided = rules.weighted is not None, rules.kind == "bipartite"
     if objects.is_networkx(data):
-        return objects.from_networkx(data, weight, told)
-    if objects.is_igraph(data):
+        graph = objects.from_networkx(data, weight, told)
+        return objects.two_sided(graph, data.nodes(data=True)) if two_sided else graph
+    if objects.is_igraph(data) and not two_sided:
         return objects.from_igraph(data, weight, told)
+    _refuse_weight(data, weight)
+    if objects.is_anndata(data):
+        if two_sided:
+            return objects.Graph(data.X, list(data.obs_names), None, list(data.var_names))
+        return objects.from_anndata(data)
+    is_torch = objects.is_torch_geometric(data) and not two_sided
+    return objects.from_torch_geometric(data) if is_torch else None
+
+
+def _refuse_weight(data: Any, weight: Any) -> None:
     if weight is not None:
         raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
-    if objects.is_anndata(data):
-        return objects.from_anndata(data)
-    return objects.from_torch_geometric(data) if objects.is_torch_geometric(data) else None
 
 
-def _edge_source(
-    data: Any, weights: Any, columns: Any, two_sided: bool, negative: str, weight: Any = None,
-    told: bool = False,
-) -> Edges:  # fmt: skip
+def edges_of(data: Any, rules: EdgeRules, columns: Any = None, weight: Any = None) -> Edges:
+    """Return the edges in a frame, an array, an iterable of rows, or a mapping of pairs to weights."""
     if isinstance(data, Edges):
         return data
-    data = frames.in_memory(data)
-    options: dict[str, Any] = {"two_sided": two_sided, "negative": negative}
+    data, timed = frames.in_memory(data), rules.kind == "temporal"
+    options: dict[str, Any] = {
+        "two_sided": rules.kind == "bipartite",
+        "timed": timed,
+        "negative": rules.negative,
+        "missing": rules.missing,
+    }
     if frames.is_frame(data):
-        if weights is not None:
-            data = {**frames.frame_columns(data), "weight": weights}
+        told = rules.weighted is not None
         return frames.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
-    if weight is not None:
-        raise InputError(f"weight is {weight!r}, but {type(data).__name__} has no attributes or columns")
-    if isinstance(data, np.ndarray):
-        if weights is None:
-            return objects.edges_of_array(data, **options)
-        return objects.edges_of_rows(data.tolist(), weights=weights, **options)
-    if isinstance(data, Mapping):  # from pairs to weights, as a Counter
+    _refuse_weight(data, weight)
+    if isinstance(data, np.ndarray) and data.ndim != 1:
+        return objects.edges_of_array(data, **options)
+    if isinstance(data, Mapping):  # as a Counter
         values = list(data.values())
-        if weights is not None or not all(isinstance(value, int | float | np.number) for value in values):
+        if not all(isinstance(value, int | float | np.number) for value in values):
             raise InputError(
                 "a mapping must map pairs to weights, or names to columns; for a mapping of nodes to "
                 "neighbours pass networkx.Graph(mapping)"
             )
-        return objects.edges_of_rows(data, weights=values, **options)
+        rows = ((*pair, w) if isinstance(pair, tuple) else pair for pair, w in data.items())
+        return objects.edges_of_rows(rows, **options)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
-        return objects.edges_of_rows(data, weights=weights, **options)
-    raise InputError(f"{type(data).__name__} is not a graph, a matrix, a frame or a list of pairs")
+        return objects.edges_of_rows(data, **options)
+    expected = "a list of contacts (t, i, j)" if timed else "a graph, a matrix, a frame or a list of pairs"
+    raise InputError(f"{type(data).__name__} is not {expected}")
 
 
-def temporal_edges(
-    data: Any, *, columns: Any = None, weight: Any = None, negative: str = "error", told: bool = False
-) -> Edges:
+def temporal_edges(data: Any, *, columns: Any = None, weight: Any = None) -> Edges:
     """Return temporal edges from (t, i, j[, weight]) rows, an array, or a frame with a time column."""
-    if isinstance(data, Edges):
-        return data
-    data = frames.in_memory(data)
-    if frames.is_frame(data):
-        return frames.edges_of_frame(
-            data, columns=columns, weight=weight, negative=negative, timed=True, told=told
-        )
-    if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":
-        return objects.edges_of_array(data, timed=True, negative=negative)
-    if not isinstance(data, Iterable) or isinstance(data, str | bytes):
-        raise InputError(f"{type(data).__name__} is not a list of contacts (t, i, j)")
-    return objects.edges_of_rows(data, timed=True, negative=negative)
+    return edges_of(data, EdgeRules("temporal", negative="error"), columns, weight)

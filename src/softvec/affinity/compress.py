@@ -21,7 +21,7 @@ from softvec.core.machine import Machine, machine
 from softvec.core.scratch import copied, empty, kept, on_disk
 from softvec.core.threads import row_blocks
 from softvec.kernels import worth_compiling
-from softvec.names.blocks import Codes
+from softvec.names.coding import Codes
 from softvec.read.edges import Edges
 
 NO_CODES = np.empty((0, 2), np.int32)
@@ -188,9 +188,9 @@ def edges_to_csr(
     if not worth_compiling(2 * count):
         return ways.sorted_by_numpy(n)
     n_loops, lengths = ways.lengths(n)
-    indptr = _row_starts(lengths)
+    indptr = row_starts(lengths)
     nnz = int(indptr[-1])
-    buckets = _equal_shares(indptr, -(-nnz // BUCKET)) if on_disk() else [(0, n)]
+    buckets = equal_shares(indptr, -(-nnz // BUCKET)) if on_disk() else [(0, n)]
     parts = ways.spilled(buckets, indptr) if len(buckets) > 1 else iter([ways])
     indices, values = empty(nnz, np.int32), empty(nnz if ways.valued else 0, ways.dtype)
     at, merged = 0, np.zeros(2, np.int64)
@@ -207,7 +207,7 @@ def edges_to_csr(
             at += len(out)
             del out, own
     off, on = map(int, merged)
-    return CompressedRows(_row_starts(lengths), _cut(indices, at), _cut(values, at), n_loops, off, on)
+    return CompressedRows(row_starts(lengths), _cut(indices, at), _cut(values, at), n_loops, off, on)
 
 
 def _merge(
@@ -223,10 +223,10 @@ def _merge(
     def merge(lo: int, hi: int) -> tuple[int, int]:
         return graph.merge_rows(starts, indices, values, lo, hi, lengths)
 
-    merged = pool.map(merge, _equal_shares(starts, 16 * pool.n_jobs))
+    merged = pool.map(merge, equal_shares(starts, 16 * pool.n_jobs))
     off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
     if off or on:
-        graph.close_gaps(starts, _row_starts(lengths), indices, values)
+        graph.close_gaps(starts, row_starts(lengths), indices, values)
     return off, on
 
 
@@ -271,19 +271,30 @@ class _Edges:
         for codes, weight in self.pieces(_PIECE):
             graph.place(codes, weight, self.both, self.loops, cursor, indices[:, None], values)
 
-    def spilled(self, buckets: list[tuple[int, int]], indptr: NDArray[np.int64]) -> Iterator[_Edges]:
-        """Copy the entries (row, column) to buckets of rows, relative to the first row of each."""
-        from softvec.kernels import graph
+    def entries(self, size: int) -> Iterator[tuple[Codes, NDArray[Any]]]:
+        """Yield the entries (row, column) of edges, and their values, in pieces; consumes the edges."""
+        for codes, weight in self.pieces(size):
+            apart = (codes[:, 0] != codes[:, 1]) | (self.loops < 0)
+            for way, own in ((codes, apart | (self.loops != 0)), (codes[:, ::-1], apart & self.both)):
+                yield way[own], weight[own] if self.valued else weight
 
+    def spilled(self, buckets: list[tuple[int, int]], indptr: NDArray[np.int64]) -> Iterator[_Edges]:
+        """Copy the entries to buckets of rows, relative to the first row of each."""
         nnz = int(indptr[-1])
         entries, values = empty((nnz, 2), np.int32), empty(nnz if self.valued else 0, self.dtype)
-        first_row = np.array([lo for lo, _ in buckets], np.int64)
-        bucket_of = np.repeat(np.arange(len(buckets), dtype=np.int32), [hi - lo for lo, hi in buckets])
+        first_row = np.array([lo for lo, _ in buckets], np.int32)
         cursor = indptr[first_row]
-        for codes, weight in self.pieces(_PIECE):
-            graph.spill(
-                codes, weight, self.both, self.loops, bucket_of, first_row, cursor, entries, values
-            )  # fmt: skip
+        for codes, weight in self.entries(_PIECE // 4):
+            bucket = np.searchsorted(first_row, codes[:, 0], side="right") - 1
+            order = np.argsort(bucket, kind="stable")
+            ends = np.cumsum(np.bincount(bucket, minlength=len(buckets)))
+            for b in np.flatnonzero(np.diff(ends, prepend=0)):
+                own = order[ends[b - 1] if b else 0 : ends[b]]
+                at = slice(cursor[b], cursor[b] + len(own))
+                entries[at] = codes[own] - first_row[b]
+                if self.valued:
+                    values[at] = weight[own]
+                cursor[b] += len(own)
         for lo, hi in buckets:
             span = slice(int(indptr[lo]), int(indptr[hi]))
             yield _Edges(
@@ -292,39 +303,43 @@ class _Edges:
 
     def sorted_by_numpy(self, n: int) -> CompressedRows:
         """Return the sorted rows of a few edges."""
-        parts = list(self.pieces(_PIECE)) or [(NO_CODES, np.ones(0, self.dtype))]
+        loops = sum(int(np.count_nonzero(codes[:, 0] == codes[:, 1])) for codes in self.blocks)
+        loops = loops if self.loops >= 0 else 0
+        parts = list(self.entries(_PIECE)) or [(NO_CODES, np.ones(0, self.dtype))]
         i, j = np.concatenate([codes for codes, _ in parts]).T
         values = np.concatenate([weight for _, weight in parts]) if self.valued else np.ones(len(i))
-        loop = (i == j) if self.loops >= 0 else np.zeros(len(i), bool)
-        if self.loops == 0:
-            i, j, values = i[~loop], j[~loop], values[~loop]
-        if self.both:
-            mirror = i != j
-            i, j = np.concatenate([i, j[mirror]]), np.concatenate([j, i[mirror]])
-            values = np.concatenate([values, values[mirror]])
-        order = np.lexsort((values, j, i))
-        i, j, values = i[order], j[order], values[order]
-        new = np.ones(len(i), bool)
-        new[1:] = (np.diff(i) != 0) | (np.diff(j) != 0)
-        on = int(np.count_nonzero((i == j) & ~new))
-        off = len(i) - int(new.sum()) - on
-        sums = (
-            np.add.reduceat(values, np.flatnonzero(new))
-            if self.valued and len(i)
-            else np.empty(0, self.dtype)
-        )
-        indptr = _row_starts(np.bincount(i[new], minlength=n))
-        return CompressedRows(indptr, j[new].astype(np.int32), sums, int(loop.sum()), off, on)
+        on = np.count_nonzero(i == j)
+        merged = len(i)
+        (i, j), sums = sums_of_equal((i, j), values)
+        on -= np.count_nonzero(i == j)
+        indptr = row_starts(np.bincount(i, minlength=n))
+        sums = sums if self.valued else np.empty(0, self.dtype)
+        return CompressedRows(indptr, j.astype(np.int32), sums, loops, merged - len(i) - int(on), int(on))
 
 
-def _row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def sums_of_equal(
+    keys: tuple[NDArray[Any], ...], values: NDArray[Any]
+) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+    """Sort entries by several keys, and add the values of equal ones from the smallest to the largest.
+
+    So sums do not depend on the order of the entries.
+    """
+    order = np.lexsort((values, *reversed(keys)))
+    keys, new = tuple(key[order] for key in keys), np.ones(len(order), bool)
+    new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    first = np.flatnonzero(new)
+    sums = np.add.reduceat(values[order], first) if len(first) else values
+    return [key[first] for key in keys], sums
+
+
+def row_starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indptr of rows of these lengths."""
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return indptr
 
 
-def _equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+def equal_shares(indptr: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
     """Split rows into ranges with about the same number of entries."""
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], max(1, parts) + 1).astype(np.int64))
     cuts[0], cuts[-1] = 0, len(indptr) - 1
@@ -343,7 +358,6 @@ def off_diagonal(csr: sparse.csr_array) -> sparse.csr_array:
     """Return a canonical square matrix without its diagonal."""
     rows = np.repeat(np.arange(csr.shape[0], dtype=csr.indices.dtype), np.diff(csr.indptr))
     keep = rows != csr.indices
-    lost = np.zeros(csr.shape[0], dtype=np.int64)
-    np.add.at(lost, rows[~keep], 1)
-    indptr = csr.indptr - np.concatenate([[0], np.cumsum(lost)]).astype(csr.indptr.dtype)
+    before = np.concatenate([[0], np.cumsum(keep, dtype=csr.indptr.dtype)])
+    indptr = before[csr.indptr].astype(csr.indptr.dtype)
     return sparse.csr_array((csr.data[keep], csr.indices[keep], indptr), shape=csr.shape)

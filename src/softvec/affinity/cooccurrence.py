@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.compress import canonical_csr
+from softvec.affinity.compress import canonical_csr, equal_shares, row_starts
 from softvec.affinity.corpus import Corpus, Tokenizer, as_corpus
 from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import choice, counted, integer, number
@@ -77,9 +77,11 @@ def cooccurrence(
     window, min_count = integer("window", window), integer("min_count", min_count)
     max_vocab = None if max_vocab is None else integer("max_vocab", max_vocab)
     choice("self_loops", self_loops, ("drop", "keep"))
-    _check_thresholds(subsample=subsample, context_subsample=context_subsample)
+    for name, threshold in (("subsample", subsample), ("context_subsample", context_subsample)):
+        if threshold is not None:
+            number(name, threshold, above=0, most=1)
     weights = _distance_weights(window, weighting)
-    corpus = as_corpus(corpus, tokenizer, lowercase)
+    corpus = as_corpus(corpus, tokenizer, lowercase, n_jobs)
     words, counts, numbers = corpus.vocabulary(min_count, max_vocab)
     matrix = _count(corpus, numbers, len(words), weights, self_loops == "keep", n_jobs)
     if weighting == "linear":
@@ -97,12 +99,6 @@ def cooccurrence(
         "subsample": context_subsample if subsample is None else subsample, "max_vocab": max_vocab,
     }  # fmt: skip
     return replace(affinity, summary=summary, parameters=parameters, frequency=counts)
-
-
-def _check_thresholds(**thresholds: float | None) -> None:
-    for name, threshold in thresholds.items():
-        if threshold is not None:
-            number(name, threshold, above=0, most=1)
 
 
 def _context_weight(threshold: float | None, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
@@ -138,13 +134,10 @@ def _count(
     n_jobs: int | None,
 ) -> sparse.csr_array:
     """Count segment by segment; partial sums of similar size are added first, as in merge sort."""
-    from softvec.kernels import cooccurrence as kernels
-
     partial: list[tuple[int, sparse.csr_array]] = []
     tail = np.empty(0, dtype=np.int32)
     for segment in corpus.segments():
-        tokens = np.empty(len(segment) + 1, dtype=np.int32)
-        tokens = tokens[: kernels.renumber(segment, numbers, tokens)]
+        tokens = _renumbered(segment, numbers)
         counts = _count_segment(tokens, n, weights, self_pairs, n_jobs)
         if len(tail) and len(tokens) and segment[0] >= 0:
             counts = counts + _across(tail, tokens[: len(weights)], n, weights, self_pairs)
@@ -157,6 +150,16 @@ def _count(
     for _, part in reversed(partial[:-1]):
         total = total + part
     return total
+
+
+def _renumbered(tokens: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the new numbers of words, without those that have none; documents end with one -1 at most."""
+    new = numbers[tokens]  # of an end of a document: that of the last word
+    new[tokens < 0] = -1
+    new = new[(tokens < 0) | (new >= 0)]
+    again = new < 0
+    again[1:] &= new[:-1] < 0
+    return new[~again]
 
 
 def _across(
@@ -189,12 +192,7 @@ def _count_segment(
     places = np.empty(len(tokens), dtype=np.int32)
     kernels.places(tokens, starts, places)
     most = np.minimum(np.diff(starts) * (2 * len(weights)), n)  # entries of each row, at most
-    ends = np.concatenate([[0], np.cumsum(most)])
-    tasks, lo = [], 0
-    while lo < n:
-        hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + _ROWS_OUT, side="right")) - 1)
-        tasks.append((lo, min(hi, n)))
-        lo = hi
+    ends = row_starts(most)
 
     def count_range(lo: int, hi: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         room = int(ends[hi] - ends[lo])
@@ -207,9 +205,8 @@ def _count_segment(
         return indices[:size].copy(), values[:size].copy(), lengths
 
     with machine(n_jobs) as pool:
-        done = pool.map(count_range, tasks)
-    lengths = np.concatenate([part[2] for part in done])
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+        done = pool.map(count_range, equal_shares(ends, -(-int(ends[-1]) // _ROWS_OUT)))
+    indptr = row_starts(np.concatenate([part[2] for part in done]))
     wide = np.int32 if indptr[-1] < 2**31 else np.int64
     indices, values = np.empty(indptr[-1], wide), np.empty(indptr[-1], np.float32)
     at = int(indptr[-1])

@@ -19,13 +19,14 @@ from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.names import Names
-from softvec.names.blocks import Tokens
-from softvec.names.coding import TokenNames, byte_order
+from softvec.names.coding import TokenNames, Tokens, byte_order
 from softvec.read.frames import frame_columns, is_frame
+from softvec.read.reader import Contents
 
 TOKENIZERS = ("words", "whitespace")
 Tokenizer = str | re.Pattern[str] | Callable[[str], Iterable[str]]
 _SPLIT = ("; pass lists of tokens, or a function to split a line: ", Option("tokenizer", ...))
+_FEWER = (Option("min_count", 1), "; if the lines are edges, pass ", Option("kind", "graph"))
 _SEGMENT = 32_000_000  # tokens counted at a time: 256 MB with their positions
 _IN_MEMORY = 64_000_000  # tokens kept in memory (256 MB); more go to a temporary file
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -95,17 +96,12 @@ class Corpus:
 
     def _prepare(self, text: bytes) -> tuple[Tokens, NDArray[np.int64], int]:
         """Return the words of a block, the number of line ends before each word, and the total."""
-        from softvec.kernels import text as kernels
-
         if callable(self.tokenizer):
             return self._prepare_by(self.tokenizer, text)
         text = self._fold(text)
         buf = np.frombuffer(text, np.uint8)
-        room = len(buf) // 2 + 1
-        starts, ends = np.empty((room, 1), np.int64), np.empty((room, 1), np.int64)
-        lines = np.empty(room, np.int64)
-        n = kernels.split_words(buf, starts, ends, lines)
-        return Tokens.hashed(buf, starts[:n], ends[:n]), lines[:n].copy(), text.count(b"\n")
+        starts, ends, lines = split_words(buf)
+        return Tokens.hashed(buf, starts[:, None], ends[:, None]), lines, text.count(b"\n")
 
     def _prepare_by(
         self, split: Callable[[str], Iterable[str]], text: bytes
@@ -185,7 +181,7 @@ class Corpus:
             seen = f"{self.n_words:,} words, {len(counts):,} of them distinct"
             if self._is_unspaced():
                 raise InputError(f"no word occurs {min_count} times in {seen}: there are no spaces", *_SPLIT)
-            raise InputError(f"no word occurs {min_count} times in {seen}; lower min_count or add more text")
+            raise InputError(f"no word occurs {min_count} times in {seen}; add more text, or pass ", *_FEWER)
         if self._is_unspaced():
             guess("words are split at spaces, but this text has few", *_SPLIT)
         numbers = np.full(len(counts), -1, dtype=np.int32)
@@ -197,6 +193,16 @@ class Corpus:
         first = [str(word) for word in self._names.names(np.arange(min(1000, self._names.count)))]
         long = [word for word in first if len(word) > 8 and _UNSPACED.search(word)]
         return 2 * len(long) > len(first)
+
+
+def split_words(buf: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each word between blanks starts and ends, and the number of line ends before it."""
+    inside = np.concatenate([[False], buf > ord(" "), [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    starts, ends = edges[::2].copy(), edges[1::2].copy()
+    before = np.searchsorted(starts, np.flatnonzero(buf == ord("\n")))  # words before each line end
+    per_line = np.diff(before, prepend=0, append=len(starts))
+    return starts, ends, np.repeat(np.arange(len(per_line)), per_line)
 
 
 def _checked_tokenizer(tokenizer: Tokenizer) -> str | Callable[[str], Iterable[str]]:
@@ -227,18 +233,23 @@ def _ascii_table(words: bool, lower: bool) -> bytes:
 _ASCII = {(w, low): _ascii_table(w, low) for w in (False, True) for low in (False, True)}
 
 
-def as_corpus(corpus: Any, tokenizer: Tokenizer, lowercase: bool) -> Corpus:
-    """Return a corpus of documents; a Corpus unchanged."""
+def as_corpus(corpus: Any, tokenizer: Tokenizer, lowercase: bool, n_jobs: int | None = None) -> Corpus:
+    """Return a corpus of documents, or of the text of a file; a Corpus unchanged."""
     if isinstance(corpus, Corpus):
         return corpus
+    out = Corpus(tokenizer=tokenizer, lowercase=lowercase)
+    if isinstance(corpus, Contents):
+        out.add_blocks(corpus.data, n_jobs)
+        if out.n_words == 0:
+            raise InputError(f"{corpus.name} is empty: it has no words")
+        return out
     if isinstance(corpus, str | bytes):
         raise InputError(
-            "the corpus is one string; pass a list of documents, or a file to softvec.affinity.read_corpus"
+            "the corpus is one string; pass a list of documents, or a file to softvec.affinity.read"
         )
     if is_frame(corpus):
         shown = ", ".join(map(str, list(frame_columns(corpus))[:6]))
         raise InputError(f"the corpus is a frame of columns {shown}; pass the column of text, frame[name]")
-    out = Corpus(tokenizer=tokenizer, lowercase=lowercase)
     for document in corpus:
         out.add_document(document)
     return out

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.base import Affinity, name_sides
 from softvec.affinity.matrices import mean_of_powers
 from softvec.core.checks import integer, number
 from softvec.core.errors import InputError
-from softvec.names import Names
 from softvec.operators import Operator, Product, Sparse, Sum, checked_csr, row_normalize
 from softvec.read.objects import Graph
 
@@ -89,10 +88,8 @@ def from_dense(
         kept = f"{n_factors} factors of rank {rank}, {operator.nnz:,} entries for {dense.size:,}"
     operator = row_normalize(operator, dangling) if normalize else operator
     error = _error(dense, operator)
-    rows = name_rows(Names.range(n), names)
-    one_sided = n == m and column_names is None
-    columns = rows if one_sided else name_rows(Names.range(m), column_names)
-    operator = mean_of_powers(operator, length, one_sided)
+    rows, columns = name_sides(dense.shape, names, column_names)
+    operator = mean_of_powers(operator, length, rows is columns)
     summary = f"{n:,} x {m:,} dense, {kept}, relative error {error:.3g}"
     parameters: dict[str, Any] = {
         "threshold": threshold, "top_k": top_k, "rank": rank, "n_factors": n_factors, "length": length,

@@ -83,8 +83,7 @@ def neighbors(
     if method == "approximate" and not installed:
         raise InputError("method is 'approximate', which needs pynndescent: pip install pynndescent")
     approximate = method == "approximate" or (method == "auto" and n > _EXACT_UP_TO and installed)
-    search = _approximate if approximate else _exact
-    indices, distances = search(X, n_neighbors, metric, random_state, n_jobs)
+    indices, distances = _nearest(X, n_neighbors, metric, approximate, random_state, n_jobs)
     matrix = _graph(indices, distances, weights, mutual)
     notes = [f"{'approximate' if approximate else 'exact'} {n_neighbors} nearest neighbours, {metric}"]
     rows = name_rows(Names.range(n), names)
@@ -129,23 +128,19 @@ def _check_features(features: Any) -> Any:
     return X
 
 
-def _exact(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    from sklearn.neighbors import NearestNeighbors
-
-    try:
-        search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs or -1).fit(X)
-        distances, indices = search.kneighbors()  # without each point itself
-    except ValueError as error:
-        raise InputError(f"metric is {metric!r}: {one_line(error)}") from None
-    return indices, distances
-
-
-def _approximate(
-    X: Any, k: int, metric: str, seed: int, n_jobs: int | None
+def _nearest(
+    X: Any, k: int, metric: str, approximate: bool, seed: int, n_jobs: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    from pynndescent import NNDescent  # type: ignore[import-untyped]
-
+    """Return the k nearest rows of each row, without itself, and their distances."""
     try:
+        if not approximate:
+            from sklearn.neighbors import NearestNeighbors
+
+            exact = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs or -1).fit(X)
+            distances, indices = exact.kneighbors()
+            return indices, distances
+        from pynndescent import NNDescent  # type: ignore[import-untyped]
+
         search = NNDescent(X, metric=metric, n_neighbors=k + 1, random_state=seed, n_jobs=n_jobs or -1)
     except ValueError as error:
         raise InputError(f"metric is {metric!r}: {one_line(error)}") from None

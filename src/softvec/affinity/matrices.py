@@ -1,4 +1,4 @@
-"""Affinities from edges and matrices: graphs, pairs and bipartite data."""
+"""The end of most builders: from coded edges or a matrix to an affinity, by the rules for edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.affinity.base import Affinity, name_rows
+from softvec.affinity.base import Affinity, name_rows, name_sides
 from softvec.affinity.compress import Report, compress, off_diagonal, pattern
 from softvec.core.checks import check_weighted, choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
@@ -20,6 +20,7 @@ from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, r
 from softvec.operators.normalize import isolated_items, isolated_nodes
 from softvec.read.columns import negative_remedy
 from softvec.read.edges import NEGATIVE, Edges
+from softvec.read.options import MISSING_ROWS
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")
@@ -27,6 +28,11 @@ ISOLATED = ("keep", "drop")
 SIGNED_DIRECTED = (
     "signed links are fitted without direction; leave out ", Option("directed"), ", or pass ",
     Option("negative", "abs")
+)  # fmt: skip
+
+SIGNED_TWO_SIDED = (
+    "signs are for links between items of one kind; pass ", Option("negative", "drop"), " or ",
+    Option("negative", "abs"),
 )  # fmt: skip
 
 
@@ -44,6 +50,7 @@ class EdgeRules:
     dangling: str = "zero"
     negative: str = "auto"
     normalize: bool = True
+    missing: str = "error"
 
     def __post_init__(self) -> None:
         check_weighted(self.weighted)
@@ -52,6 +59,7 @@ class EdgeRules:
         choice("negative", self.negative, NEGATIVE)
         choice("isolated", self.isolated, ISOLATED)
         choice("dangling", self.dangling, DANGLING)
+        choice("missing", self.missing, MISSING_ROWS)
 
     @classmethod
     def of(cls, affinity: Affinity) -> EdgeRules:
@@ -126,6 +134,8 @@ def assemble(
         symmetric = one_sided and is_symmetric(matrix)
     signed = None
     if has_signs(matrix):
+        if not one_sided:
+            raise InputError(*SIGNED_TWO_SIDED)
         signed, matrix = matrix, abs(matrix)
         matrix = pattern(matrix) if (matrix.data == 1).all() else matrix
         notes = [*notes, f"signed: {_negative_share(signed)} negative"]
@@ -156,14 +166,34 @@ def _negative_share(signed: sparse.csr_array) -> str:
 
 def _say_signed(matrix: sparse.csr_array, negative: str) -> None:
     """Say that negative weights are taken for signs, unless the user did; refuse links without contrast."""
-    if matrix.nnz and matrix.data.max() < 0:
+    if not has_signs(matrix):
+        return
+    if matrix.data.max() < 0:
         raise InputError("all weights are negative; pass ", Option("negative", "abs"), " to ignore the sign")
-    if negative == "auto" and has_signs(matrix):
+    if negative == "auto":
         guess(
             f"{_negative_share(matrix)} of the links are negative, and are fitted as signs; ",
             Option("negative", "abs"),
             " to ignore the sign",
         )
+
+
+def by_sign(affinity: Affinity) -> list[Affinity]:
+    """Return the affinities of the positive and of the negative links, over the same names.
+
+    Examples
+    --------
+    >>> from softvec.affinity import pairs
+    >>> friends, foes = by_sign(pairs([("a", "b", 1), ("b", "c", -2)], negative="sign"))
+    >>> foes.matrix.toarray()
+    array([[0., 0., 0.],
+           [0., 0., 2.],
+           [0., 2., 0.]])
+    """
+    assert affinity.signed is not None
+    rows, rules = affinity.rows, EdgeRules.of(affinity)
+    parts = [canonical(sign * affinity.signed, "drop") for sign in (1, -1)]
+    return [assemble(part if affinity.weighted else pattern(part), rows, rows, rules, True) for part in parts]
 
 
 def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator:
@@ -176,28 +206,18 @@ def mean_of_powers(operator: Operator, length: int, one_sided: bool) -> Operator
 
 
 def _describe(matrix: sparse.csr_array, one_sided: bool, symmetric: bool, notes: Sequence[str]) -> str:
-    diagonal = int(np.count_nonzero(matrix.diagonal())) if one_sided and symmetric else 0
-    alone = len(isolated_nodes(matrix, symmetric)) if one_sided else 0
-    return describe(
-        matrix.shape, matrix.nnz, diagonal, alone, one_sided=one_sided, symmetric=symmetric,
-        weighted=matrix.dtype != bool, notes=notes,
-    )  # fmt: skip
-
-
-def describe(
-    shape: tuple[int, int], nnz: int, diagonal: int, isolated: int, *, one_sided: bool, symmetric: bool,
-    weighted: bool, notes: Sequence[str],
-) -> str:  # fmt: skip
-    """Describe a matrix in one line, given its numbers of entries, diagonal entries and isolated nodes."""
-    values = "weighted" if weighted else "unweighted"
-    n, m = shape
+    """Describe a matrix in one line."""
+    values = "weighted" if matrix.dtype != bool else "unweighted"
+    n, m = matrix.shape
     if one_sided:
-        edges = (nnz + diagonal) // 2 if symmetric else nnz
+        diagonal = int(np.count_nonzero(matrix.diagonal())) if symmetric else 0
+        edges = (matrix.nnz + diagonal) // 2 if symmetric else matrix.nnz
         way = "undirected" if symmetric else "directed"
         head = f"{counted(n, 'node')}, {counted(edges, 'edge')}, {way}, {values}"
-        notes = [*notes, f"{counted(isolated, 'isolated node')} (zero vectors)"] if isolated else notes
+        alone = len(isolated_nodes(matrix, symmetric))
+        notes = [*notes, f"{counted(alone, 'isolated node')} (zero vectors)"] if alone else notes
     else:
-        head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(nnz, 'pair')}, {values}"
+        head = f"{counted(n, 'row')}, {counted(m, 'column')}, {counted(matrix.nnz, 'pair')}, {values}"
     return "; ".join([head, ", ".join(notes)] if notes else [head])
 
 
@@ -240,55 +260,39 @@ def from_matrix(
     *,
     names: Any = None,
     column_names: Any = None,
-    two_sided: bool = False,
     notes: Sequence[str] = (),
 ) -> Affinity:
     """Build an affinity from a sparse or dense matrix; a rectangular one is always two-sided."""
     clean, weighted = canonical(matrix, rules.negative), rules.weighted
-    square = clean.shape[0] == clean.shape[1]
+    square, signed = clean.shape[0] == clean.shape[1], has_signs(clean) and weighted is not False
     if not square and rules.directed is False:
         raise InputError(f"directed is False, but the matrix has shape {clean.shape}: it is two-sided")
+    if rules.missing == "drop":
+        raise InputError("a matrix or a graph has no rows with missing values; leave out ", Option("missing"))
     notes = [*notes, *_negative_notes(matrix, rules.negative)]
-    if has_signs(clean) and weighted is not False:
-        return _signed_matrix(clean, rules, names, notes)
-    clean = _without_weights(clean, weighted)
-    rows = name_rows(Names.range(clean.shape[0]), names)
-    if two_sided or not square:
-        columns = name_rows(Names.range(clean.shape[1]), column_names)
+    if weighted is False or (weighted is None and clean.nnz and np.all(clean.data == 1)):
+        clean = pattern(clean)
+    rows, columns = name_sides(clean.shape, names, column_names, rules.kind == "bipartite")
+    if rows is not columns:
         return assemble(clean, rows, columns, rules, False, notes)
-    clean, loops = _without_loops(clean, rules)
-    notes += report_notes(Report(loops), rules.self_loops, "sum")
-    full = isinstance(matrix, np.ndarray) and not loops and not weighted
-    _check_meaning(clean, full, rules.directed is None)
-    if rules.directed is False and not is_symmetric(clean):
-        clean = canonical(clean + clean.T)
-        notes.append("made symmetric")
-    symmetric = None if rules.directed is None else not rules.directed
-    return assemble(clean, rows, rows, rules, symmetric, notes)
+    clean, symmetric, more = _links(clean, rules, signed, not weighted)
+    return assemble(clean, rows, columns, rules, symmetric, [*notes, *more])
 
 
-def _without_weights(matrix: sparse.csr_array, weighted: bool | None) -> sparse.csr_array:
-    """Return a boolean matrix if there are no weights, or the user does not want them."""
-    ones = weighted is None and matrix.nnz and np.all(matrix.data == 1)
-    return pattern(matrix) if weighted is False or ones else matrix
-
-
-def _without_loops(matrix: sparse.csr_array, rules: EdgeRules) -> tuple[sparse.csr_array, int]:
-    """Return a matrix without its diagonal, unless that is kept, and the number of entries on it."""
+def _links(
+    matrix: sparse.csr_array, rules: EdgeRules, signed: bool, undoubted: bool
+) -> tuple[sparse.csr_array, bool | None, list[str]]:
+    """Return a square matrix as links, whether it is known to be symmetric, and notes on what was changed."""
     loops = int(np.count_nonzero(matrix.diagonal()))
-    return off_diagonal(matrix) if loops and rules.self_loops == "drop" else matrix, loops
-
-
-def _signed_matrix(matrix: sparse.csr_array, rules: EdgeRules, names: Any, notes: list[str]) -> Affinity:
-    """Build an affinity from a square matrix of signed links, without their direction."""
-    matrix, loops = _without_loops(matrix, rules)
-    notes = [*notes, *report_notes(Report(loops), rules.self_loops, "sum")]
-    if not is_symmetric(matrix):
-        matrix = canonical(matrix + matrix.T, "sign")
+    matrix = off_diagonal(matrix) if loops and rules.self_loops == "drop" else matrix
+    notes = report_notes(Report(loops), rules.self_loops, "sum")
+    if not signed:
+        _check_meaning(matrix, undoubted and not loops, rules.directed is None)
+    if (signed or rules.directed is False) and not is_symmetric(matrix):
+        matrix = canonical(matrix + matrix.T, "sign" if signed else "error")
         notes.append("made symmetric")
     _say_signed(matrix, rules.negative)
-    rows = name_rows(Names.range(matrix.shape[0]), names)
-    return assemble(matrix, rows, rows, rules, True, notes)
+    return matrix, True if signed else None if rules.directed is None else not rules.directed, notes
 
 
 def _negative_notes(matrix: Any, negative: str) -> list[str]:
@@ -320,14 +324,14 @@ def _check_meaning(matrix: sparse.csr_array, undoubted: bool, undecided: bool) -
 
 
 def look_like_distances(matrix: sparse.csr_array) -> bool:
-    """Whether a full symmetric matrix with a zero diagonal satisfies the triangle inequality.
+    """Whether a symmetric matrix, full but for its diagonal, satisfies the triangle inequality.
 
     If no value is more than twice another, it does anyway, and this tells nothing.
     """
     n = matrix.shape[0]
     if (
         n < 3
-        or matrix.nnz != n * (n - 1)
+        or matrix.nnz < 0.9 * n * (n - 1)  # points may stand twice
         or matrix.dtype == bool
         or matrix.data.max() <= 2 * matrix.data.min()
     ):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,11 @@ def _named(data: Any) -> Sets:
         return data
     if sparse.issparse(data):
         columns = sparse.csc_array(data)
-        return {f"set {j}": columns.indices[a:b].tolist() for j, (a, b) in enumerate(_spans(columns.indptr))}
+        spans = pairwise(columns.indptr.tolist())
+        return {f"set {j}": columns.indices[a:b].tolist() for j, (a, b) in enumerate(spans)}
     if isinstance(data, Iterable) and not isinstance(data, str | bytes) and not hasattr(data, "columns"):
         return {f"set {number}": of for number, of in enumerate(data)}
     raise InputError(f"{type(data).__name__} is not sets; expected a mapping of names to members, or a list")
-
-
-def _spans(indptr: Any) -> Iterator[tuple[int, int]]:
-    return zip(indptr[:-1].tolist(), indptr[1:].tolist())
 
 
 def _members(name: Hashable, of: Any) -> Iterable[Hashable]:

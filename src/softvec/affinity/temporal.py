@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.compress import pattern
+from softvec.affinity.builders import edges_of
+from softvec.affinity.compress import pattern, sums_of_equal
 from softvec.affinity.matrices import EdgeRules, assemble
-from softvec.core.checks import check_weighted, choice, counted, number
+from softvec.core.checks import choice, counted, number
 from softvec.core.dates import duration, is_duration, iso_texts
 from softvec.core.errors import InputError
 from softvec.names import Names
 from softvec.read.edges import Edges
 
 Window = float | str | datetime.timedelta | np.timedelta64 | None
+_LATEST = 2**62  # differences of times stay within 64 bits
 _SECOND, _DAY = 1_000_000, 86_400_000_000  # in microseconds
 
 
@@ -38,7 +40,7 @@ class Contacts:
     nodes : Names
     starts : Names
         Start time of each window, or its first stamp if windows are groups of stamps; dates are ISO 8601
-        strings.
+        strings, those with a time zone in UTC (``...Z``).
     """
 
     data_kind: ClassVar[str] = "temporal"
@@ -81,9 +83,12 @@ def aggregate(
     if edges.times is None:
         raise InputError("the edges have no times; pass three columns, t i j, or name the time column")
     times = np.concatenate(edges.times)
-    if times.dtype.kind == "f" and not np.isfinite(times).all():
-        raise InputError(f"contact {int(np.argmin(np.isfinite(times)))} has no finite time")
+    if times.dtype.kind != "M" and not (known := (times > -_LATEST) & (times < _LATEST)).all():
+        at = int(np.argmin(known))
+        raise InputError(f"contact {at} has no finite time below {_LATEST:.1e}: {times[at]}")
     index, starts = _windows(times, window, n_windows, choice("equal", equal, ("time", "stamps")))
+    if times.dtype.kind == "M":
+        starts = iso_texts(np.array(starts, dtype="datetime64[us]"), edges.zoned)
     pairs = edges.pairs().astype(np.int64)
     weights = np.concatenate(edges.weights).astype(float) if edges.weights else np.ones(len(pairs))
     apart = (pairs[:, 0] != pairs[:, 1]) & (weights > 0)
@@ -91,14 +96,8 @@ def aggregate(
     index, pairs, weights = index[apart], pairs[apart], weights[apart]
     if not directed:
         pairs = np.sort(pairs, axis=1)
-    n = len(edges.rows)
-    order = np.lexsort((weights, pairs[:, 1], pairs[:, 0], index))  # sums do not depend on the order of rows
-    index, pairs, weights = index[order], pairs[order], weights[order]
-    if len(index):
-        pair = pairs[:, 0] * n + pairs[:, 1]
-        first = np.flatnonzero(np.r_[True, (np.diff(index) != 0) | (np.diff(pair) != 0)])
-        weights, index, pairs = np.add.reduceat(weights, first), index[first], pairs[first]
-    return Contacts(index, pairs[:, 0], pairs[:, 1], weights, edges.rows, Names(starts), loops)
+    (index, source, target), weights = sums_of_equal((index, *pairs.T), weights)
+    return Contacts(index, source, target, weights, edges.rows, Names(starts), loops)
 
 
 def _windows(
@@ -135,8 +134,8 @@ def _equal_windows(
 
 def _dated_windows(
     times: NDArray[Any], window: Window, n_windows: int | None, equal: str
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Split dates into windows aligned to midnight, named by ISO 8601 strings."""
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Split dates into windows aligned to midnight, which start at microseconds since 1970."""
     micro = times.astype("datetime64[us]").astype(np.int64)
     if window is None:
         whole = bool(np.all(micro % _SECOND == 0))  # an integer stamp lasts one unit: a second if possible
@@ -148,7 +147,7 @@ def _dated_windows(
         first = int(micro.min())
         midnight = first - first % _DAY
         index, starts = _equal_windows(micro, midnight + (first - midnight) // step * step, step, str(window))
-    return index, iso_texts(np.array(starts, dtype=np.int64).astype("datetime64[us]"))
+    return index, starts
 
 
 def _some_windows(
@@ -192,6 +191,7 @@ def supra_adjacency(
     columns: Any = None,
     weighted: bool | None = None,
     weight: Any = None,
+    missing: str = "error",
 ) -> Affinity:
     """Build P of a temporal graph: items are (node, time) pairs, and walks respect time.
 
@@ -219,6 +219,8 @@ def supra_adjacency(
         False ignores weights.
     weight : str, optional
         The column of a frame that holds the weights.
+    missing : {"error", "drop"}
+        Rows that lack an end, the weight or the time: an error, or left out and counted.
 
     Returns
     -------
@@ -236,7 +238,9 @@ def supra_adjacency(
     number("self_weight", self_weight, 0)
     edge_notes: tuple[str, ...] = ()
     if not isinstance(contacts, Contacts):
-        edges = _edges_of(contacts, columns, weight, weighted)
+        rules = EdgeRules("temporal", None, weighted, negative="error", missing=missing)
+        edges = edges_of(contacts, rules, columns, weight)
+        edges = replace(edges, weights=None) if weighted is False else edges
         edge_notes = edges.notes
         contacts = aggregate(edges, window=window, n_windows=n_windows, equal=equal, directed=directed)
     if not len(contacts.time):
@@ -254,15 +258,6 @@ def supra_adjacency(
     summary = affinity.summary.replace(" nodes,", " active (node, time) pairs,", 1)
     parameters = {**affinity.parameters, **parameters}
     return replace(affinity, summary=summary, parameters=parameters, contacts=contacts)
-
-
-def _edges_of(contacts: Any, columns: Any, weight: Any, weighted: bool | None) -> Edges:
-    """Return the temporal edges of any object, without weights if the user does not want them."""
-    from softvec.affinity.builders import temporal_edges
-
-    check_weighted(weighted)
-    edges = temporal_edges(contacts, columns=columns, weight=weight, told=weighted is not None)
-    return replace(edges, weights=None) if weighted is False else edges
 
 
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Names]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.affinity.base import Affinity
-from softvec.core.checks import counted
-from softvec.core.errors import InputError, Option
+from softvec.affinity.base import Affinity, check_graph
+from softvec.core.checks import Json, counted
+from softvec.core.errors import InputError
 from softvec.names.align import align_labels, label_codes
 from softvec.read.attributes import graph_columns
 from softvec.read.labels import read_labels
@@ -49,7 +49,7 @@ class Types:
         return f"types: {', '.join(notes)}"
 
     @property
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Json:
         """Return what the provenance of vectors tells."""
         return {"summary": self.note, "names": list(self.names), "linked": [list(row) for row in self.linked]}
 
@@ -71,10 +71,7 @@ def with_types(affinity: Affinity, given: Any, data: Any = None) -> Affinity:
     >>> with_types(wrote, {"ann": "author", "bob": "author", "p1": "paper", "p2": "paper"}).summary
     '4 nodes, 3 edges, undirected, unweighted; types: 2 author, 2 paper'
     """
-    if not affinity.symmetric or affinity.counts is None or affinity.kind not in ("graph", "pairs"):
-        raise InputError(
-            Option("types"), f" are for graphs, and this is {affinity.kind} data; leave them out"
-        )
+    check_graph(affinity, "types")
     names, n = affinity.rows, len(affinity.rows)
     if isinstance(given, str) and (is_networkx(data) or is_igraph(data)):
         table = graph_columns([given], data)

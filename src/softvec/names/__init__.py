@@ -8,9 +8,8 @@ Python objects for everything else. A string takes its bytes plus 8; Python obje
 from __future__ import annotations
 
 import difflib
-import json
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -67,7 +66,7 @@ class Names:
     @classmethod
     def range(cls, n: int) -> Names:
         """Return the names 0..n-1, which take no memory."""
-        return cls._wrap(storage.Range(int(n)))
+        return cls._wrap(storage.of_range(int(n)))
 
     @classmethod
     def from_utf8(cls, data: np.ndarray, offsets: np.ndarray) -> Names:
@@ -82,46 +81,48 @@ class Names:
     @classmethod
     def from_codes(cls, first: Names, second: Names, codes: tuple[np.ndarray, np.ndarray]) -> Names:
         """Build unique pairs: name i is ``(first[codes[0][i]], second[codes[1][i]])``."""
-        return cls._wrap(storage.Pairs(first, second, np.asarray(codes[0]), np.asarray(codes[1])))
+        return cls._wrap(
+            storage.Pairs(first._store, second._store, np.asarray(codes[0]), np.asarray(codes[1]))
+        )
 
     def pair_codes(self) -> tuple[Names, Names, tuple[np.ndarray, np.ndarray]] | None:
         """Return the arguments of :meth:`from_codes`, or None if the names are not stored as codes."""
-        if not isinstance(self._store, storage.Pairs):
+        store = self._store
+        if not isinstance(store, storage.Pairs):
             return None
-        return self._store.first, self._store.second, (self._store.left, self._store.right)
+        return Names._wrap(store.first), Names._wrap(store.second), (store.left, store.right)
+
+    def owners(self) -> tuple[Names, np.ndarray] | None:
+        """Return the first parts of names that are pairs, and which one each name has; None for others.
+
+        >>> first, which = Names([("ada", 1), ("bob", 1), ("ada", 2)]).owners()
+        >>> first.to_list(), which.tolist()
+        (['ada', 'bob'], [0, 1, 0])
+        """
+        codes = self.pair_codes()
+        if codes is not None:
+            return codes[0], codes[2][0]
+        if self.kind != "other" or not all(isinstance(name, tuple) and len(name) == 2 for name in self):
+            return None
+        first = Names(dict.fromkeys(name[0] for name in self))  # type: ignore[index]
+        return first, first.indices(name[0] for name in self)  # type: ignore[index]
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Names:
-        """Rebuild names from the arrays of :meth:`to_arrays`."""
-        if "range" in arrays:
-            return cls.range(int(arrays["range"]))
-        if "integers" in arrays:
-            return cls.from_integers(arrays["integers"])
-        if "utf8" in arrays:
-            return cls.from_utf8(arrays["utf8"], arrays["offsets"])
-        if "json" in arrays:
-            return cls(
-                [
-                    storage.untag(item)
-                    for item in json.loads(bytes(arrays["json"]).decode("utf-8", "surrogatepass"))
-                ]
-            )
-        if "codes" in arrays:
-            first, second = (
-                cls.from_arrays({k[len(p) :]: v for k, v in arrays.items() if k.startswith(p)})
-                for p in ("first.", "second.")
-            )
-            return cls.from_codes(first, second, (arrays["codes"][0], arrays["codes"][1]))
-        raise InputError(f"the arrays {sorted(arrays)} hold no names; pass the result of Names.to_arrays()")
+        """Rebuild names from the arrays of :meth:`to_arrays`, which another program may have written."""
+        store = storage.of_arrays(arrays)
+        storage.refuse_duplicates(store)
+        return cls._wrap(store)
 
-    def _refuse_duplicates(self) -> None:
-        """Raise an error if a name occurs twice, as it may in a file."""
-        storage.refuse_duplicates(self._store)
+    @property
+    def kind(self) -> str:
+        """What all names are: "integer" or "text"; else "other"."""
+        return self._store.kind
 
     def refuse_unsaved(self) -> None:
         """Raise an error for names that no file can hold, such as UUID objects."""
-        if isinstance(self._store, storage.Objects):
-            for name in self._store.names:
+        if self.kind == "other" and not isinstance(self._store, storage.Pairs):
+            for name in self:
                 storage.tag(name)
 
     def written_twice(self) -> tuple[str, str] | None:
@@ -143,9 +144,9 @@ class Names:
     def __getitem__(self, i: slice) -> Names: ...
 
     @overload
-    def __getitem__(self, i: int) -> Hashable: ...
+    def __getitem__(self, i: int) -> Any: ...
 
-    def __getitem__(self, i: int | slice) -> Hashable:
+    def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):
             return self.take(np.arange(*i.indices(len(self))))
         n, at = len(self._store), int(i)
@@ -153,27 +154,31 @@ class Names:
             raise IndexError(f"row {at} is out of range for {n} names")
         return self._store.get(at % n)
 
-    def __iter__(self) -> Iterator[Hashable]:
+    def __iter__(self) -> Iterator[Any]:
         for lo in range(0, len(self), 65_536):
             yield from self._store.to_list(lo, min(lo + 65_536, len(self)))
 
     def __contains__(self, name: Hashable) -> bool:
-        return self._store.find(storage.plain(name)) >= 0
+        return self.find(name) >= 0
+
+    def find(self, name: Hashable) -> int:
+        """Return the row number of ``name``, -1 if it is unknown."""
+        return self._store.rows([name])[0]
 
     def index(self, name: Hashable) -> int:
         """Return the row number of ``name``; the error for an unknown name suggests similar ones."""
-        at = self._store.find(storage.plain(name))
+        at = self.find(name)
         if at < 0:
             raise UnknownName(self._unknown(storage.plain(name)))
         return at
 
-    def known(self, names: Iterable[Hashable]) -> list[Hashable]:
+    def known(self, names: Collection[Hashable]) -> list[Hashable]:
         """Return those of some names that are among these.
 
         >>> Names("abc").known(["c", "x"])
         ['c']
         """
-        return storage.known(self._store, names)
+        return [name for name, at in zip(names, self._store.rows(names)) if at >= 0]
 
     def indices(self, names: Iterable[Hashable]) -> np.ndarray:
         """Return the row numbers of many names.
@@ -197,16 +202,14 @@ class Names:
         storage.refuse_duplicates(both)
         return Names._wrap(both)
 
-    def to_list(self) -> list[Hashable]:
+    def to_list(self) -> list[Any]:
         """Return the names as a list of Python objects."""
         return self._store.to_list(0, len(self))
 
     def to_numpy(self) -> np.ndarray:
         """Return the names as an array: integers as such, everything else as objects."""
-        if isinstance(self._store, storage.Range):
-            return np.arange(len(self))
         if isinstance(self._store, storage.Integers):
-            return self._store.values
+            return self._store.keys()
         out = np.empty(len(self), dtype=object)
         for i, name in enumerate(self):  # element by element: a tuple must stay one object
             out[i] = name
@@ -214,25 +217,20 @@ class Names:
 
     def to_strings(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the names as text: UTF-8 bytes and offsets, the layout of Arrow's large_string."""
-        if isinstance(self._store, storage.Strings):
-            return self._store.data, self._store.offsets
-        packed = storage.pack([name if isinstance(name, str) else str(name) for name in self])
+        store = self._store
+        packed = store if isinstance(store, storage.Strings) else storage.pack(list(map(str, self)))
         return packed.data, packed.offsets
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Names):
             return NotImplemented
-        if self._store is other._store:
-            return True
-        if len(self) != len(other):
-            return False
         mine, theirs = self._store, other._store
+        if mine is theirs or len(mine) != len(theirs):
+            return mine is theirs
         if isinstance(mine, storage.Strings) and isinstance(theirs, storage.Strings):
             return np.array_equal(mine.offsets, theirs.offsets) and np.array_equal(mine.data, theirs.data)
-        if isinstance(mine, storage.Range | storage.Integers) and isinstance(
-            theirs, storage.Range | storage.Integers
-        ):
-            return np.array_equal(self.to_numpy(), other.to_numpy())
+        if isinstance(mine, storage.Integers) and isinstance(theirs, storage.Integers):
+            return np.array_equal(mine.keys(), theirs.keys())
         return all(a == b for a, b in zip(self, other))
 
     def __hash__(self) -> int:
@@ -242,28 +240,25 @@ class Names:
         return (Names._wrap, (self._store,))
 
     def __repr__(self) -> str:
-        if isinstance(self._store, storage.Range):
+        if isinstance(self._store, storage.Integers) and isinstance(self._store.values, range):
             return f"Names.range({len(self)})"
         shown = ", ".join(repr(name) for name in self._store.to_list(0, min(len(self), 4)))
         return f"Names([{shown}{', ...' if len(self) > 4 else ''}], {len(self):,} names)"
 
     def _unknown(self, name: Hashable) -> str:
-        close = self._close(name)
+        close = self._close(name) if isinstance(name, str) else [str(name)] if str(name) in self else []
         hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        if not close and len(self) and type(name) is not type(self[0]):
+            hint = f", such as {self[0]!r}"
         return f"no item is named {name!r} among {len(self):,} names{hint}"
 
-    def _close(self, name: Hashable) -> list[Hashable]:
-        if isinstance(name, str):
-            if name.lstrip("-").isdigit() and len(name) < 19 and int(name) in self:
-                return [int(name)]
-            return self._close_strings(name)
-        return [str(name)] if str(name) in self else []
-
-    def _close_strings(self, name: str) -> list[Hashable]:
+    def _close(self, name: str) -> list[Hashable]:
+        """Return up to three names that are like one."""
+        if name.lstrip("-").isdigit() and len(name) < 19 and int(name) in self:
+            return [int(name)]
         variants = (name.lower(), name.upper(), name.strip(), name.capitalize(), name.replace(" ", "_"))
-        exact = [v for v in dict.fromkeys(variants) if v != name and v in self]
-        sample = [v for v in self._store.similar(name) if isinstance(v, str)]
-        lowered = {v.lower(): v for v in sample}
+        exact = [v for v in variants if v != name and v in self]
+        lowered = {v.lower(): v for v in self._store.similar(name) if isinstance(v, str)}
         similar = [lowered[v] for v in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)]
         close: dict[Hashable, None] = dict.fromkeys([*exact, *similar])
         return list(close)[:3]

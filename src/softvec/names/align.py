@@ -43,7 +43,7 @@ def align_labels(labels: Any, n: int, names: Names | None = None, *, from_file: 
     """
     keys, values = _keyed(labels)
     if keys is not None and (names is not None or isinstance(labels, Mapping)):
-        return _take(values, _by_name(keys, Names.range(n) if names is None else names))
+        return _take(values, rows_by_name(keys, Names.range(n) if names is None else names))
     return _take(values, _by_row(values.shape[0], n, names, from_file))
 
 
@@ -99,7 +99,7 @@ def _sets_of_labels(
     labels: Mapping[Any, Any], n: int, names: Names | None
 ) -> tuple[NDArray[np.bool_], list[Any]]:
     """Return the matrix of a mapping of names to several labels each: lists or sets."""
-    rows = _by_name(list(labels), Names.range(n) if names is None else names)
+    rows = rows_by_name(list(labels), Names.range(n) if names is None else names)
     of_item = [
         value
         if isinstance(value, list)
@@ -115,6 +115,11 @@ def _sets_of_labels(
         if at >= 0:
             Y[row, [number[label] for label in of_item[at] if label is not None]] = True
     return Y, classes
+
+
+def keys_of(labels: Any) -> Sequence[Hashable] | None:
+    """Return the names that labels carry, of a mapping, Series or frame; None for labels in order."""
+    return _keyed(labels)[0] if isinstance(labels, Mapping) or hasattr(labels, "index") else None
 
 
 def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
@@ -140,20 +145,28 @@ def _keyed(labels: Any) -> tuple[Sequence[Hashable] | None, Any]:
     return None, values
 
 
-def _by_name(keys: Sequence[Hashable], names: Names) -> NDArray[np.int64]:
+def rows_by_name(keys: Sequence[Hashable], names: Names, what: str = "labels") -> NDArray[np.int64]:
+    """Return the position of each name among distinct keys, -1 if it is missing; ``what`` has the keys."""
     table: dict[Any, int] = {key: at for at, key in enumerate(keys)}
     if len(table) < len(keys):
         twice = next(key for at, key in enumerate(keys) if table[key] != at)
-        raise InputError(f"labels have the name {twice!r} more than once; expected one label per name")
+        first, second = [at for at, key in enumerate(keys, 1) if key == twice][:2]
+        raise InputError(
+            f"{what} have the name {twice!r} more than once (rows {first:,} and {second:,}); keep one of them"
+        )
     rows = np.array([table.get(name, -1) for name in names], dtype=np.int64)
-    if len(names) and (rows < 0).all():  # 12 and "12" are one name where nothing else matches
-        table = {str(key): at for at, key in enumerate(keys)}
-        rows = np.array([table.get(str(name), -1) for name in names], dtype=np.int64)
-    if len(names) and (rows < 0).all():
+    if not len(names) or (rows >= 0).any():
+        return rows
+    pairs = names.owners()
+    if pairs is not None:  # a person names all of its times
+        return rows_by_name(keys, pairs[0], what)[pairs[1]]
+    table = {str(key): at for at, key in enumerate(keys)}  # 12 and "12" are one name
+    rows = np.array([table.get(str(name), -1) for name in names], dtype=np.int64)
+    if (rows < 0).all():
         shown = repr(keys[0]) if len(keys) else "none"
         raise InputError(
-            f"labels are given by name, but no item has any of their names (first label: {shown}, first "
-            f"item: {names[0]!r})"
+            f"{what} are given by name, but no item has any of their names (first of the {what}: {shown}, "
+            f"first item: {names[0]!r})"
         )
     return rows
 

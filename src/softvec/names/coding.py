@@ -11,6 +11,7 @@ creating Python strings), and any Python objects (a dict).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,45 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, Machine
-from softvec.core.scratch import empty
+from softvec.core.scratch import Segments, empty
 from softvec.core.threads import row_blocks
 from softvec.names import Names
-from softvec.names.blocks import Codes, Segments, Tokens
+from softvec.names.storage import pack
 
 _ROWS = 1 << 16  # per task of a thread
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Names as bytes: name (row, c) is ``buf[starts[row, c]:ends[row, c]]``."""
+
+    buf: NDArray[np.uint8]
+    starts: NDArray[np.integer]  # (rows, columns)
+    ends: NDArray[np.integer]  # (rows, columns)
+    hashes: NDArray[np.uint64]  # (rows, columns)
+
+    @classmethod
+    def hashed(cls, buf: NDArray[np.uint8], starts: NDArray[np.integer], ends: NDArray[np.integer]) -> Tokens:
+        """Return tokens with their hashes."""
+        from softvec.kernels import names
+
+        hashes = np.empty(starts.shape, np.uint64)
+        names.hash_tokens(buf, starts, ends, hashes)
+        return cls(buf, starts, ends, hashes)
+
+    @classmethod
+    def of_strings(cls, rows: Sequence[Sequence[Any]]) -> Tokens:
+        """Return rows of strings as tokens."""
+        packed = pack([name for row in rows for name in row])
+        shape = (len(rows), -1 if len(rows) else 1)
+        return cls.hashed(packed.data, packed.offsets[:-1].reshape(shape), packed.offsets[1:].reshape(shape))
+
+    def to_strings(self) -> list[tuple[str, ...]]:
+        """Return the rows as tuples of strings."""
+        data = self.buf.tobytes()
+        spans = zip(self.starts.tolist(), self.ends.tolist())
+        return [tuple(str(data[lo:hi], "utf-8") for lo, hi in zip(*row)) for row in spans]
 
 
 Block = Any  # Tokens, an integer array of shape (rows, columns), or a list of rows of names
@@ -51,8 +85,7 @@ class NameCoder:
     @property
     def kind(self) -> type | None:
         """The kind of the blocks so far: Tokens, ndarray, list, or None."""
-        kinds = {TokenNames: Tokens, IntegerNames: np.ndarray, ObjectNames: list, type(None): None}
-        return kinds[type(self._encoder)]
+        return None if self._encoder is None else self._encoder.takes
 
     def add(self, block: Block) -> None:
         """Add a block of names."""
@@ -60,34 +93,35 @@ class NameCoder:
             return
         if isinstance(block, np.ndarray) and block.dtype.kind not in "iu":
             block = block.tolist()
-        kind = Tokens if isinstance(block, Tokens) else type(block) if isinstance(block, np.ndarray) else list
+        kind = type(block) if isinstance(block, Tokens | np.ndarray) else list
         if self._encoder is None:
-            self._encoder = {Tokens: TokenNames, np.ndarray: IntegerNames, list: ObjectNames}[kind]()
+            self._encoder = {each.takes: each for each in (TokenNames, IntegerNames, ObjectNames)}[kind]()
         elif kind is not self.kind:
-            block = self._meet(block)
+            block = self._meet(block, self._encoder)
         if isinstance(self._encoder, TokenNames):
             self._encoder.pool = self.pool or ALONE
         self._encoder.add(block)
 
-    def _meet(self, block: Block) -> Block:
+    def _meet(self, block: Block, encoder: IntegerNames | TokenNames | ObjectNames) -> Block:
         """Return a block as the kind of the names so far, or turn these into the kind of the block."""
-        encoder = self._encoder
-        assert encoder is not None
+        if isinstance(block, np.ndarray) and isinstance(encoder, TokenNames):  # digits become the names
+            block = [tuple(map(str, row)) for row in block.tolist()]
         if isinstance(block, list) and all(isinstance(name, str) for row in block for name in row):
             block = Tokens.of_strings(block)
-        if isinstance(block, Tokens) and not isinstance(encoder, TokenNames):
-            encoder = encoder.as_text() or encoder
-        elif isinstance(block, list):
-            encoder = ObjectNames.of(*encoder.finish())
-        self._encoder = encoder
-        if not isinstance(encoder, ObjectNames):
+        if isinstance(block, Tokens) and encoder.may_be_text:
+            if not isinstance(encoder, TokenNames):
+                self._encoder = TokenNames.of(*encoder.finish())
+            return block
+        if isinstance(block, list) and not isinstance(encoder, ObjectNames):
+            self._encoder = ObjectNames.of(*encoder.finish())
+        if not isinstance(self._encoder, ObjectNames):
             return block
         return block.to_strings() if isinstance(block, Tokens) else list(map(tuple, block))
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes of all blocks, in pieces of equal length, and the names; consumes this object."""
         codes, names = ([], Names.range(0)) if self._encoder is None else self._encoder.finish()
-        if isinstance(self._encoder, TokenNames | ObjectNames) and self._encoder.has_empty:
+        if "" in (names[:1] if names.kind == "text" else names):  # in sorted order it is the first
             raise InputError("an edge has an empty name; fill it in, or drop the edge")
         return codes, names
 
@@ -95,56 +129,48 @@ class NameCoder:
 class IntegerNames:
     """Encodes integers; they are numbered at the end, when their range is known."""
 
+    takes = np.ndarray
+    may_be_text = True
+
     def __init__(self) -> None:
         self._blocks = Segments()
-        self._lowest, self._highest, self._total = 0, -1, 0
 
     def add(self, ids: NDArray[np.integer]) -> None:
         """Add a block of shape (rows, columns)."""
-        if ids.size == 0:
-            return
-        low, high = int(ids.min()), int(ids.max())
-        self._lowest = low if self._total == 0 else min(low, self._lowest)
-        self._highest = high if self._total == 0 else max(high, self._highest)
-        self._total += ids.size
-        fits = low >= -(2**31) and high < 2**31
-        self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
-
-    def as_text(self) -> TokenNames:
-        """Return an encoder of the names as text, in order of appearance; this object is consumed."""
-        names = TokenNames()
-        for block in self._blocks.finish():
-            for lo, hi in row_blocks(len(block), _ROWS):
-                names.add(block[lo:hi])
-        return names
+        if ids.size:
+            fits = int(ids.min()) >= -(2**31) and int(ids.max()) < 2**31
+            self._blocks.add(ids.astype(np.int32 if fits else np.int64, copy=False))
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes and the names, in ascending order."""
-        span = self._highest - self._lowest + 1
-        return self._by_table(span) if span <= 2 * self._total else self._by_hash()
-
-    def _by_table(self, span: int) -> tuple[list[Codes], Names]:
-        """Look each integer up in a table of all that lie between the lowest and the highest."""
         blocks = self._blocks.finish()
+        lowest = min((int(block.min()) for block in blocks), default=0)
+        span = max((int(block.max()) for block in blocks), default=-1) - lowest + 1
+        few = span <= 2 * sum(block.size for block in blocks)
+        return self._by_table(blocks, lowest, span) if few else self._by_hash(blocks)
+
+    @staticmethod
+    def _by_table(blocks: list[Codes], lowest: int, span: int) -> tuple[list[Codes], Names]:
+        """Look each integer up in a table of all that lie between the lowest and the highest."""
         rank = empty(span, np.int32, random=True)
         rank[:] = 0
         for block in blocks:
             for lo, hi in row_blocks(len(block), _ROWS):
-                rank[np.subtract(block[lo:hi], self._lowest, dtype=np.int64)] = 1
-        names = Names.from_integers(np.flatnonzero(rank) + self._lowest)
+                rank[np.subtract(block[lo:hi], lowest, dtype=np.int64)] = 1
+        names = Names.from_integers(np.flatnonzero(rank) + lowest)
         np.cumsum(rank, out=rank)
         rank -= 1
         for b, ids in enumerate(blocks):
             blocks[b] = codes = ids if ids.dtype == np.int32 else empty(ids.shape, np.int32)
             for lo, hi in row_blocks(len(ids), _ROWS):
-                codes[lo:hi] = rank[np.subtract(ids[lo:hi], self._lowest, dtype=np.int64)]
+                codes[lo:hi] = rank[np.subtract(ids[lo:hi], lowest, dtype=np.int64)]
         return blocks, names
 
-    def _by_hash(self) -> tuple[list[Codes], Names]:
+    @staticmethod
+    def _by_hash(blocks: list[Codes]) -> tuple[list[Codes], Names]:
         """Number the integers of each block with Arrow's hash table, then those of all blocks."""
         import pyarrow as pa
 
-        blocks = self._blocks.finish()
         seen = [np.empty(0, np.int64)]
         for b, ids in enumerate(blocks):
             numbered = pa.array(ids.reshape(-1)).dictionary_encode()
@@ -204,6 +230,9 @@ class TokenNames:
     that numbers follow the order of appearance.
     """
 
+    takes = Tokens
+    may_be_text = True
+
     def __init__(self, pool: Machine | None = None) -> None:
         self.pool = pool or ALONE
         self._codes = Segments()
@@ -212,9 +241,8 @@ class TokenNames:
         self._offsets = np.zeros(2**13 + 1, dtype=np.int64)
         self.count = 0
 
-    def add(self, names: Tokens | NDArray[np.integer]) -> None:
-        """Add a block of tokens, or of integers, whose digits become the names."""
-        tokens = names if isinstance(names, Tokens) else Tokens.of_integers(names)
+    def add(self, tokens: Tokens) -> None:
+        """Add a block of tokens."""
         self._codes.add(self.encode(tokens))
 
     def find(self, tokens: Tokens) -> Codes:
@@ -260,11 +288,6 @@ class TokenNames:
             self._table = np.zeros((2 * len(self._table), 1), dtype=np.uint64)
             names.rehash(self._names, self._offsets, self.count, self._table)
 
-    @property
-    def has_empty(self) -> bool:
-        """Whether one of the names is empty."""
-        return bool((np.diff(self._offsets[: self.count + 1]) == 0).any())
-
     def packed(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the names seen so far, in order of appearance, as bytes and offsets."""
         offsets = self._offsets[: self.count + 1]
@@ -272,13 +295,17 @@ class TokenNames:
 
     def names(self, rows: NDArray[np.int64]) -> Names:
         """Return some of the names seen so far, in the order wanted."""
-        from softvec.kernels import names
+        return Names.from_utf8(*self.packed()).take(rows)
 
-        data, offsets = self.packed()
-        packed = np.empty(int((offsets[rows + 1] - offsets[rows]).sum()), np.uint8)
-        starts = np.empty(len(rows) + 1, np.int64)
-        names.gather(data, offsets, rows, packed, starts)
-        return Names.from_utf8(packed, starts)
+    @classmethod
+    def of(cls, blocks: list[Codes], names: Names) -> TokenNames:
+        """Return an encoder that has seen these blocks, with the names as text."""
+        self = cls()
+        data, offsets = names.to_strings()
+        self.encode(Tokens.hashed(data, offsets[:-1, None], offsets[1:, None]))  # numbers them as they are
+        for block in blocks:
+            self._codes.add(block)
+        return self
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes and the names, in the order of their bytes."""
@@ -289,6 +316,8 @@ class TokenNames:
 
 class ObjectNames:
     """Encodes any hashable Python objects."""
+
+    takes = list
 
     def __init__(self) -> None:
         self._codes = Segments()
@@ -314,19 +343,10 @@ class ObjectNames:
             self._codes.add(block)
         return self
 
-    def as_text(self) -> TokenNames | None:
-        """Return an encoder of the same names as text, or None if they are not; this object is consumed."""
-        if not all(isinstance(name, str) for name in self._table):
-            return None
-        names = TokenNames()
-        names.encode(Tokens.of_strings([(name,) for name in self._table]))  # numbers them as here
-        names._codes = self._codes
-        return names
-
     @property
-    def has_empty(self) -> bool:
-        """Whether one of the names is empty."""
-        return "" in self._table
+    def may_be_text(self) -> bool:
+        """Whether all names so far are text."""
+        return all(isinstance(name, str) for name in self._table)
 
     def finish(self) -> tuple[list[Codes], Names]:
         """Return the codes and the names: numbers first, then text, then tuples, then anything else."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from softvec.core.errors import InputError
-
-if TYPE_CHECKING:
-    from softvec.names import Names
 
 _DICT_LIMIT = 250_000  # above this, a sorted array of hashes (12 bytes a name) instead of a dict (~150)
 _SUGGESTION_SAMPLE = 5_000  # difflib takes ~20 us per candidate: at most 0.1 s for an error message
@@ -23,113 +21,133 @@ class DuplicateName(InputError):
     """A name occurs twice."""
 
 
-class Store(ABC):
-    """Interface of a storage; ``find`` returns -1 for an unknown name."""
+class Store:
+    """Names of any kind, as Python objects; subclasses hold them in less memory."""
 
-    __slots__ = ()
+    kind = "other"
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def get(self, i: int) -> Hashable: ...
-
-    @abstractmethod
-    def find(self, name: Hashable) -> int: ...
-
-    @abstractmethod
-    def take(self, rows: np.ndarray) -> Store: ...
-
-    @abstractmethod
-    def arrays(self) -> dict[str, np.ndarray]: ...
-
-    def to_list(self, lo: int, hi: int) -> list[Hashable]:
-        return [self.get(i) for i in range(lo, hi)]
-
-    def decomposed(self) -> list[Hashable]:
-        return []
-
-    def similar(self, name: str) -> list[Hashable]:
-        return []
-
-
-class Range(Store):
-    __slots__ = ("n",)
-
-    def __init__(self, n: int):
-        if n < 0:
-            raise InputError(f"the number of names is {n}; it must not be negative")
-        self.n = n
+    def __init__(self, names: tuple[Hashable, ...]):
+        self.names = names
 
     def __len__(self) -> int:
-        return self.n
+        return len(self.names)
 
-    def get(self, i: int) -> int:
-        return i
+    def to_list(self, lo: int, hi: int) -> list[Hashable]:
+        return list(self.names[lo:hi])
+
+    def get(self, i: int) -> Hashable:
+        return self.to_list(i, i + 1)[0]
+
+    @cached_property
+    def table(self) -> dict[Hashable, int]:
+        return {name: i for i, name in enumerate(self.to_list(0, len(self)))}
 
     def find(self, name: Hashable) -> int:
-        return int(name) if isinstance(name, int) and 0 <= name < self.n else -1
+        """Return the row of a name, -1 if it is unknown."""
+        return self.table.get(name, -1)
+
+    def rows(self, names: Iterable[Hashable]) -> list[int]:
+        """Return the row of each name, as :meth:`find` does; numbers of NumPy are plain ones here."""
+        return [self.find(plain(name)) for name in names]
+
+    def surely_unique(self) -> bool:
+        """Whether a cheap check proves the names unique; False if a name repeats or two hashes collide."""
+        return False
 
     def take(self, rows: np.ndarray) -> Store:
-        return integers(rows)
+        return Store(tuple(self.names[i] for i in rows))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"range": np.int64(self.n)}  # type: ignore[dict-item]
+        text = json.dumps([tag(name) for name in self.names], ensure_ascii=False)
+        return {"json": np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)}
+
+    def similar(self, name: str) -> list[Hashable]:
+        """Return a bounded sample of names that may be like one."""
+        return self.to_list(0, min(len(self), _SUGGESTION_SAMPLE))
+
+    def decomposed(self) -> list[Hashable]:
+        """Return the names with combining marks, U+0300 to U+036F."""
+        return []
 
 
-class Integers(Store):
-    __slots__ = ("_order", "values")
+class Keyed(Store, ABC):
+    """Names with a number each, equal for equal names: a lookup is a binary search."""
 
-    def __init__(self, values: np.ndarray):
+    @abstractmethod
+    def keys(self) -> np.ndarray:
+        """Return the numbers, in the order of the names."""
+
+    @cached_property
+    def in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers, ascending, and their rows."""
+        keys = self.keys()
+        order = np.argsort(keys, kind="stable").astype(
+            np.int32 if len(keys) < 2**31 else np.int64, copy=False
+        )
+        return keys[order], order
+
+    def rows_of(self, key: Any) -> Iterator[int]:
+        keys, order = self.in_order
+        at = int(np.searchsorted(keys, key))
+        while at < len(keys) and keys[at] == key:
+            yield int(order[at])
+            at += 1
+
+    def surely_unique(self) -> bool:
+        keys = np.sort(self.keys())
+        return not (keys[1:] == keys[:-1]).any()
+
+
+class Integers(Keyed):
+    """Integers as an array, or 0..n-1 as a range, which takes no memory."""
+
+    kind = "integer"
+
+    def __init__(self, values: np.ndarray | range):
         self.values = values
-        self._order: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def get(self, i: int) -> int:
-        return int(self.values[i])
+    def keys(self) -> np.ndarray:
+        return np.asarray(self.values)
 
     def to_list(self, lo: int, hi: int) -> list[Hashable]:
-        return self.values[lo:hi].tolist()
+        return np.asarray(self.values[lo:hi]).tolist()
 
     def find(self, name: Hashable) -> int:
-        info = np.iinfo(self.values.dtype)
-        if not isinstance(name, int) or not info.min <= name <= info.max:
+        if not isinstance(name, int):
             return -1
-        if self._order is None:
-            self._order = np.argsort(self.values, kind="stable")
-        key = self.values.dtype.type(name)
-        at = int(np.searchsorted(self.values, key, sorter=self._order))
-        return int(self._order[at]) if at < len(self.values) and self.values[self._order[at]] == key else -1
+        if isinstance(self.values, range):
+            return int(name) if name in self.values else -1
+        info = np.iinfo(self.values.dtype)
+        if not info.min <= name <= info.max:
+            return -1
+        return next(self.rows_of(self.values.dtype.type(name)), -1)
+
+    def surely_unique(self) -> bool:
+        return isinstance(self.values, range) or super().surely_unique()
 
     def take(self, rows: np.ndarray) -> Store:
-        return integers(self.values[rows])
+        return integers(rows if isinstance(self.values, range) else self.values[rows])
 
     def arrays(self) -> dict[str, np.ndarray]:
+        if isinstance(self.values, range):
+            return {"range": np.array(len(self.values), np.int64)}
         return {"integers": self.values}
 
 
-class Strings(Store):
+class Strings(Keyed):
     """Packed UTF-8. Lookups: a dict for few names, binary search on 64-bit hashes for many."""
 
-    __slots__ = ("_hashes", "_order", "_table", "data", "offsets")
+    kind = "text"
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray):
         self.data = data
         self.offsets = offsets
-        self._table: dict[Hashable, int] | None = None
-        self._hashes: np.ndarray | None = None
-        self._order: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def _bytes(self, i: int) -> bytes:
-        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
-
-    def get(self, i: int) -> str:
-        return self._bytes(i).decode("utf-8", "surrogatepass")
 
     def to_list(self, lo: int, hi: int) -> list[Hashable]:
         start = int(self.offsets[lo])
@@ -141,27 +159,19 @@ class Strings(Store):
         if not isinstance(name, str):
             return -1
         if len(self) <= _DICT_LIMIT:
-            if self._table is None:
-                self._table = dict(zip(self.to_list(0, len(self)), range(len(self))))
-            return self._table.get(name, -1)
-        hashes, order = self.sorted_hashes()
-        wanted = name.encode("utf-8", "surrogatepass")
-        key = self._hash(np.frombuffer(wanted, np.uint8), np.array([0, len(wanted)]))[0]
-        at = int(np.searchsorted(hashes, key))
-        while at < len(hashes) and hashes[at] == key:
-            if self._bytes(int(order[at])) == wanted:
-                return int(order[at])
-            at += 1
-        return -1
+            return super().find(name)
+        wanted = np.frombuffer(name.encode("utf-8", "surrogatepass"), np.uint8)
+        key = self._hash(wanted, np.array([0, len(wanted)]))[0]
+        return next((row for row in self.rows_of(key) if self.get(row) == name), -1)
 
-    def sorted_hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._hashes is None or self._order is None:
-            hashes = self._hash(self.data, self.offsets)
-            self._order = np.argsort(hashes, kind="stable").astype(
-                np.int32 if len(self) < 2**31 else np.int64, copy=False
-            )
-            self._hashes = hashes[self._order]
-        return self._hashes, self._order
+    def keys(self) -> np.ndarray:
+        return self._hash(self.data, self.offsets)
+
+    def surely_unique(self) -> bool:
+        if len(self) <= _DICT_LIMIT:
+            return False
+        hashes = self.in_order[0]  # kept for lookups
+        return not (hashes[1:] == hashes[:-1]).any()
 
     @staticmethod
     def _hash(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -184,91 +194,59 @@ class Strings(Store):
         return [self.get(i) for i in rows.tolist()]
 
     def decomposed(self) -> list[Hashable]:
-        """Return the names with combining marks, U+0300 to U+036F."""
         marks = np.flatnonzero((self.data == 0xCC) | (self.data == 0xCD))
         rows = np.unique(np.searchsorted(self.offsets, marks, side="right") - 1)
         return [self.get(i) for i in rows.tolist()]
 
     def take(self, rows: np.ndarray) -> Store:
-        sizes = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        source = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Strings(self.data[source], offsets)
+        import pyarrow as pa
+
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        taken = pa.Array.from_buffers(pa.large_binary(), len(self), buffers).take(pa.array(rows))
+        _, offsets, data = taken.buffers()
+        return Strings(
+            np.frombuffer(data or b"", np.uint8),
+            np.frombuffer(offsets, np.int64, len(rows) + 1, 8 * taken.offset),
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"utf8": self.data, "offsets": self.offsets}
 
 
-class Pairs(Store):
-    __slots__ = ("_keys", "_order", "first", "left", "right", "second")
+class Pairs(Keyed):
+    """Pairs such as (node, time), as the rows of their parts in two other stores."""
 
-    def __init__(self, first: Names, second: Names, left: np.ndarray, right: np.ndarray):
+    def __init__(self, first: Store, second: Store, left: np.ndarray, right: np.ndarray):
         self.first, self.second, self.left, self.right = first, second, left, right
-        self._keys: np.ndarray | None = None
-        self._order: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.left)
 
-    def get(self, i: int) -> tuple[Hashable, Hashable]:
-        return self.first[self.left[i]], self.second[self.right[i]]
-
     def to_list(self, lo: int, hi: int) -> list[Hashable]:
         left, right = self.left[lo:hi].tolist(), self.right[lo:hi].tolist()
-        first = {code: self.first[code] for code in set(left)}
-        second = {code: self.second[code] for code in set(right)}
+        first = {code: self.first.get(code) for code in set(left)}
+        second = {code: self.second.get(code) for code in set(right)}
         return [(first[a], second[b]) for a, b in zip(left, right)]
+
+    def keys(self) -> np.ndarray:
+        return self.left.astype(np.int64) * len(self.second) + self.right
 
     def find(self, name: Hashable) -> int:
         if not isinstance(name, tuple) or len(name) != 2:
             return -1
-        a, b = self.first._store.find(plain(name[0])), self.second._store.find(plain(name[1]))
-        if a < 0 or b < 0:
-            return -1
-        if self._keys is None or self._order is None:
-            keys = self.left.astype(np.int64) * len(self.second) + self.right
-            self._order = np.argsort(keys, kind="stable")
-            self._keys = keys[self._order]
-        key = a * len(self.second) + b
-        at = int(np.searchsorted(self._keys, key))
-        return int(self._order[at]) if at < len(self._keys) and self._keys[at] == key else -1
+        a, b = self.first.find(plain(name[0])), self.second.find(plain(name[1]))
+        return -1 if a < 0 or b < 0 else next(self.rows_of(a * len(self.second) + b), -1)
+
+    def surely_unique(self) -> bool:
+        return self.first.surely_unique() and self.second.surely_unique() and super().surely_unique()
 
     def take(self, rows: np.ndarray) -> Store:
         return Pairs(self.first, self.second, self.left[rows], self.right[rows])
 
     def arrays(self) -> dict[str, np.ndarray]:
         out = {"codes": np.stack([self.left, self.right])}
-        out |= {f"first.{k}": v for k, v in self.first.to_arrays().items()}
-        return out | {f"second.{k}": v for k, v in self.second.to_arrays().items()}
-
-
-class Objects(Store):
-    __slots__ = ("_table", "names")
-
-    def __init__(self, names: tuple[Hashable, ...]):
-        self.names = names
-        self._table: dict[Hashable, int] | None = None
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def get(self, i: int) -> Hashable:
-        return self.names[i]
-
-    def find(self, name: Hashable) -> int:
-        if self._table is None:
-            self._table = {name: i for i, name in enumerate(self.names)}
-        return self._table.get(name, -1)
-
-    def take(self, rows: np.ndarray) -> Store:
-        return Objects(tuple(self.names[i] for i in rows))
-
-    def similar(self, name: str) -> list[Hashable]:
-        return list(self.names[:_SUGGESTION_SAMPLE])
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        text = json.dumps([tag(name) for name in self.names], ensure_ascii=False)
-        return {"json": np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)}
+        out |= {f"first.{k}": v for k, v in self.first.arrays().items()}
+        return out | {f"second.{k}": v for k, v in self.second.arrays().items()}
 
 
 def plain(name: Any) -> Hashable:
@@ -276,15 +254,21 @@ def plain(name: Any) -> Hashable:
     return name.item() if isinstance(name, np.generic) else name
 
 
-def known(store: Store, names: Iterable[Hashable]) -> list[Hashable]:
-    """Return those of some names that a store holds."""
-    return [name for name in names if store.find(plain(name)) >= 0]
+def of_range(n: int) -> Store:
+    """Return 0..n-1."""
+    if n < 0:
+        raise InputError(f"the number of names is {n}; it must not be negative")
+    return Integers(range(n))
 
 
 def integers(values: np.ndarray) -> Store:
-    if len(values) and values[0] == 0 and np.array_equal(values, np.arange(len(values))):
-        return Range(len(values))
-    return Integers(values) if len(values) else Range(0)
+    """Return integers, as a range if they are one; those beyond int64 as objects."""
+    if values.dtype == np.uint64:
+        if values.max(initial=0) >= 2**63:
+            return Store(tuple(values.tolist()))
+        values = values.astype(np.int64)
+    running = not len(values) or (values[0] == 0 and np.array_equal(values, np.arange(len(values))))
+    return of_range(len(values)) if running else Integers(values)
 
 
 def pack(names: list[str]) -> Strings:
@@ -299,22 +283,37 @@ def joined(first: Store, second: Store) -> Store:
     if isinstance(first, Strings) and isinstance(second, Strings):
         offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
         return Strings(np.concatenate([first.data, second.data]), offsets)
-    if isinstance(first, Range | Integers) and isinstance(second, Range | Integers):
-        return integers(np.concatenate([_numbers(first), _numbers(second)]))
-    both = [*first.to_list(0, len(first)), *second.to_list(0, len(second))]
-    return store_of(both)
+    if isinstance(first, Integers) and isinstance(second, Integers):
+        return integers(np.concatenate([first.values, second.values]))
+    return store_of([*first.to_list(0, len(first)), *second.to_list(0, len(second))])
 
 
-def _numbers(store: Range | Integers) -> np.ndarray:
-    return np.arange(len(store)) if isinstance(store, Range) else store.values
+def of_arrays(arrays: Mapping[str, np.ndarray]) -> Store:
+    """Return the names whose ``arrays`` these are."""
+    if "range" in arrays:
+        return of_range(int(arrays["range"]))
+    if "integers" in arrays:
+        return integers(arrays["integers"])
+    if "utf8" in arrays:
+        return Strings(np.asarray(arrays["utf8"], np.uint8), np.asarray(arrays["offsets"], np.int64))
+    if "json" in arrays:
+        items = json.loads(bytes(arrays["json"]).decode("utf-8", "surrogatepass"))
+        return store_of([untag(item) for item in items])
+    if "codes" in arrays:
+        first, second = (
+            of_arrays({k.removeprefix(p): v for k, v in arrays.items() if k.startswith(p)})
+            for p in ("first.", "second.")
+        )
+        return Pairs(first, second, *arrays["codes"])
+    raise InputError(f"the arrays {sorted(arrays)} hold no names; pass the result of Names.to_arrays()")
 
 
 def store_of(names: Any) -> Store:
     """Return the most compact storage of names."""
     if isinstance(names, int | np.integer) and not isinstance(names, bool):
-        return Range(int(names))
+        return of_range(int(names))
     if isinstance(names, range) and names.start == 0 and names.step == 1:
-        return Range(len(names))
+        return of_range(len(names))
     if isinstance(names, np.ndarray) or hasattr(names, "to_numpy"):
         array = np.asarray(names)
         if array.ndim != 1:
@@ -334,30 +333,12 @@ def _store_of_items(items: list[Any]) -> Store:
     for i, item in enumerate(items):
         if not isinstance(item, Hashable):
             raise InputError(f"name {i} is {item!r}, which is not hashable; use strings, numbers or tuples")
-    return Objects(tuple(items))
-
-
-def _surely_unique(store: Store) -> bool:
-    """Whether a cheap check proves the names unique; False if a name repeats or two hashes collide."""
-    if isinstance(store, Range):
-        return True
-    if isinstance(store, Pairs):
-        parts = _surely_unique(store.first._store) and _surely_unique(store.second._store)
-        return parts and _no_repeats(np.sort(store.left.astype(np.int64) * len(store.second) + store.right))
-    if isinstance(store, Integers):
-        return _no_repeats(np.sort(store.values))
-    if isinstance(store, Strings) and len(store) > _DICT_LIMIT:
-        return _no_repeats(store.sorted_hashes()[0])
-    return False
-
-
-def _no_repeats(ordered: np.ndarray) -> bool:
-    return not (ordered[1:] == ordered[:-1]).any()
+    return Store(tuple(items))
 
 
 def refuse_duplicates(store: Store) -> None:
     """Raise an error for the first name that occurs twice."""
-    if _surely_unique(store):
+    if store.surely_unique():
         return
     seen: dict[Hashable, int] = {}
     for i, name in enumerate(store.to_list(0, len(store))):
@@ -367,9 +348,9 @@ def refuse_duplicates(store: Store) -> None:
 
 
 def tag(name: Hashable) -> Any:
-    """Return a name as JSON that preserves its type: tuples become {"t": [...]}, scalars stay as they are."""
+    """Return a name as JSON that keeps its type: a tuple becomes a list, which is no name, scalars stay."""
     if isinstance(name, tuple):
-        return {"t": [tag(item) for item in name]}
+        return [tag(item) for item in name]
     if name is None or isinstance(name, str | int | float | bool):
         return name
     raise InputError(
@@ -378,4 +359,6 @@ def tag(name: Hashable) -> Any:
 
 
 def untag(item: Any) -> Hashable:
-    return tuple(untag(part) for part in item["t"]) if isinstance(item, dict) else item
+    """Return the name that :func:`tag` wrote; earlier files have {"t": [...]} for a tuple."""
+    parts = item["t"] if isinstance(item, dict) else item
+    return tuple(map(untag, parts)) if isinstance(parts, list) else parts

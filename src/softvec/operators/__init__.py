@@ -8,6 +8,7 @@ optimiser fuses it with the rest of its step.
 from softvec.operators.base import (
     LinearOperatorAdapter,
     Operator,
+    Plan,
     Powers,
     Product,
     Rows,
@@ -22,6 +23,7 @@ __all__ = [
     "DANGLING",
     "LinearOperatorAdapter",
     "Operator",
+    "Plan",
     "Powers",
     "Product",
     "Rows",

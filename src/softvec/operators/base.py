@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,7 @@ from softvec.core.threads import row_blocks
 
 Array = NDArray[Any]
 Rows = Callable[[int, int, Array, Array], None]  # rows(lo, hi, out, add): out = (op @ X)[lo:hi] + add
+Plan = Callable[[Array], Rows]  # of X; used again for another X of the same shape and dtype
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Runtime:
     machine: Machine
     block: int = 4096
     _scratch: dict[tuple, Array] = field(default_factory=dict)
+    _blocks: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def scratch(self, key: tuple, shape: tuple[int, int], dtype: np.dtype) -> Array:
         """Return an uninitialised matrix; the same key returns the same memory."""
@@ -42,10 +45,13 @@ class Runtime:
     def copied(self, X: Array, half: bool = True) -> Array:
         """Return a copy of X for products to read; float32 is stored in half precision (as uint16)."""
         out = empty(X.shape, np.uint16 if half and X.dtype == np.float32 else X.dtype, random=True)
-        self.machine.map(
-            lambda lo, hi: self.kernels.to_half(X[lo:hi], out[lo:hi]), row_blocks(len(X), self.block)
-        )
+        self._map(lambda lo, hi: self.kernels.to_half(X[lo:hi], out[lo:hi]), len(X))
         return out
+
+    def _map(self, function: Callable[[int, int], None], n: int) -> None:
+        if n not in self._blocks:
+            self._blocks[n] = row_blocks(n, self.block)
+        self.machine.map(function, self._blocks[n])
 
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
         """Compute all rows of a planned product into ``out``."""
@@ -54,13 +60,14 @@ class Runtime:
         def fill_block(lo: int, hi: int) -> None:
             rows(lo, hi, out[lo:hi], add[lo:hi] if len(add) else none)
 
-        self.machine.map(fill_block, row_blocks(len(out), self.block))
+        self._map(fill_block, len(out))
 
 
 class Operator(ABC):
     """A real matrix, accessed only through its products; immutable."""
 
     shape: tuple[int, int]
+    times = 1  # how often a product reads each of its parts
     _normal = False  # whether its rows are known to be non-negative, with sums of 1 or 0
 
     @property
@@ -79,12 +86,12 @@ class Operator(ABC):
         """Bytes held."""
 
     @abstractmethod
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        """Compute ``self @ X`` up to the last gather; return a function that computes blocks of its rows."""
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
+        """Return a function of X that computes ``self @ X`` up to the last gather, and returns one for it."""
 
-    @abstractmethod
     def scale_rows(self, scale: float | Array) -> Operator:
         """Return ``diag(scale) @ self``."""
+        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
 
     @abstractmethod
     def contents(self) -> Iterator[Array | str]:
@@ -102,6 +109,10 @@ class Operator(ABC):
         from softvec.operators.sparse import Sparse
 
         return Sparse(sparse.diags_array(values, format="csr"), symmetric=True)
+
+    def leaves(self) -> Iterator[Operator]:
+        """Yield the operators that this one is composed of."""
+        yield self
 
     def balanced(self) -> Operator:
         """Return the operator with rows rescaled to the range of float32; self if that is not needed."""
@@ -129,7 +140,7 @@ class Operator(ABC):
         work = self.nnz * columns.shape[1]
         with machine() if kernels.worth_compiling(work) else nullcontext(ALONE) as pool:
             runtime = Runtime(kernels.select(work), pool)
-            runtime.fill(self.plan(columns, runtime), out, columns[:0])
+            runtime.fill(self.plan(runtime)(columns), out, columns[:0])
         return out.reshape(-1) if X.ndim == 1 else out
 
     def __repr__(self) -> str:
@@ -142,12 +153,17 @@ class Composite(Operator):
     parts: tuple[Operator, ...]
 
     @property
+    def compose(self) -> Callable[[Sequence[Any]], Operator]:
+        """The function that makes an operator like this one of other parts; it can be pickled."""
+        return type(self)
+
+    @property
     def leaf(self) -> Operator:
         return self.parts[0].leaf
 
     @property
     def nnz(self) -> int:
-        return sum(part.nnz for part in self.parts)
+        return self.times * sum(part.nnz for part in self.parts)
 
     @property
     def nbytes(self) -> int:
@@ -157,6 +173,14 @@ class Composite(Operator):
         yield f"{type(self).__name__.lower()} of {len(self.parts)}"
         for part in self.parts:
             yield from part.contents()
+
+    def leaves(self) -> Iterator[Operator]:
+        for part in self.parts:
+            yield from part.leaves()
+
+    @property
+    def T(self) -> Operator:
+        return self.compose([part.T for part in self.parts])
 
 
 class Product(Composite):
@@ -178,13 +202,20 @@ class Product(Composite):
     def scale_rows(self, scale: float | Array) -> Product:
         return Product([self.parts[0].scale_rows(scale), *self.parts[1:]])
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        for i, factor in enumerate(reversed(self.parts[1:])):
-            key = (*slot, "product", i % 2)  # two scratch matrices in turn
-            Y = runtime.scratch(key, (factor.shape[0], X.shape[1]), X.dtype)
-            runtime.fill(factor.plan(X, runtime, (*slot, i)), Y, X[:0])
-            X = Y
-        return self.parts[0].plan(X, runtime, (*slot, "first"))
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
+        first, *others = self.parts
+        last = first.plan(runtime, (*slot, "first"))
+        plans = [factor.plan(runtime, (*slot, i)) for i, factor in enumerate(reversed(others))]
+
+        def rows_of(X: Array) -> Rows:
+            for i, (factor, plan) in enumerate(zip(reversed(others), plans)):
+                key = (*slot, "product", i % 2)  # two scratch matrices in turn
+                Y = runtime.scratch(key, (factor.shape[0], X.shape[1]), X.dtype)
+                runtime.fill(plan(X), Y, X[:0])
+                X = Y
+            return last(X)
+
+        return rows_of
 
 
 class Sum(Composite):
@@ -203,77 +234,72 @@ class Sum(Composite):
         self.parts = tuple(parts)
         self.shape = parts[0].shape
 
-    @property
-    def T(self) -> Sum:
-        return Sum([part.T for part in self.parts])
-
     def scale_rows(self, scale: float | Array) -> Sum:
         return Sum([part.scale_rows(scale) for part in self.parts])
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        plans = [part.plan(X, runtime, (*slot, "sum", i)) for i, part in enumerate(self.parts)]
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
+        plans = [part.plan(runtime, (*slot, "sum", i)) for i, part in enumerate(self.parts)]
 
-        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
-            for plan in plans:
-                plan(lo, hi, out, add)
-                add = out
+        def rows_of(X: Array) -> Rows:
+            parts = [plan(X) for plan in plans]
 
-        return rows
+            def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+                for part in parts:
+                    part(lo, hi, out, add)
+                    add = out
+
+            return rows
+
+        return rows_of
 
 
-class Powers(Operator):
+class Powers(Composite):
     """The mean of the powers 1..length of a square operator, by Horner's rule: ``length`` products."""
 
     def __init__(self, operator: Any, length: int):
-        self._base = as_operator(operator)
-        if self._base.shape[0] != self._base.shape[1]:
-            raise InputError(f"powers need a square operator, not one of shape {self._base.shape}")
+        base = as_operator(operator)
+        if base.shape[0] != base.shape[1]:
+            raise InputError(f"powers need a square operator, not one of shape {base.shape}")
         if length < 1:
             raise InputError(f"length is {length}; expected at least 1")
-        self._length = int(length)
-        self._last = self._base.scale_rows(1.0 / length)
-        self.shape = self._base.shape
+        self.parts, self.times, self.shape = (base,), int(length), base.shape
+        self._last = base.scale_rows(1.0 / length)
 
     @property
-    def leaf(self) -> Operator:
-        return self._base.leaf
-
-    @property
-    def T(self) -> Powers:
-        return Powers(self._base.T, self._length)
-
-    @property
-    def nnz(self) -> int:
-        return self._length * self._base.nnz
-
-    @property
-    def nbytes(self) -> int:
-        return self._base.nbytes
+    def compose(self) -> Callable[[Sequence[Any]], Operator]:
+        return partial(_powers, length=self.times)
 
     def contents(self) -> Iterator[Array | str]:
-        yield f"powers up to {self._length}"
-        yield from self._base.contents()
-
-    def scale_rows(self, scale: float | Array) -> Operator:
-        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
+        yield f"powers up to {self.times}"
+        yield from self.parts[0].contents()
 
     def _row_sums(self) -> NDArray[np.float64]:
-        first = self._base.row_sums()
-        second = first if self._length == 1 else self._base @ first
+        base = self.parts[0]
+        first = base.row_sums()
+        second = first if self.times == 1 else base @ first
         # if the second step preserves the sums, so do all later ones
         kept = np.allclose(first, second, rtol=1e-12, atol=0)
         return first if kept else super()._row_sums()
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
+        base, last = self.parts[0].plan(runtime, (*slot, "base")), self._last.plan(runtime, (*slot, "last"))
+
         # (1/w) A (X + A (X + A X)): inner sums alternate between two scratch matrices, the last one in a
         # matrix of its own, the one before it in a matrix shared by all powers
-        inner = X
-        for i in range(self._length - 1):
-            own = (self._length - i) % 2 == 0
-            Y = runtime.scratch((*slot, "powers") if own else ("shared", len(slot)), X.shape, X.dtype)
-            runtime.fill(self._base.plan(inner, runtime, (*slot, "base")), Y, X)
-            inner = Y
-        return self._last.plan(inner, runtime, (*slot, "last"))
+        def rows_of(X: Array) -> Rows:
+            inner = X
+            for i in range(self.times - 1):
+                own = (self.times - i) % 2 == 0
+                Y = runtime.scratch((*slot, "powers") if own else ("shared", len(slot)), X.shape, X.dtype)
+                runtime.fill(base(inner), Y, X)
+                inner = Y
+            return last(inner)
+
+        return rows_of
+
+
+def _powers(parts: Sequence[Any], length: int) -> Powers:
+    return Powers(parts[0], length)
 
 
 class LinearOperatorAdapter(Operator):
@@ -301,10 +327,10 @@ class LinearOperatorAdapter(Operator):
         probe = np.random.default_rng(0).standard_normal((self.shape[1], 2))
         yield np.asarray(self._operator.matmat(probe))
 
-    def scale_rows(self, scale: float | Array) -> Operator:
-        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
+        return self._rows_of
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+    def _rows_of(self, X: Array) -> Rows:
         real = X.view(np.float16).astype(np.float32) if X.dtype == np.uint16 else X
         Y = np.ascontiguousarray(self._operator.matmat(real), dtype=real.dtype)
 

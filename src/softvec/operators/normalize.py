@@ -10,7 +10,7 @@ from scipy import sparse
 
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import row_blocks
-from softvec.operators.base import Array, Composite, Operator, Powers, Sum, as_operator
+from softvec.operators.base import Array, Operator, Sum, as_operator
 from softvec.operators.sparse import SAFE, Sparse
 
 DANGLING = ("zero", "self", "error")
@@ -18,17 +18,11 @@ DANGLING = ("zero", "self", "error")
 
 def check_nonnegative(P: Operator, name: str = "P") -> None:
     """Raise :class:`InputError` if a stored entry of ``P`` is negative, NaN or infinite."""
-    parts: list[Operator] = [P]
-    while parts:
-        part = parts.pop()
+    for part in P.leaves():
         if isinstance(part, Sparse):
             for values in (part._row_scale, part._col_scale, *([] if part._checked else [part._values])):
                 _check_values(values, part, name)
             part._checked = True
-        elif isinstance(part, Composite):
-            parts += part.parts
-        elif isinstance(part, Powers):
-            parts.append(part._base)
 
 
 def _check_values(values: Array, part: Sparse, name: str) -> None:

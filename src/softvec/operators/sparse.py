@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import sparse
 from softvec.core.errors import InputError
 from softvec.core.memory import SMALL, available_memory
 from softvec.core.threads import row_blocks
-from softvec.operators.base import Array, Operator, Rows, Runtime
+from softvec.operators.base import Array, Operator, Plan, Rows, Runtime
 
 _NO_SCALE = np.empty(0, np.float64)
 # Products run in float32, whose range is 1e-38 to 3e38: rows whose largest entry is within these bounds keep
@@ -267,17 +267,24 @@ class Sparse(Operator):
             sums = np.diff(self._indptr).astype(np.float64)
         return sums * self._row_scale if len(self._row_scale) else sums
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
-        real = np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
-        row_scale, col_scale = self._row_scale.astype(real), self._col_scale.astype(real)
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
         call = runtime.kernels.gather
 
-        def rows(lo: int, hi: int, out: Array, add: Array) -> None:
-            call(
-                self._indptr, self._indices, self._values, col_scale, row_scale, X, add, out, lo, hi
-            )  # fmt: skip
+        @cache
+        def scales(real: type) -> tuple[Array, Array]:
+            return self._row_scale.astype(real), self._col_scale.astype(real)
 
-        return rows
+        def rows_of(X: Array) -> Rows:
+            row_scale, col_scale = scales(np.float64 if X.dtype == np.float64 else np.float32)
+
+            def rows(lo: int, hi: int, out: Array, add: Array) -> None:
+                call(
+                    self._indptr, self._indices, self._values, col_scale, row_scale, X, add, out, lo, hi
+                )  # fmt: skip
+
+            return rows
+
+        return rows_of
 
 
 def _all_ones(values: Array) -> bool:
