@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,40 +91,6 @@ def test_provenance_is_a_read_only_dictionary(emb):
     assert repr(emb.provenance) == "<Provenance of 30 nodes: data>"
 
 
-def test_index_is_saved_with_the_vectors(emb, tmp_path):
-    pytest.importorskip("usearch")
-    emb.save(tmp_path / "a.svec", index=True)
-    assert "index" not in Embedding.load(tmp_path / "a.svec").__dict__
-    again = Embedding.load(tmp_path / "a.svec", index=True)
-    assert "index" in again.__dict__
-    assert again.index.recall == emb.index.recall
-    found, _ = again.nearest(emb.vectors, n=3, method="index")
-    np.testing.assert_array_equal(found, emb.nearest(emb.vectors, n=3, method="index")[0])
-    with pytest.raises(InputError, match=r"not a \.svec"):
-        emb.save(tmp_path / "a.txt", index=True)
-
-
-def test_index_goes_with_the_side_that_is_saved(tmp_path):
-    pytest.importorskip("usearch")
-    rng = np.random.default_rng(0)
-    emb = Embedding(rng.normal(size=(30, 4)), context_vectors=rng.normal(size=(20, 4)))
-    for side, n in (("rows", 30), ("context", 20)):
-        emb.save(tmp_path / "a.svec", side=side, index=True, extras=False)
-        again = Embedding.load(tmp_path / "a.svec", index=True)
-        assert again.__dict__["index"].size == n
-
-
-def test_index_of_other_vectors_is_refused(emb, tmp_path):
-    pytest.importorskip("usearch")
-    from softvec.embedding import search
-
-    data, measured = emb.index.to_bytes()
-    with pytest.raises(InputError, match="does not match these vectors"):
-        search.restore_index(data, measured, (29, 4))
-    with pytest.raises(InputError, match="cannot be read"):
-        search.restore_index(data, {}, (30, 4))
-
-
 def test_extras_are_kept_or_left_out(tmp_path):
     emb = Embedding(np.eye(3), extras={"classes": [0, 1, 1], "weights": [1.0, 2.0, 0.5]})
     emb.save(tmp_path / "a.svec")
@@ -155,3 +123,9 @@ def test_labels_grow():
     assert Names([("a", 1)]).append([("a", 2)]).index(("a", 2)) == 1
     with pytest.raises(InputError, match="unique"):
         Names(["a"]).append(["a"])
+
+
+def test_the_script_that_mypy_checks_runs():
+    made = runpy.run_path(str(Path(__file__).with_name("typed_script.py")))["main"]()
+    assert made[:3] == ["a", "b", "c"]
+    assert made[-1].startswith("3 [")

@@ -10,6 +10,7 @@ import softvec
 from softvec import Embedding
 from softvec.cli import run
 from softvec.core.errors import InputError
+from softvec.fit.attributes import Agreement
 
 nx = pytest.importorskip("networkx")
 
@@ -101,6 +102,23 @@ def test_links_are_calibrated_with_the_attributes(club, emb):
     assert emb.calibrate(club, attributes=["club"]).links(3, exclude=club) == best
     with pytest.raises(InputError, match="pass attributes="):
         emb.links(3, exclude=club)
+
+
+def test_links_leave_out_attributes_that_tell_them_worse(rng, monkeypatch):
+    graph = nx.planted_partition_graph(4, 60, 0.2, 0.01, seed=0)
+    noise, group = np.repeat(np.eye(4), 60, axis=0)[rng.permutation(240)], np.repeat(np.eye(4), 60, axis=0)
+    monkeypatch.setattr(Agreement, "weights", (0.5, 2.0, 1.0))  # wrong for the noise
+    told = {}
+    for name, F in (("noise", noise), ("group", group)):
+        emb = softvec.embed(graph, 16, attributes=F, random_state=0).calibrate(graph, attributes=F)
+        told[name] = emb.provenance["softmax"]
+        best = emb.links(5, exclude=graph)
+        assert not any(graph.has_edge(link.a, link.b) for link in best)
+        assert emb.links(5, exclude=graph, attributes=F) == best
+    alone = softvec.embed(graph, 16, random_state=0).calibrate(graph).provenance["softmax"]
+    assert told["noise"] == {**alone, "source": "graph"}
+    assert told["group"]["source"] == "graph and attributes"
+    assert told["group"]["auc"] > alone["auc"]
 
 
 def test_contradictions_are_refused(club, emb):

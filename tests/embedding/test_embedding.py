@@ -132,8 +132,6 @@ def test_nearest_takes_vectors(emb):
         emb.nearest(np.ones(3))
     with pytest.raises(InputError, match="NaN"):
         emb.nearest(np.full(8, np.nan))
-    with pytest.raises(InputError, match="method"):
-        emb.nearest(np.ones(8), method="fast")
 
 
 def test_two_sides():
@@ -148,32 +146,6 @@ def test_two_sides():
     with pytest.raises(InputError, match="one side"):
         emb.context.most_similar(10, among="context")
     assert "3 context" in repr(emb)
-
-
-def test_index_recall_is_measured_and_used(monkeypatch, emb):
-    pytest.importorskip("usearch")
-    monkeypatch.setattr(search, "INDEX_FROM", 10)
-    assert "index recall" not in repr(emb)
-    assert emb.index.recall > 0.95
-    assert "index recall" in repr(emb)
-    exact, cosines = emb.nearest(emb.vectors, n=1, method="exact")
-    found, approximate = emb.nearest(emb.vectors, n=1)
-    np.testing.assert_array_equal(found, exact)
-    np.testing.assert_allclose(approximate, cosines, atol=5e-3)  # the index holds float16
-
-
-def test_without_usearch_auto_is_exact(monkeypatch, emb):
-    import sys
-
-    from softvec.embedding import neighbours
-
-    monkeypatch.setattr(search, "INDEX_FROM", 10)
-    monkeypatch.setattr(neighbours, "_INDEX_QUERIES", 1)
-    monkeypatch.setattr(neighbours, "find_spec", lambda name: None)
-    monkeypatch.setitem(sys.modules, "usearch.index", None)
-    assert emb.most_similar("n0", n=1)
-    with pytest.raises(InputError, match=r"softvec\[index\]"):
-        emb.nearest(emb.vectors, method="index")
 
 
 @pytest.mark.parametrize("n_clusters", [4, None])

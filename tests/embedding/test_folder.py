@@ -17,9 +17,7 @@ import softvec
 from softvec import Embedding
 from softvec.cli import main
 from softvec.core.errors import InputError
-from softvec.embedding.files import folder, parts
-from softvec.embedding.files.arrow import SideRows
-from softvec.names import Names
+from softvec.embedding.files import arrow, folder, parts
 
 
 def vectors(n=300, d=6, seed=0):
@@ -36,10 +34,6 @@ def same(a, b):
         assert a.context_names == b.context_names
 
 
-def side_rows(V, names):
-    return SideRows("rows", V, names, {})
-
-
 def is_mapped(array):
     while isinstance(array, np.ndarray):
         array = array.base
@@ -49,7 +43,7 @@ def is_mapped(array):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(folder, "_PART", 4 * 6 * 70)
-    monkeypatch.setattr(folder, "ROWS", 32)
+    monkeypatch.setattr(arrow, "ROWS", 32)
 
 
 @pytest.mark.parametrize("names", [
@@ -58,6 +52,7 @@ def small_parts(monkeypatch):
 @pytest.mark.parametrize("mmap", [False, True])
 def test_round_trip(tmp_path, small_parts, monkeypatch, names, mmap):
     monkeypatch.setattr(parts, "_IN_MEMORY", 0)
+    monkeypatch.setattr("softvec.core.scratch._SMALL", 0)
     monkeypatch.setattr(parts, "available_memory", lambda: 0)
     emb = Embedding(vectors(), names, sizes=np.arange(300.0), provenance={"data": {"source": "x"}})
     emb.save(f"{tmp_path}/v/")
@@ -88,35 +83,23 @@ def test_any_table_tool_reads_the_parts(tmp_path):
     assert table.column("name").to_pylist() == emb.names.to_list()
 
 
-def test_workers_write_their_own_parts(tmp_path):
-    V, names = vectors(), Names([f"n{i}" for i in range(300)])
-    with folder.writing(tmp_path / "v", {"rows": 3}) as number:
-        written = [
-            folder.write_part(tmp_path / "v", k, side_rows(V[lo : lo + 100], names[lo : lo + 100]), "text",
-                              generation=number)
-            for k, lo in enumerate((0, 100, 200))
-        ]  # fmt: skip
-        with pytest.raises(InputError, match="is unfinished"):
-            Embedding.load(tmp_path / "v")
-        folder.write_manifest(tmp_path / "v", written, 6, "text", {"provenance": {"made": "by three"}})
-    same(Embedding(V, names, provenance={"made": "by three"}), Embedding.load(tmp_path / "v"))
-
-
 def test_a_new_save_replaces_the_old_one_at_once(tmp_path, small_parts, monkeypatch):
     old, new = Embedding(vectors()), Embedding(vectors(90, seed=1))
     old.save(f"{tmp_path}/v/")
-    write = folder.write_part
+    write = folder._write_part
 
-    def fails(*args, **options):
-        if args[1] == 1:
+    def fails(path, *rest):
+        if path.name.startswith("part-00001"):
             raise KeyboardInterrupt
-        return write(*args, **options)
+        return write(path, *rest)
 
-    monkeypatch.setattr(folder, "write_part", fails)
-    with pytest.raises(KeyboardInterrupt):
-        new.save(tmp_path / "v")
+    monkeypatch.setattr(folder, "_write_part", fails)
+    for name in ("v", "new"):
+        with pytest.raises(KeyboardInterrupt):
+            new.save(f"{tmp_path}/{name}/")
+    assert os.listdir(tmp_path) == ["v"]
     same(old, Embedding.load(tmp_path / "v"))
-    monkeypatch.setattr(folder, "write_part", write)
+    monkeypatch.setattr(folder, "_write_part", write)
     new.save(tmp_path / "v")
     same(new, Embedding.load(tmp_path / "v"))
     assert len(os.listdir(tmp_path / "v")) == 3
@@ -125,7 +108,7 @@ def test_a_new_save_replaces_the_old_one_at_once(tmp_path, small_parts, monkeypa
 @pytest.mark.skipif(os.name == "nt", reason="no locks of folders")
 def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_parts, monkeypatch):
     first, second = Embedding(vectors()), Embedding(vectors(90, seed=1))
-    write, refused = folder.write_part, []
+    write, refused = folder._write_part, []
 
     def interrupted(*args, **options):
         if not refused:
@@ -134,7 +117,7 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_p
                 second.save(f"{tmp_path}/v/")
         return write(*args, **options)
 
-    monkeypatch.setattr(folder, "write_part", interrupted)
+    monkeypatch.setattr(folder, "_write_part", interrupted)
     first.save(f"{tmp_path}/v/")
     assert refused
     same(first, Embedding.load(tmp_path / "v"))
@@ -142,31 +125,38 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(tmp_path, small_p
     same(second, Embedding.load(tmp_path / "v"))
 
 
-def killed_while_writing(path):
+def killed_while_writing(path, monkeypatch):
     """Leave what a killed writer leaves: the files it announced, one of them half written."""
-    with suppress(SystemExit), folder.writing(path, {"rows": 2}) as number:
-        suffix = f"-{number}" if number else ""
-        head = (path / "manifest.json").read_text()
+    left = {}
+
+    def killed(file, *_):
+        left.update(name=file.name, head=(path / "manifest.json").read_text())
         raise SystemExit
+
+    with monkeypatch.context() as patch, suppress(SystemExit):
+        patch.setattr(folder, "_write_part", killed)
+        Embedding(vectors()).save(f"{path}/")
     path.mkdir(exist_ok=True)
-    (path / "manifest.json").write_text(head)
-    (path / f"part-00000{suffix}.parquet").write_text("whole")
-    (path / f".part-00001{suffix}.parquet.abcd1234.part").write_text("half")
+    (path / "manifest.json").write_text(left["head"])
+    (path / left["name"]).write_text("whole")
+    (path / f".{left['name'].replace('00000', '00001')}.abcd1234.part").write_text("half")
 
 
 @pytest.mark.parametrize("saves", [0, 1])
-def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path, saves):
+def test_parts_of_a_killed_writer_go_with_the_next_save(tmp_path, saves, monkeypatch):
     emb = Embedding(vectors())
+    monkeypatch.setattr(folder, "_PART", 4 * 6 * 200)
     for _ in range(saves):
         emb.save(f"{tmp_path}/v/")
-    killed_while_writing(tmp_path / "v")
+    killed_while_writing(tmp_path / "v", monkeypatch)
     if saves:
         same(emb, Embedding.load(tmp_path / "v"))
     else:
         with pytest.raises(InputError, match="is unfinished"):
             Embedding.load(tmp_path / "v")
     emb.save(f"{tmp_path}/v/")
-    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", f"part-00000-{1 + saves}.parquet"]
+    written = [f"part-0000{k}-{1 + saves}.parquet" for k in (0, 1)]
+    assert sorted(os.listdir(tmp_path / "v")) == ["manifest.json", *written]
     same(emb, Embedding.load(tmp_path / "v"))
 
 
@@ -290,14 +280,13 @@ def test_a_link_out_of_the_folder_is_refused(saved, tmp_path):
         Embedding.load(saved)
 
 
-def test_a_name_in_two_parts_is_refused(tmp_path):
-    V, names = vectors(4), [Names(["a", "b"]), Names(["c", "a"])]
-    with folder.writing(tmp_path / "v", {"rows": 2}):
-        written = [
-            folder.write_part(tmp_path / "v", k, side_rows(V[:2], part), "text")
-            for k, part in enumerate(names)
-        ]
-        folder.write_manifest(tmp_path / "v", written, 6, "text", {"provenance": {}})
+def test_a_name_in_two_parts_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_PART", 4 * 6 * 2)
+    emb = Embedding(vectors(4), ["a", "b", "c", "d"])
+    with monkeypatch.context() as patch:  # a writer that does not look
+        patch.setattr("softvec.names.storage.refuse_duplicates", lambda store: None)
+        object.__setattr__(emb, "names", type(emb.names)(["a", "b", "c", "a"]))
+        emb.save(f"{tmp_path}/v/")
     with pytest.raises(InputError, match=r"duplicate name 'a' \(rows 0 and 3\)"):
         Embedding.load(tmp_path / "v")
 

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 import softvec
+from experiments.generators import dcsbm
 from softvec import Embedding
 from softvec.core.errors import InputError
 from softvec.embedding.groups import find_groups, grouping_vectors, louvain
 from softvec.evaluate import communities, modularity, partition_scores
-from softvec.generators import dcsbm
 from softvec.kernels import compiled, reference
 
 KARATE_EDGES = (
@@ -48,12 +48,15 @@ def test_communities_of_a_graph_are_found_and_isolated_nodes_do_not_disturb():
     assert best > 0.8
 
 
-@pytest.mark.parametrize("shape", ["caves", "ring"])
-def test_groups_of_a_few_nodes_are_found(shape):
+@pytest.mark.parametrize(
+    ("shape", "count", "size"),
+    [("caves", 30, 6), ("ring", 30, 5), ("ring", 50, 4), ("caves", 50, 4), ("ring", 200, 5), ("ring", 30, 3)],
+)
+def test_groups_of_a_few_nodes_are_found(shape, count, size):
     nx = pytest.importorskip("networkx")
-    graph = nx.connected_caveman_graph(30, 6) if shape == "caves" else nx.ring_of_cliques(30, 5)
-    groups = softvec.embed(graph, random_state=0).cluster()
-    assert partition_scores(np.arange(len(graph)) // (len(graph) // 30), groups)["ami"] > 0.98
+    make = nx.connected_caveman_graph if shape == "caves" else nx.ring_of_cliques
+    groups = softvec.embed(make(count, size), random_state=0).cluster()
+    assert partition_scores(np.arange(count * size) // size, groups)["ami"] > 0.97
 
 
 @pytest.mark.parametrize(("n", "p"), [(200, 0.05), (500, 0.02), (500, 0.006)])

@@ -19,7 +19,7 @@ def unit(X):
 
 
 def expectations(emb, known, share=0.1, same=True, both=True):
-    """The expected links of all pairs, from the two numbers that were calibrated."""
+    """The expected links of all pairs, from the three numbers that were calibrated."""
     numbers = emb.provenance["softmax"]
     X = unit(emb.vectors)
     Y = X if emb.context_vectors is None else unit(emb.context_vectors)
@@ -28,9 +28,8 @@ def expectations(emb, known, share=0.1, same=True, both=True):
     weights[known] = 0
     if same:
         np.fill_diagonal(weights, 0)
-    if both:
-        degree = np.maximum(degree, 0.5) ** numbers["popularity"]
-        degree *= known.sum() / degree.sum()
+    degree = degree.astype(float) ** numbers["activity"]
+    degree *= known.sum() / degree.sum()
     expected = share / (1 - share) * degree[:, None] * weights / weights.sum(axis=1, keepdims=True)
     return (expected + expected.T) / 2 if both else expected
 
@@ -144,15 +143,18 @@ def test_no_link_is_proposed_within_a_side():
 
 def test_links_of_a_directed_graph_have_a_direction():
     """Three groups in a ring: links lead from each to the next, never back."""
-    rng = np.random.default_rng(0)
-    i, j = rng.integers(0, 30, (2, 700))
-    group = rng.integers(0, 3, 700)
-    edges = {(f"{g}.{a}", f"{(g + 1) % 3}.{b}") for g, a, b in zip(group.tolist(), i.tolist(), j.tolist())}
-    edges = sorted(edges)
-    emb = softvec.embed(edges, 4, directed=True, view="links", random_state=0).calibrate(edges)
-    assert emb.provenance["softmax"]["nats_gained"] > 0.5
-    found = emb.links(60, exclude=edges)
-    assert np.mean([(int(link.a[0]) + 1) % 3 == int(link.b[0]) for link in found]) > 0.95
+    forward = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, 30, (2, 700))
+        group = rng.integers(0, 3, 700).tolist()
+        edges = {(f"{g}.{a}", f"{(g + 1) % 3}.{b}") for g, a, b in zip(group, i.tolist(), j.tolist())}
+        edges = sorted(edges)
+        emb = softvec.embed(edges, 4, directed=True, view="links", random_state=0).calibrate(edges)
+        assert emb.provenance["softmax"]["nats_gained"] > 0.5
+        found = emb.links(60, exclude=edges)
+        forward += [(int(link.a[0]) + 1) % 3 == int(link.b[0]) for link in found]
+    assert np.mean(forward) > 0.95
     with pytest.raises(InputError, match="direction"):
         softvec.embed(edges, 16, directed=True, random_state=0).links(5, exclude=edges)
 
@@ -207,6 +209,30 @@ def test_a_row_of_zeros_keeps_a_cosine_of_zero():
         np.zeros((3, 2)), None, nx.to_scipy_sparse_array(nx.path_graph(3)), same=True, mutual=True
     )
     assert not model.X.any()
+
+
+def test_nothing_is_missing_in_a_complete_graph():
+    graph = nx.complete_graph(5)
+    emb = softvec.embed(graph, 2, random_state=0)
+    with pytest.warns(UserWarning, match="no links are missing") as told:
+        assert emb.links(exclude=graph) == []
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"symmetric": False}])
+def test_an_isolated_node_has_no_links_and_no_neighbours(graph, options):
+    alone = graph.copy()
+    alone.add_nodes_from(["alone", "too"])
+    emb = softvec.embed(alone, 8, weighted=False, random_state=0, **options).calibrate(alone, weighted=False)
+    assert emb.links(3, item="alone", exclude=alone) == []
+    ends = {end for link in emb.links(2000, exclude=alone) for end in link[:2]}
+    assert ends == set(graph)
+    assert {link.b for link in emb.links(100, item="n9", exclude=alone)} == {*graph} - {"n9", *graph["n9"]}
+    assert emb.most_similar("alone") == emb.most_similar(["n0"], ["n0"]) == []
+    for rank in ("auto", "cosine"):
+        many = emb.most_similar_batch(["alone", "n0"], n=50, rank=rank)
+        assert many[0] == []
+        assert {name for name, _ in many[1]} == {*graph} - {"n0"}
 
 
 def test_most_similar_without_known_neighbours(graph, emb):

@@ -131,3 +131,11 @@ def test_installed_packages(blobs, method, package):
     np.fill_diagonal(distance, np.inf)
     assert (group[distance.argmin(axis=1)] == group).mean() > 0.95
     np.testing.assert_array_equal(Z, emb.project(method))
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-30, 1e30])
+def test_pca_keeps_distances_at_any_scale(scale):
+    V = np.round(np.random.default_rng(0).standard_normal((30, 2)) * 100)
+    Z = Embedding((V * scale).astype(np.float32)).project("pca").astype(float) / scale
+    between = [np.linalg.norm(points[:, None] - points, axis=2) for points in (V, Z)]
+    np.testing.assert_allclose(between[1], between[0], rtol=0.02, atol=1)

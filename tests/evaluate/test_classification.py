@@ -5,9 +5,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
+import softvec
+from softvec.cli import run
 from softvec.core.errors import InputError
 from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
-from softvec.evaluate import node_classification
+from softvec.evaluate import classification, node_classification
 from softvec.evaluate.classification import C_GRID, _best_C, top_labels
 from softvec.names.align import label_matrix
 
@@ -86,16 +88,13 @@ def test_result_is_reproducible_and_plain():
 
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
-    one = node_classification(X, labels, repeats=3, random_state=5)
-    two = node_classification(X, labels, repeats=3, random_state=5)
+    one, two = (node_classification(X, labels, repeats=3, random_state=5)[0.5] for _ in range(2))
     assert one.to_dict() == two.to_dict()
-    assert "0.5" in json.loads(json.dumps(one.to_dict()))["ratios"]
-    assert one.spread[0.5]["micro_f1"] >= 0
+    assert json.loads(json.dumps(one.to_dict()))["settings"]["ratio"] == 0.5
+    assert one.spread["micro_f1"] >= 0
     assert "micro_f1" in str(one)
-    with pytest.raises(InputError, match="no ratio"):
-        one[0.7]
     with pytest.raises(InputError, match="no metric"):
-        one[0.5]["auc"]
+        one["auc"]
 
 
 @pytest.mark.parametrize(
@@ -169,3 +168,31 @@ def test_cross_validation_chooses_what_an_exhaustive_search_does():
         scores.append(cross_val_score(model, X, labels, cv=folds).mean())
     chosen = scores[C_GRID.index(_best_C(X, label_matrix(labels, 240)[0]))]
     assert chosen >= max(scores) - 0.01
+
+
+def test_the_grid_of_C_moves_with_the_length_of_the_vectors():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, 600)
+    X = rng.standard_normal((5, 10))[labels] / 4 + rng.standard_normal((600, 10)) / 3
+    want = node_classification(X, labels, repeats=2)[0.5]["micro_f1"]
+    for factor in (100, 0.01):
+        assert node_classification(factor * X, labels, repeats=2)[0.5]["micro_f1"] == pytest.approx(
+            want, abs=0.01
+        )
+
+
+def test_many_nodes_are_scored_with_a_sample_and_one_split(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(classification, "MANY", 100)  # of 300
+    monkeypatch.setattr(classification, "_SAMPLE", 60)
+    rows = []
+    monkeypatch.setattr(
+        classification, "fit_path", lambda X, *a, **k: rows.append(len(X)) or fit_path(X, *a, **k)
+    )
+    labels = np.arange(300) % 3
+    softvec.Embedding(np.eye(3)[labels]).save(tmp_path / "v.svec")
+    np.save(tmp_path / "labels.npy", labels)
+    assert run(["evaluate", str(tmp_path / "v.svec"), str(tmp_path / "labels.npy")]) == 0
+    assert rows == [40, 40, 40]
+    printed = capsys.readouterr()
+    assert "300 labelled items: 1 split, 33% to train on" in printed.err
+    assert "micro f1, 33% labelled" in printed.out

@@ -37,12 +37,11 @@ def test_number_of_communities_can_be_estimated():
     assert communities(X, labels, n_communities=3).settings["n_communities"] == [3]
 
 
-def test_unlabelled_and_unscored_nodes_are_left_out():
+def test_unlabelled_nodes_are_left_out():
     labels = np.repeat([0, 1, -1], 20)
     X = np.repeat(np.array([[1.0, 0], [0, 1], [1, 1]]), 20, axis=0)
-    scored = np.ones(60, bool)
-    scored[:5] = False
-    result = communities(X, labels, scored=scored)
+    labels[:5] = -1
+    result = communities(X, labels)
     assert result.settings["n_nodes"] == 35
     assert result["nmi"] == 1
 
@@ -54,8 +53,7 @@ def test_unlabelled_and_unscored_nodes_are_left_out():
         ({"labels": np.zeros((10, 2), int)}, "shape"),
         ({"n_communities": "many"}, "'known'"),
         ({"n_communities": 99}, "n_communities is 99"),
-        ({"scored": np.zeros(10, bool)}, "0 nodes are left"),
-        ({"scored": np.zeros(3, bool)}, "scored has shape"),
+        ({"labels": np.full(10, -1)}, "0 nodes are left"),
     ],
 )
 def test_errors(options, message):

@@ -50,7 +50,7 @@ def listed(names: Any) -> list[Any]:
     """Return one name, or a collection of names, as a list; None is an empty one."""
     if names is None:
         return []
-    if isinstance(names, set | frozenset | range):
+    if isinstance(names, set | frozenset | range | Iterator):
         return list(names)
     if not is_many(names):
         return [names]
@@ -73,5 +73,5 @@ def row(emb: Embedding, name: Hashable) -> int:
 
 def rows(emb: Embedding, names: Any) -> NDArray[np.int64]:
     """Return the row numbers of names."""
-    several = list(names) if isinstance(names, Iterator) else listed(names)
+    several = listed(names)
     return np.fromiter((emb._row(name) for name in several), np.int64, len(several))

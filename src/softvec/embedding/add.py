@@ -37,10 +37,10 @@ class Model:
     """A fitted softmax, for new rows: unit column vectors, inverse temperature, classes and weights."""
 
     columns: NDArray[np.float32]
-    beta: float
-    constraint: str
-    classes: NDArray[Any] | None
-    weights: NDArray[Any] | None
+    beta: float = 1.0
+    constraint: str = "sphere"
+    classes: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
     linear: NDArray[np.float32] | None = None  # (d, d), maps the mean of the neighbours to the vector
 
 
@@ -99,13 +99,13 @@ def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
     refuse_signed(emb, "new items cannot be added to")
     fit = recorded(emb, "parameters")
     constraint = str(fit.get("constraint", "sphere"))
-    if fit.get("view") == "power" and "attributes" not in emb.provenance:
-        return Model(emb.vectors, 1.0, constraint, None, None, np.eye(emb.n_components, dtype=np.float32))
     if fit.get("view") == "fused" or "attributes" in emb.provenance:
         linear = emb.extras.get("neighbours_to_vector")
         if linear is None:
             raise InputError("these vectors lack an array that new items need; embed again and save a .svec")
-        return Model(emb.vectors, 1.0, constraint, None, None, linear)
+        return Model(emb.vectors, linear=linear)
+    if fit.get("view") == "power":
+        return Model(emb.vectors, linear=np.eye(emb.n_components, dtype=np.float32))
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
         raise InputError("these vectors do not record the beta of their fit; pass ", Option("beta", ...))
@@ -197,9 +197,8 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     rows, targets, weights = [], [], []
     for i, neighbours in enumerate(data.values()):
         weighted = isinstance(neighbours, Mapping)
-        for other, weight in (
-            neighbours.items() if weighted else ((name, 1.0) for name in _several(neighbours))
-        ):
+        named = neighbours.items() if weighted else ((name, 1.0) for name in _several(neighbours))
+        for other, weight in named:
             rows.append(i)
             own = both and other not in columns and other in new
             targets.append(len(columns) + new.index(other) if own else columns.index(other))
@@ -334,14 +333,11 @@ def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding
     sizes = emb.sizes
     if sizes is not None:
         sizes = np.concatenate([sizes, np.asarray(new.edges.sum(axis=1), np.float64).reshape(-1)])
-    extras = dict(emb.extras)
-    for key in ("stable_neighbours", "stable_groups"):
-        if key in extras:
-            extras[key] = np.concatenate([extras[key], np.full(len(X), np.nan, np.float32)])
-    if "types" in extras:
-        extras["types"] = np.concatenate([extras["types"], np.full(len(X), -1, np.int32)])
+    extras, unknown = dict(emb.extras), {"stable_neighbours": np.nan, "stable_groups": np.nan, "types": -1}
+    for key in unknown.keys() & extras.keys():
+        extras[key] = np.append(extras[key], np.full(len(X), unknown[key], extras[key].dtype))
     if "classes" in extras and not emb.two_sided:
-        extras["classes"] = np.concatenate([extras["classes"], _nearest_class(emb, X)])
+        extras["classes"] = np.append(extras["classes"], _nearest_class(emb, X))
     past = emb.provenance.get("additions", [])
     record = {"items": len(X), "edges": int(new.edges.nnz)}
     return emb._with(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,9 +91,8 @@ def _maps(emb: Embedding, rotation: Array) -> dict[str, Array]:
 
 def _agreement(X: Array, names: Names, other: Embedding) -> dict[str, dict[str, float]]:
     """Return the number of common names and the mean cosine of their two vectors; empty if there are none."""
-    at = positions(other.names, names)
-    mine = np.flatnonzero(at >= 0)
-    A, B = unit_rows(X[mine]), unit_rows(other.vectors[at[mine]])
+    mine, theirs = _common(names, other.names)
+    A, B = unit_rows(X[mine]), unit_rows(other.vectors[theirs])
     compared = np.flatnonzero(A.any(axis=1) & B.any(axis=1))  # a zero vector has no direction
     if not len(compared):
         return {}
@@ -103,31 +103,34 @@ def _agreement(X: Array, names: Names, other: Embedding) -> dict[str, dict[str, 
 
 def _rotation(emb: Embedding, other: Embedding) -> Array:
     """Return the orthogonal matrix that best maps the common names of ``emb`` to ``other``."""
-    pairs = [(emb.vectors, emb.names, other.vectors, other.names)]
-    if emb.context_vectors is not None and other.context_vectors is not None:
-        pairs.append((emb.context_vectors, emb.context_names, other.context_vectors, other.context_names))  # type: ignore[arg-type]
-    total, common = np.zeros((emb.n_components, emb.n_components)), 0
+    sides = [(emb, other)]
+    if emb.two_sided and other.two_sided:
+        sides.append((emb.context, other.context))
+    total, n_common = np.zeros((emb.n_components, emb.n_components)), 0
     with machine() as pool:
-        for X, names, Z, others in pairs:
-            at = positions(others, names)
-            mine = np.flatnonzero(at >= 0)
-            common += len(mine)
-            if not len(mine):
-                continue
-
-            def product(
-                lo: int, hi: int, X: Array = X, Z: Array = Z, mine: Array = mine, at: Array = at
-            ) -> Array:
-                rows = mine[lo:hi]
-                return (X[rows].T @ Z[at[rows]]).astype(np.float64)
-
-            total += pool.fold(product, row_blocks(len(mine), 8192), np.add)
-        if not common:
+        for ours, theirs in sides:
+            rows = _common(ours.names, theirs.names)
+            product = partial(_product, ours.vectors, theirs.vectors, *rows)
+            n_common += len(rows[0])
+            if len(rows[0]):
+                total += pool.fold(product, row_blocks(len(rows[0]), 8192), np.add)
+        if not n_common:
             raise InputError(
                 f"the two embeddings have no name in common (first: {emb.names[0]!r} and {other.names[0]!r})"
             )
         U, _, Vt = np.linalg.svd(total)
     return U @ Vt
+
+
+def _common(names: Names, others: Names) -> tuple[Array, Array]:
+    """Return the rows of the common names, in both."""
+    at = positions(others, names)
+    rows = np.flatnonzero(at >= 0)
+    return rows, at[rows]
+
+
+def _product(X: Array, Z: Array, i: Array, j: Array, lo: int, hi: int) -> Array:
+    return (X[i[lo:hi]].T @ Z[j[lo:hi]]).astype(np.float64)
 
 
 def _rotated(X: Array, rotation: Array) -> Array:

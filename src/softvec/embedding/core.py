@@ -23,19 +23,20 @@ from softvec.embedding import (
     groups,
     neighbours,
     persons,
-    pictures,
+    projection,
     relations,
     search,
     types,
 )
 from softvec.embedding import align as alignment
+from softvec.embedding import predict as prediction
 from softvec.embedding import stability as repeats
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
+from softvec.embedding.files import formats
 from softvec.names import Names
 
 if TYPE_CHECKING:
     from softvec.embedding.links import Link
-    from softvec.embedding.predict import Predictions
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -142,7 +143,7 @@ class Embedding:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def __iter__(self) -> Iterator[Hashable]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.names)
 
     def __contains__(self, name: Hashable) -> bool:
@@ -174,7 +175,7 @@ class Embedding:
         """Return the vectors, in the order of the names."""
         return self.vectors
 
-    def items(self) -> Iterator[tuple[Hashable, NDArray[np.float32]]]:
+    def items(self) -> Iterator[tuple[Any, NDArray[np.float32]]]:
         """Iterate over pairs of a name and its vector."""
         return zip(self.names, self.vectors)
 
@@ -192,13 +193,6 @@ class Embedding:
     most_similar_batch = neighbours.most_similar_batch
     analogy = neighbours.analogy
     nearest = neighbours.nearest
-
-    _nearest = neighbours.search_rows
-
-    @cached_property
-    def index(self) -> search.Index:
-        """A usearch index of the vectors, built on first use; ``index.recall`` is its measured recall."""
-        return search.build_index(self.vectors)
 
     @cached_property
     def _scale(self) -> NDArray[np.float32]:
@@ -235,13 +229,14 @@ class Embedding:
             change the order.
         options
             Passed to the reader of ``exclude``, such as ``columns``; and ``attributes``, if the vectors were
-            fitted with any.
+            fitted with any. Links are then told by the graph and attributes, or by the graph alone if that
+            tells hidden links better.
 
         Returns
         -------
         list of Link
             ``a, b, probability, expected``: see :class:`softvec.embedding.links.Link`. All pairs are
-            compared, in O(n ** 2) time.
+            compared, in O(n ** 2) time; a zero vector, as of an isolated node, has no links.
 
         Examples
         --------
@@ -258,7 +253,7 @@ class Embedding:
 
     def recommend(
         self, users: Any = None, n: int = 10, *, known: Any = None, n_jobs: int | None = None, **options: Any
-    ) -> dict[Hashable, list[tuple[Hashable, float]]]:
+    ) -> dict[Any, list[tuple[Any, float]]]:
         """Return the best new items of users, with scores; the rows are users, the second side items.
 
         A user is the sum of the vectors of known items; ridge regression maps it to all items. How strong the
@@ -306,9 +301,8 @@ class Embedding:
 
         Examples
         --------
-        >>> import softvec
-        >>> from softvec.generators import dcsbm
-        >>> graph = dcsbm(400, c=12, q=4, alpha=4.0, random_state=0).adjacency
+        >>> import networkx as nx, softvec
+        >>> graph = nx.planted_partition_graph(4, 100, 0.15, 0.01, seed=0)
         >>> emb = softvec.embed(graph, n_components=16, random_state=0).calibrate(graph)
         >>> emb.provenance["softmax"]["nats_gained"] > 0.3
         True
@@ -372,58 +366,28 @@ class Embedding:
     attributes_of = attributes.attributes_of
     types = property(types.types)
 
-    def predict(self, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
-        """Predict the labels of unlabelled items, with probabilities.
-
-        Parameters
-        ----------
-        labels : mapping, Series, array, 0/1 matrix, or path
-            Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and
-            a negative number mean no label. A matrix holds several labels per item.
-        C : float or "cv"
-            Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"``
-            chooses it by cross-validation, which also scales the probabilities.
-
-        Returns
-        -------
-        Predictions
-            Iterate for (name, label, probability); ``accuracy`` is measured by cross-validation on the items
-            with labels: see :class:`softvec.embedding.predict.Predictions`.
-
-        Examples
-        --------
-        >>> emb = Embedding([[1, 0], [0, 1], [1, 0.1], [0, 0.9], [0.9, 0]], ["a", "b", "c", "d", "e"])
-        >>> emb.predict({"a": "left", "b": "right", "c": "left", "d": "right"}, C=10.0).to_dict()
-        {'e': 'left'}
-        """
-        from softvec.embedding.predict import predict
-
-        return predict(self, labels, C, n_jobs)
-
+    predict = prediction.predict
     person = persons.person
 
     # groups and plots
     stability = repeats.stability
     cluster = groups.cluster
 
-    layout = pictures.layout
-    project = pictures.project
-    plot = pictures.plot
-    map = pictures.map
-    annotate = pictures.annotate
+    layout = projection.layout
+    project = projection.project
+    plot = projection.plot
+    map = projection.map
+    annotate = projection.annotate
     _edges = relations.edges
 
     # files and other libraries
 
     def _with(self, **changes: Any) -> Embedding:
-        """Return a copy with some fields changed; an index stays with its vectors."""
-        copy = Embedding(**{f.name: getattr(self, f.name) for f in fields(self)} | changes, copy=False)
-        if "index" in self.__dict__ and "vectors" not in changes:
-            copy.__dict__["index"] = self.index
-        return copy
+        """Return a copy with some fields changed."""
+        return Embedding(**{f.name: getattr(self, f.name) for f in fields(self)} | changes, copy=False)
 
-    save = exchange.save
-    load = classmethod(exchange.load)
+    save = formats.save
+    load = classmethod(formats.load)
     to_dataframe = exchange.to_dataframe
     from_dataframe = classmethod(exchange.from_dataframe)
     to_gensim = exchange.to_gensim
@@ -431,7 +395,7 @@ class Embedding:
     _repr_html_ = exchange.to_html
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling; the index is left out."""
+        """Support pickling."""
         values = {f.name: getattr(self, f.name) for f in fields(self)} | {"extras": dict(self.extras)}
         return partial(Embedding, **values, copy=False), ()
 
@@ -440,5 +404,4 @@ class Embedding:
         second = f" + {len(self.context_names):,} context" if self.context_names is not None else ""
         first = ", ".join(repr(self.names[i]) for i in range(min(3, n)))
         more = ", ..." if n > 3 else ""
-        recall = f", index recall {self.index.recall:.3f}" if "index" in self.__dict__ else ""
-        return f"Embedding({n:,}{second} vectors of {d} dimensions: {first}{more}{recall})"
+        return f"Embedding({n:,}{second} vectors of {d} dimensions: {first}{more})"

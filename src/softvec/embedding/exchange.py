@@ -1,10 +1,9 @@
-"""Methods of :class:`softvec.Embedding` for files, for pandas, polars and gensim, and for notebooks."""
+"""Methods of :class:`softvec.Embedding` for pandas, polars and gensim, and for notebooks."""
 
 from __future__ import annotations
 
 import html
-import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -12,48 +11,16 @@ from softvec.core.checks import recorded
 from softvec.core.errors import InputError, optional_package, printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from softvec.embedding.core import Embedding
 
 
-def save(
-    self: Embedding,
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    *,
-    side: str | None = None,
-    extras: bool = True,
-    index: bool = False,
-) -> None:
-    """Write a file in the format of its extension; an interrupted save keeps the old file.
-
-    ``.svec`` (own, keeps everything), ``.parquet``, ``.feather``, ``.safetensors``,
-    ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector), ``.npy``. See
-    :func:`softvec.embedding.files.formats.write_vectors`. In a ``.svec``, ``extras=False`` leaves out
-    the arrays of the fit (:attr:`extras`), and ``index=True`` saves the search index with the vectors.
-    """
-    from softvec.embedding.files.formats import write_vectors
-
-    write_vectors(self if extras else self._with(extras={}), path, format, side=side, index=index)
-
-
-def load(
-    cls: type[Embedding],
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    *,
-    mmap: bool = False,
-    index: bool = False,
-) -> Embedding:
-    """Read any of the formats of :meth:`save`; ``mmap`` leaves the vectors of a ``.svec`` on disk.
-
-    ``index=True`` takes over the search index that was saved with the vectors. Its bytes go to
-    usearch as they are: ask for it only with files that you trust.
-    """
-    from softvec.embedding.files.formats import read_vectors
-
-    return read_vectors(path, format, mmap=mmap, index=index)
-
-
+@overload
+def to_dataframe(self: Embedding, library: Literal["pandas"] = ...) -> pd.DataFrame: ...
+@overload
+def to_dataframe(self: Embedding, library: Literal["polars"]) -> pl.DataFrame: ...
 def to_dataframe(self: Embedding, library: str = "pandas") -> Any:
     """Return a pandas frame indexed by name, or a polars frame with a column ``name``."""
     if library == "pandas":
@@ -63,10 +30,9 @@ def to_dataframe(self: Embedding, library: str = "pandas") -> Any:
         return pd.DataFrame(np.array(self.vectors), index=index)
     if library == "polars":
         pl = optional_package("polars", "to_dataframe needs polars: pip install 'softvec[frames]'")
-        from softvec.embedding.files.word2vec import text_names
+        from softvec.embedding.files.text import text_names
 
-        arrays = self.names.to_arrays()
-        whole = "range" in arrays or "integers" in arrays
+        whole = self.names.kind == "integer"
         column = self.names.to_numpy() if whole else text_names(self.names, spaces=True)
         columns = {str(j): np.ascontiguousarray(self.vectors[:, j]) for j in range(self.vectors.shape[1])}
         return pl.DataFrame({"name": column, **columns})
@@ -93,7 +59,7 @@ def from_dataframe(cls: type[Embedding], frame: Any) -> Embedding:
 def to_gensim(self: Embedding) -> Any:
     """Return a gensim ``KeyedVectors``; integers and strings stay keys, anything else becomes text."""
     gensim = optional_package("gensim.models", "to_gensim needs gensim: pip install 'softvec[gensim]'")
-    from softvec.embedding.files.word2vec import text_names
+    from softvec.embedding.files.text import text_names
 
     keys: list[Any] = self.names.to_list()
     if not all(isinstance(key, str | int) for key in keys):

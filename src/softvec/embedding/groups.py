@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _DEGREE_COORDINATES = 2  # the last of fused vectors (softvec.fit.views)
 _SAMPLE = (1500, 3000)  # vectors of the sample, a quarter of all in between: 2 to 9 million cosines
 _SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # beta, from two or three groups to groups of a few items
+# Power of the silhouette of tight groups: it is 0.9 and more for small cliques, 0.8 at most for pieces of
+# trees and 0.5 for random graphs (benchmarks/groups.py), whose choice it leaves as it is.
+_TIGHT = 4
 _TIE = 0.005  # scores this close are a tie, at least
 _SPLITS = 4  # pairs of halves of the sample
 _COMPARED = 1500  # items whose groups are compared between halves, at most
@@ -76,16 +79,19 @@ def cluster(
     ndarray of shape (n,)
         Group of each vector; -1 for a zero vector, which has no direction.
     """
-    groups = find_groups(
-        grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state,
-        verbose=verbose, neighbours=recorded(emb, "data").get("mean_neighbours"),
-    )  # fmt: skip
+    groups = groups_of(emb, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose)
     if n_clusters is None and max_clusters != 1 and len(emb) >= _FEW and groups.max(initial=-1) == 0:
         text = (
             "no groups beyond chance: random halves of the items disagree on them, so all items are one group"
         )
         warnings.warn(text, stacklevel=2)
     return groups
+
+
+def groups_of(emb: Embedding, n_groups: int | None = None, **options: Any) -> NDArray[np.int64]:
+    """Return the groups of :func:`cluster`, without its warning."""
+    neighbours = recorded(emb, "data").get("mean_neighbours")
+    return find_groups(grouping_vectors(emb), n_groups, neighbours=neighbours, **options)
 
 
 def grouping_vectors(emb: Embedding) -> NDArray[np.floating]:
@@ -110,28 +116,10 @@ def find_groups(
     verbose: bool = False,
     neighbours: float | None = None,
 ) -> NDArray[np.int64]:
-    """Group vectors by their directions.
+    """Group vectors by their directions, as :func:`cluster` does; -1 for a zero vector.
 
-    Parameters
-    ----------
-    V : ndarray of shape (n, d)
-        Vectors. One that is shorter than the median counts less: little is known about its direction.
-    n_groups : int, optional
-        Number of groups, for k-means on the unit sphere (default: automatic).
-    max_groups : int, optional
-        Maximum number of groups if ``n_groups`` is not given.
-    random_state : int, Generator or None
-        Seed of the sample and of k-means.
-    verbose : bool
-        Show a progress bar.
-    neighbours : float, optional
-        Mean number of neighbours, if these are the vectors of a graph: the fewer, the more reproducible are
-        groups by chance.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Group of each vector, by decreasing size from 0 on; -1 for a zero vector, which has no direction.
+    A vector shorter than the median counts less: little is known about its direction. ``neighbours`` is the
+    mean number of neighbours in a graph: the fewer, the more reproducible are groups by chance.
     """
     groups = np.full(len(V), -1, np.int64)
     scale = inverse_norms(V)
@@ -161,15 +149,14 @@ def k_means(
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    seed = (
-        int(random_state.integers(2**31)) if isinstance(random_state, np.random.Generator) else random_state
-    )
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
         if len(X) > _ALL_ROWS if batches is None else batches:
-            model: Any = MiniBatchKMeans(k, n_init=n_init, batch_size=8192, random_state=seed)
+            model: Any = MiniBatchKMeans(k, n_init=n_init, batch_size=8192, random_state=random_state)
         else:
-            model = KMeans(k, n_init=n_init, random_state=seed)
+            model = KMeans(k, n_init=n_init, random_state=random_state)
         with small_problem_threads(len(X)):
             return model.fit_predict(X).astype(np.int64)
 
@@ -197,9 +184,8 @@ def _automatic(
     n = len(V)
     if n < 4 or most == 1:
         return np.zeros(n, np.int64)
-    weights = np.minimum(1.0, np.median(scale) / scale).astype(
-        np.float32
-    )  # (n,) length over the median, at most 1
+    weights = np.minimum(1.0, np.median(scale) / scale)  # (n,) length over the median, at most 1
+    weights = weights.astype(np.float32)
     chosen = np.arange(n)
     size = int(np.clip(n // 4, *_SAMPLE))
     if n > size:
@@ -252,8 +238,12 @@ class _Partition:
 
     @property
     def sharpness(self) -> float:
-        """How far apart the groups are; the margin alone prefers few groups, the silhouette many."""
-        return float(np.sqrt(max(self.margin, 0.0) * max(self.silhouette, 0.0)))
+        """How far apart the groups are; the margin alone prefers few groups, the silhouette many.
+
+        A silhouette near 1 counts for itself: cliques of three to five are tight, and next to each other.
+        """
+        silhouette = max(self.silhouette, 0.0)
+        return float(max(np.sqrt(max(self.margin, 0.0) * silhouette), silhouette**_TIGHT))
 
     @property
     def score(self) -> float:

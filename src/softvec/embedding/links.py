@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _KINDS = ("graph", "pairs", "bipartite")
 _BLOCK = 1 << 21  # expectations computed at a time
+Judged = tuple[Calibration, str | None]  # a calibration, and its source: None without attributes
 _CANDIDATES = 1000  # of one item, by its own softmax, that are then ranked in both directions
 
 
@@ -47,16 +49,18 @@ class Link(NamedTuple):
         the probability that one of them leads to b; of links without direction, the mean of both ends.
     """
 
-    a: Hashable
-    b: Hashable
+    a: Any
+    b: Any
     probability: float
     expected: float
 
 
 def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any) -> Embedding:
     """Return the embedding with ``provenance["softmax"]``; see :meth:`softvec.Embedding.calibrate`."""
-    known = _described(emb, _known(emb, data, options), options.get("attributes"), data)
-    return emb._with(provenance={**emb.provenance, "softmax": asdict(_calibration(emb, known, n_jobs))})
+    known = _known(emb, data, options)
+    calibration, source = _calibration(emb, known, options.get("attributes"), data, n_jobs)
+    record = asdict(calibration) | ({} if source is None else {"source": source})
+    return emb._with(provenance={**emb.provenance, "softmax": record})
 
 
 def links(
@@ -71,37 +75,45 @@ def links(
     """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
     n, missing = integer("n", n), number("missing", missing, above=0, most=0.9)
     row = None if item is None else emb._row(item)
-    known = _known(emb, exclude, options)
-    calibration = _recorded(emb) or _calibration(
-        emb, _described(emb, known, options.get("attributes"), exclude), n_jobs
-    )
-    if not calibration.beats_popularity:
+    model, point, calibration = _fitted(emb, exclude, options, n_jobs)
+    forecast = _Forecast(model, point, missing, linkable(emb))
+    pairs = forecast.best(n, n_jobs) if row is None else forecast.best_of(row, n, n_jobs)
+    if not pairs and row is None:
+        warn("no links are missing: all that are possible are known")
+    elif pairs and not calibration.beats_popularity:
         warn(
             "these vectors predict hidden links no better than popularity does: "
             f"{calibration.nats_gained:+.3f} ± {calibration.standard_error:.3f} nats"
         )
-    model = _softmax(emb, known)
-    point = np.array([calibration.cosine, calibration.popularity])
-    forecast = _Forecast(model, point, missing, linkable(emb))
-    pairs = forecast.best(n, n_jobs) if row is None else forecast.best_of(row, n, n_jobs)
     columns = emb._side("context" if emb.two_sided else "rows").names
     return [Link(emb.names[i], columns[j], float(-np.expm1(-value)), value) for i, j, value in pairs]
 
 
-def pair_logits(emb: Embedding, data: Any, n_jobs: int | None = None) -> Callable[[Array, Array], Array]:
+def pair_logits(
+    emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any
+) -> Callable[[Array, Array], Array]:
     """Return a function that scores pairs of rows and columns, calibrated on the known links."""
-    known = _known(emb, data, {})
-    calibration = _recorded(emb) or _calibration(emb, _described(emb, known, None, data), n_jobs)
-    model, point = _softmax(emb, known), np.array([calibration.cosine, calibration.popularity])
+    model, point, _ = _fitted(emb, data, options, n_jobs)
     return lambda i, j: pair_scores(model, point, i, j)
 
 
-def _softmax(emb: Embedding, known: Affinity) -> Softmax:
-    """Return the softmax of an embedding's vectors."""
+def _fitted(
+    emb: Embedding, data: Any, options: Mapping[str, Any], n_jobs: int | None
+) -> tuple[Softmax, Array, Calibration]:
+    """Return the softmax of an embedding's vectors, its parameters, and the calibration, if need be made.
+
+    Where the graph alone tells hidden links better than the graph and attributes, its vectors are fitted.
+    """
+    known = _known(emb, data, options)
     assert known.counts is not None
-    return Softmax.of(
-        emb.vectors, emb.context_vectors, pattern(known.counts), same=known.symmetric, mutual=mutual(emb)
-    )
+    calibration, source = _recorded(emb) or _calibration(emb, known, options.get("attributes"), data, n_jobs)
+    X, Y, pairs = emb.vectors, emb.context_vectors, pattern(known.counts)
+    if source == "graph":
+        with machine(n_jobs) as pool:
+            X, Y = refit(settings_of(emb.provenance, n_jobs), pool)(known)
+    softmax = Softmax.of(X, Y, pairs, same=known.symmetric, mutual=mutual(emb))
+    point = np.array([calibration.cosine, calibration.popularity, calibration.activity])
+    return softmax, point, calibration
 
 
 def _refuse(emb: Embedding, data: Any) -> None:
@@ -147,30 +159,34 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     return assemble(matrix, emb.names, columns, EdgeRules(record["kind"], **kept), both)
 
 
-def _described(emb: Embedding, known: Affinity, attributes: Any, data: Any) -> Affinity:
-    """Return the known links with the attributes that the vectors were fitted with, to fit them anew."""
-    if "attributes" not in emb.provenance:
-        return known
-    if attributes is None:
+def _recorded(emb: Embedding) -> Judged | None:
+    """Return the calibration that the provenance holds, if any."""
+    record = recorded(emb, "softmax")
+    names = [field.name for field in fields(Calibration)]
+    if not set(names) <= set(record):
+        return None
+    return Calibration(**{name: record[name] for name in names}), record.get("source")
+
+
+def _calibration(emb: Embedding, known: Affinity, attributes: Any, data: Any, n_jobs: int | None) -> Judged:
+    """Hide known links, fit the others with the settings of the embedding, and fit the softmax.
+
+    Vectors of a graph and attributes are compared with those of the graph alone, on the same hidden links.
+    """
+    fused = "attributes" in emb.provenance
+    if fused and attributes is None:
         raise InputError(
             "these vectors include attributes, which are fitted anew to calibrate links; pass ",
             Option("attributes", ...),
         )
-    return attach(known, attributes, data)
-
-
-def _recorded(emb: Embedding) -> Calibration | None:
-    """Return the calibration that the provenance holds, if any."""
-    record = recorded(emb, "softmax")
-    names = [field.name for field in fields(Calibration)]
-    return Calibration(**{name: record[name] for name in names}) if set(names) <= set(record) else None
-
-
-def _calibration(emb: Embedding, known: Affinity, n_jobs: int | None) -> Calibration:
-    """Hide known links, fit the others with the settings of the embedding, and fit the softmax."""
     settings = settings_of(emb.provenance, n_jobs)
     with machine(n_jobs) as pool:
-        return calibrate(known, refit(settings, pool), settings.random_state, pool)
+        alone = calibrate(known, refit(settings, pool), settings.random_state, pool)
+        if not fused:
+            return alone, None
+        known = attach(known, attributes, data)
+        both = calibrate(known, refit(settings, pool), settings.random_state, pool)
+    return (alone, "graph") if alone.auc > both.auc else (both, "graph and attributes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +199,17 @@ class _Forecast:
     types: tuple[Array, Array] | None = None  # of the items, and which of them are linked
 
     def _linkable(self, rows: Array) -> Any:
-        """Return whether the types of rows and of all columns are linked in the data."""
+        """Return whether rows and columns have vectors, and types that are linked in the data."""
+        possible = (np.linalg.norm(self.model.X[rows], axis=1) > 0)[:, None] & self._columns
         if self.types is None:
-            return True
+            return possible
         codes, allowed = self.types
-        return allowed[codes[rows]][:, codes]
+        return possible & allowed[codes[rows]][:, codes]
+
+    @cached_property
+    def _columns(self) -> Array:
+        """Whether columns have vectors: those of isolated nodes are zero, and tell nothing of links."""
+        return np.asarray(np.linalg.norm(self.model.Y, axis=1) > 0)
 
     def _rows(self, rows: Array, log_z: Array) -> Array:
         """Return the expectations of rows with all columns; negative where no link is possible."""
@@ -195,7 +217,7 @@ class _Forecast:
         values = self.model.expected(rows, self.point, self.share)[0]
         possible = (values > 0) & self._linkable(rows)
         if model.mutual:
-            a, c = self.point
+            a, c, _ = self.point
             back = np.float32(a) * (model.Y[rows] @ model.X.T)
             back += (c * model.log_size[rows, None]).astype(np.float32) + self._activity(log_z)
             values = (values + np.exp(back, out=back)) / 2
@@ -203,7 +225,7 @@ class _Forecast:
 
     def _activity(self, log_z: Array) -> Array:
         """Return the logarithms of expected links of each row, less those of its sum."""
-        activity = self.share / (1 - self.share) * self.model.activity(self.point)
+        activity = self.share / (1 - self.share) * self.model.activity(self.point[2])
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(np.isfinite(log_z), np.log(activity) - log_z, -np.inf)
         return value.astype(np.float32)

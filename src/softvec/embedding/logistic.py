@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+
+from softvec.core.checks import number
+from softvec.core.errors import InputError
 
 
 def fit_one_vs_rest(
@@ -81,6 +83,8 @@ class _Rotated:
 
     def solve(self, C: float, start: np.ndarray | None, tol: float, max_iter: int) -> np.ndarray:
         """Return the weights (d, k) of F and, in a last row, the intercepts."""
+        from scipy.optimize import minimize
+
         n, d = self.F.shape
         curvature = self.chances * (1.0 - self.chances)  # (k,) p (1 - p) at the start
         scale = np.empty((d + 1, len(curvature)))
@@ -117,6 +121,14 @@ class _Rotated:
         """Return weights and intercepts for the original features."""
         weights = self.axes @ W[:-1]
         return np.vstack([weights, W[-1] - self.center @ weights])
+
+
+def checked_C(C: float | str) -> float | str:
+    """Return the inverse regularisation, a number above 0 or "cv"."""
+    try:
+        return C if isinstance(C, str) and C == "cv" else number("C", C, above=0)
+    except InputError:
+        raise InputError.of("C", C, "a number above 0 or 'cv'") from None
 
 
 def sigmoid(scores: np.ndarray) -> np.ndarray:

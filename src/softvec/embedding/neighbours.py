@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,18 +12,23 @@ from softvec.core.checks import choice, integer, recorded
 from softvec.core.errors import InputError
 from softvec.embedding import search
 from softvec.embedding.access import is_many, listed
+from softvec.embedding.persons import of_persons
+from softvec.embedding.relations import known_pairs
 from softvec.embedding.types import rows_of_type
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
-Answer = list[tuple[Hashable, float]]
-# An index costs about as much as 20,000 exact searches of the same vectors (usearch, 2 cores, d = 128:
-# 140 us to add a vector against 8 ns to score one), whatever their number.
-_INDEX_QUERIES = 20_000
-_CANDIDATES = 4  # of the index for each neighbour, if they are ranked by length too
+Answer = list[tuple[Any, float]]  # a name may be of any type
+Many = list[Any] | NDArray[Any]
 
 
+@overload
+def similarity(emb: Embedding, a: Many, b: Any) -> NDArray[np.float32]: ...
+@overload
+def similarity(emb: Embedding, a: Any, b: Many) -> NDArray[np.float32]: ...
+@overload
+def similarity(emb: Embedding, a: Hashable, b: Hashable) -> float: ...
 def similarity(emb: Embedding, a: Any, b: Any) -> Any:
     """Return the cosine between two names; lists of names give an array, pair by pair.
 
@@ -35,7 +39,7 @@ def similarity(emb: Embedding, a: Any, b: Any) -> Any:
     >>> emb.similarity("a", "b"), emb.similarity(["a", "a"], ["a", "b"])
     (0.0, array([1., 0.], dtype=float32))
     """
-    many = is_many(a), is_many(b)
+    emb, many = of_persons(emb, [*listed(a), *listed(b)]), (is_many(a), is_many(b))
     if many == (False, False):
         i, j = emb._row(a), emb._row(b)
         dot = float(np.dot(emb.vectors[i], emb.vectors[j]))
@@ -64,7 +68,8 @@ def most_similar(
     ----------
     positive, negative : hashable, or list of hashable
         Unit vectors of the names in ``positive`` are added, those in ``negative`` subtracted. None of
-        them is returned.
+        them is returned. Of contacts in time, whose names are (person, time), a person stands for the mean
+        over its times, and is compared with those of other persons.
     n : int
         Number of names.
     among : {"rows", "context"}
@@ -83,10 +88,13 @@ def most_similar(
     Returns
     -------
     list of (name, cosine)
+        Ranked by cosine times length, the cosines need not decrease. A zero vector, as of an isolated node,
+        has no neighbours and is none.
     """
     plus, minus = listed(positive), listed(negative)
     if not plus and not minus:
         raise InputError("most_similar needs at least one name")
+    emb = of_persons(emb, (*plus, *minus))
     rows = [emb._row(name) for name in (*plus, *minus)]
     unit = search.unit_rows(emb.vectors[rows])
     query = unit[: len(plus)].sum(axis=0) - unit[len(plus) :].sum(axis=0)
@@ -106,6 +114,8 @@ def most_similar_batch(
     type: str | None = None,
 ) -> list[Answer]:
     """Return the nearest neighbours of each of many names, without the name itself."""
+    names = listed(names)
+    emb = of_persons(emb, names)
     rows = emb._rows(names)
     return _answers(emb, emb.vectors[rows], left_out(emb, rows, among, exclude), n, among, rank, type)
 
@@ -127,8 +137,6 @@ def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) 
     if names is not None and all(isinstance(name, Hashable) and name in side.names for name in names):
         also = side._rows(names)
         return [np.concatenate([mine, also]) for mine in own]
-    from softvec.embedding.relations import known_pairs
-
     known = known_pairs(emb, exclude, among)
     return [
         np.concatenate([mine, known.indices[known.indptr[i] : known.indptr[i + 1]]])
@@ -145,41 +153,26 @@ def _answers(
     side = emb._side(among)
     extra = max(map(len, skips), default=0)
     wanted = integer("n", n) + extra
-    if type is None:
-        rows, cosines = side._nearest(Q, wanted, "auto", by_length)
-    else:
-        rows, cosines = _nearest_of(side, rows_of_type(side, type), Q, wanted, by_length)
+    chosen = None if type is None else rows_of_type(side, type)
+    rows, cosines = _search(side, Q, wanted, by_length=by_length, zeros=False, rows=chosen)
+    cosines[~Q.any(axis=1)] = -np.inf
     answers = []
     for near, scores, skip in zip(rows, cosines, skips):
-        kept = np.flatnonzero(~np.isin(near, skip))[:n]
+        kept = np.flatnonzero(np.isfinite(scores) & ~np.isin(near, skip))[:n]
         answers.append([(side.names[int(near[at])], float(scores[at])) for at in kept])
     return answers
 
 
-def _nearest_of(
-    emb: Embedding, rows: NDArray[np.int64], Q: NDArray[Any], n: int, by_length: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Search some of the rows exactly."""
-    vectors = np.asarray(emb.vectors[rows])
-    scale = search.inverse_norms(vectors)
-    at, scores = search.exact_nearest(Q, vectors, n, scale=np.ones_like(scale) if by_length else scale)
-    return rows[at], scores * scale[at] if by_length else scores
-
-
 def nearest(
-    emb: Embedding, vectors: ArrayLike, n: int = 10, *, among: str = "rows", method: str = "auto"
+    emb: Embedding, vectors: ArrayLike, n: int = 10, *, among: str = "rows"
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return row numbers and cosines of the vectors nearest to given vectors.
+    """Return row numbers and cosines of the vectors nearest to given vectors; the search is exact.
 
     Parameters
     ----------
     vectors : array of shape (d,) or (q, d)
     n : int
     among : {"rows", "context"}
-    method : {"auto", "exact", "index"}
-        ``exact`` compares with everything. ``index`` builds a usearch graph once (``emb.index.recall`` is
-        its measured recall). ``auto`` is exact, except for 20,000 queries or more against more than 200,000
-        vectors, or if the index exists already; without usearch it is always exact.
 
     Returns
     -------
@@ -188,35 +181,28 @@ def nearest(
     Q = np.asarray(vectors, dtype=np.float32)
     if Q.ndim not in (1, 2) or Q.shape[-1] != emb.n_components:
         raise InputError(f"query has shape {Q.shape}; expected ({emb.n_components},) or (q, same)")
-    rows, cosines = emb._side(among)._nearest(np.atleast_2d(Q), integer("n", n), method)
+    if not np.isfinite(Q).all():
+        raise InputError("the query holds NaN or infinite values")
+    rows, cosines = _search(emb._side(among), np.atleast_2d(Q), integer("n", n))
     return (rows, cosines) if Q.ndim == 2 else (rows[0], cosines[0])
 
 
-def search_rows(
-    emb: Embedding, Q: NDArray[Any], n: int, method: str, by_length: bool = False
+def _search(
+    emb: Embedding,
+    Q: NDArray[Any],
+    n: int,
+    *,
+    by_length: bool = False,
+    zeros: bool = True,
+    rows: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Search with the index if it pays off, else exactly; rank by cosine times length if asked to."""
-    choice("method", method, ("auto", "exact", "index"))
-    if not np.isfinite(Q).all():
-        raise InputError("the query holds NaN or infinite values")
-    if method == "index" or (method == "auto" and _index_pays(emb, len(Q))):
-        if not by_length:
-            return emb.index.nearest(Q, n)
-        rows, cosines = emb.index.nearest(Q, _CANDIDATES * n)
-        order = np.argsort(-cosines / emb._scale[rows], axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
-    if not by_length:
-        return search.exact_nearest(Q, emb.vectors, n, scale=emb._scale if _in_memory(emb) else None)
-    rows, scores = search.exact_nearest(Q, emb.vectors, n, scale=np.ones(len(emb), np.float32))
-    found, at = np.unique(rows, return_inverse=True)
-    return rows, scores * search.inverse_norms(emb.vectors[found])[at].reshape(rows.shape)
-
-
-def _index_pays(emb: Embedding, queries: int) -> bool:
-    if len(emb) <= search.INDEX_FROM or not _in_memory(emb):
-        return False
-    return "index" in emb.__dict__ or (queries >= _INDEX_QUERIES and find_spec("usearch") is not None)
-
-
-def _in_memory(emb: Embedding) -> bool:
-    return isinstance(emb.vectors, np.ndarray)
+    """Return rows and cosines among all rows or some of them, in the order of the rank."""
+    V = emb.vectors if rows is None else np.asarray(emb.vectors[rows])
+    kept = rows is None and isinstance(V, np.ndarray)  # norms of vectors on disk would take long
+    scale = emb._scale if kept else None
+    at, scores = search.exact_nearest(Q, V, n, scale=scale, by_length=by_length, zeros=zeros)
+    if by_length:
+        ranked = np.isfinite(scores)
+        unique, where = np.unique(at[ranked], return_inverse=True)
+        scores[ranked] *= search.inverse_norms(V[unique])[where]
+    return at if rows is None else rows[np.minimum(at, len(rows) - 1)], scores  # those left out are beyond

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from softvec.core.dates import shortest, to_dates
 from softvec.core.errors import InputError
 from softvec.names import Names, UnknownName
+from softvec.names.align import keys_of
+from softvec.read.labels import Groups
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -46,18 +50,47 @@ def person(emb: Embedding, name: Hashable) -> Person:
 
 def _rows(names: Names, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the rows of the pairs (name, time), and the times."""
-    codes = names.pair_codes()
-    if codes is None:
-        pairs = [pair for pair in names if isinstance(pair, tuple) and len(pair) == 2]
-        if len(pairs) < len(names):
-            raise InputError("the names of these vectors are not (person, time); embed temporal data")
-        rows = np.array([i for i, pair in enumerate(pairs) if pair[0] == name], dtype=np.int64)
-        persons = Names(list(dict.fromkeys(pair[0] for pair in pairs)))
-        times = np.array([pairs[i][1] for i in rows])
-    else:
-        persons, stamps, (left, right) = codes
-        rows = np.flatnonzero(left == persons.index(name)) if name in persons else np.empty(0, np.int64)
-        times = np.array([stamps[int(code)] for code in right[rows]])
+    pairs = names.owners()
+    if pairs is None:
+        raise InputError("the names of these vectors are not (person, time); embed temporal data")
+    persons, owner = pairs
+    rows = np.flatnonzero(owner == persons.find(name))
     if not len(rows):
         raise UnknownName(persons._unknown(name))
-    return rows, times
+    return rows, np.array([names[int(row)][1] for row in rows])  # type: ignore[index]
+
+
+def of_persons(emb: Embedding, names: Iterable[Hashable]) -> Embedding:
+    """Return one vector for each person, the mean direction over its times, if names are those of persons.
+
+    If one of the names is that of a vector, or none is a person's, return the vectors as they are.
+    """
+    names = list(names)
+    pairs = None if any(name in emb.names for name in names) else emb.names.owners()
+    if pairs is None or not any(name in pairs[0] for name in names):
+        return emb
+    return _means(emb, pairs)[0]
+
+
+def of_labels(emb: Any, labels: Any) -> tuple[Any, Any]:
+    """Return the vectors that labels are of, one for each person if labels are by person, and the labels.
+
+    Labels are a mapping, a Series, or groups that were read from a file. A person's times in both parts
+    of a cross-validation would tell its label.
+    """
+    if isinstance(labels, Groups):
+        pairs = emb.names.owners() if labels.persons else None
+        if pairs is None:
+            return emb, labels
+        people, rows = _means(emb, pairs)
+        return people, replace(labels, members=labels.members[rows])
+    names = keys_of(labels) if hasattr(emb, "names") else None
+    return (emb if names is None else of_persons(emb, names)), labels
+
+
+def _means(emb: Embedding, pairs: tuple[Names, NDArray[Any]]) -> tuple[Embedding, NDArray[np.int64]]:
+    """Return the mean directions of persons, and the first row of each."""
+    present, first, owner = np.unique(pairs[1], return_index=True, return_inverse=True)
+    sums = sparse.csr_array((emb._scale, (owner, np.arange(len(owner)))), shape=(len(present), len(owner)))
+    vectors = (sums @ np.asarray(emb.vectors)) / np.bincount(owner)[:, None]
+    return type(emb)(vectors, pairs[0].take(present)), first

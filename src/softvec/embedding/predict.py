@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.checks import counted, number
+from softvec.core.checks import counted
 from softvec.core.errors import InputError, optional_package
-from softvec.embedding.logistic import decision, fit_one_vs_rest, sigmoid
+from softvec.core.machine import machine
+from softvec.embedding.logistic import checked_C, decision, fit_one_vs_rest, sigmoid
+from softvec.embedding.persons import of_labels
 from softvec.names import Names
 from softvec.names.align import label_matrix
 
@@ -50,11 +52,13 @@ class Predictions:
     probabilities : ndarray of shape (k, len(classes))
         They add up to 1 for each item, unless items may have several labels.
     accuracy : float
-        Share of labelled items whose label is predicted correctly, by cross-validation.
+        Share of labelled items whose most likely label is one of theirs, by cross-validation.
     n_labelled : int
         Items that had a label.
     C : float
         Inverse regularisation of the classifier.
+    multiple : bool
+        Whether items may have several labels.
     """
 
     names: Names
@@ -65,12 +69,24 @@ class Predictions:
     accuracy: float
     n_labelled: int
     C: float
+    multiple: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __iter__(self) -> Iterator[Prediction]:
         return map(Prediction, self.names, self.labels, self.probability.tolist())
+
+    def several(self, n: int | None = None, threshold: float = 0.0) -> list[Prediction]:
+        """Return the ``n`` most likely labels of each item (None: all) that reach a probability."""
+        order = np.argsort(-self.probabilities, axis=1, kind="stable")[:, :n]
+        chosen = np.take_along_axis(self.probabilities, order, axis=1)
+        return [
+            Prediction(name, self.classes[j], p)
+            for name, labels, own in zip(self.names, order.tolist(), chosen.tolist())
+            for j, p in zip(labels, own)
+            if p >= threshold
+        ]
 
     def to_dict(self) -> dict[Any, Any]:
         """Return the predicted label of each name."""
@@ -92,11 +108,33 @@ class Predictions:
         )
 
 
-def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = None) -> Predictions:
-    """Predict the missing labels; see :meth:`softvec.Embedding.predict`."""
-    from softvec.core.machine import machine
+def predict(emb: Embedding, labels: Any, *, C: float | str = "cv", n_jobs: int | None = None) -> Predictions:
+    """Predict the labels of unlabelled items, with probabilities.
 
-    Y, classes, several = _targets(emb, labels)
+    Parameters
+    ----------
+    labels : mapping, Series, array, 0/1 matrix, or path
+        Known labels, by name; an array is in the order of the vectors. None, NaN, an empty text and
+        a negative number mean no label. A matrix holds several labels per item. Labels of
+        persons, where names are (person, time), are predicted for persons, from their mean vectors.
+    C : float or "cv"
+        Inverse regularisation of the logistic regression on the directions of the vectors; ``"cv"``
+        chooses it by cross-validation, which also scales the probabilities.
+
+    Returns
+    -------
+    Predictions
+        Iterate for (name, label, probability); ``accuracy`` is measured by cross-validation on the items
+        with labels: see :class:`softvec.embedding.predict.Predictions`.
+
+    Examples
+    --------
+    >>> from softvec import Embedding
+    >>> emb = Embedding([[1, 0], [0, 1], [1, 0.1], [0, 0.9], [0.9, 0]], ["a", "b", "c", "d", "e"])
+    >>> emb.predict({"a": "left", "b": "right", "c": "left", "d": "right"}, C=10.0).to_dict()
+    {'e': 'left'}
+    """
+    emb, Y, classes, several = _targets(emb, labels)
     known = np.flatnonzero(Y.any(axis=1))
     wanted = np.flatnonzero(~Y.any(axis=1))
     used = np.asarray(Y.any(axis=0))
@@ -121,18 +159,20 @@ def predict(emb: Embedding, labels: Any, C: float | str, n_jobs: int | None = No
         accuracy,
         len(known),
         strength,
+        several,
     )
 
 
-def _targets(emb: Embedding, labels: Any) -> tuple[Array, list[Any], bool]:
-    """Return which item has which label (n, k), the labels, and whether an item may have several."""
+def _targets(emb: Embedding, labels: Any) -> tuple[Embedding, Array, list[Any], bool]:
+    """Return the vectors, which has which label (n, k), the labels, and whether one may have several."""
     if isinstance(labels, str | os.PathLike):
         from softvec.read.labels import read_labels
 
-        groups = read_labels(labels, emb.names)
-        return groups.members.toarray() != 0, list(groups.classes), groups.multiple
+        emb, groups = of_labels(emb, read_labels(labels, emb.names))
+        return emb, groups.members.toarray() != 0, list(groups.classes), groups.multiple
+    emb, labels = of_labels(emb, labels)
     Y, classes = label_matrix(labels, len(emb), emb.names)
-    return Y, classes, bool((Y.sum(axis=1) > 1).any())
+    return emb, Y, classes, bool((Y.sum(axis=1) > 1).any())
 
 
 def _probabilities(scores: Array, several: bool) -> Array:
@@ -146,20 +186,19 @@ def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, f
 
     The scale of the probabilities maximises the likelihood of held-out labels.
     """
-    if isinstance(C, str) and C != "cv":
-        raise InputError.of("C", C, "a number above 0 or 'cv'")
-    grid = C_GRID if C == "cv" else (number("C", C, above=0),)
+    C = checked_C(C)
+    grid = C_GRID if isinstance(C, str) else (C,)
     order = np.random.default_rng(0).permutation(len(X))[:_SAMPLE]
     folds = np.arange(len(order)) * _FOLDS // len(order)
     scores, T = np.empty((len(grid), len(order), Y.shape[1])), Y[order]
     for fold in range(_FOLDS):
         train, test = order[folds != fold], order[folds == fold]
         for c, strength in enumerate(grid):
-            weights = fit_one_vs_rest(X[train], Y[train], float(strength), tol=1e-3)
+            weights = fit_one_vs_rest(X[train], Y[train], strength, tol=1e-3)
             scores[c, folds == fold] = decision(X[test], weights)
     right = np.take_along_axis(T[None], np.argmax(scores, axis=2)[:, :, None], axis=2).mean(axis=(1, 2))
     best = int(np.argmax(right))
-    return float(grid[best]), float(right[best]), _scale(scores[best], T, several)
+    return grid[best], float(right[best]), _scale(scores[best], T, several)
 
 
 def _scale(scores: Array, T: Array, several: bool) -> float:

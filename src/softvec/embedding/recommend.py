@@ -8,7 +8,7 @@ that were fitted without them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
 from softvec.embedding.access import listed
-from softvec.embedding.relations import positions, relations, two_kinds
+from softvec.embedding.relations import known_table, two_kinds
 from softvec.fit.calibrate import refit
 from softvec.fit.vectors import settings_of
 from softvec.names import Names
@@ -38,8 +38,8 @@ _HIDDEN, _JUDGED = 0.1, 1 << 23  # share of pairs that are hidden, and scores th
 
 
 def recommend(
-    emb: Embedding, users: Any, n: int, known: Any, n_jobs: int | None, options: dict[str, Any]
-) -> dict[Hashable, list[tuple[Hashable, float]]]:
+    emb: Embedding, users: Any, n: int, known: Any, n_jobs: int | None, options: Mapping[str, Any]
+) -> dict[Any, list[tuple[Any, float]]]:
     """Return the best new items of users; see :meth:`softvec.Embedding.recommend`."""
     if not two_kinds(emb):
         raise InputError(
@@ -51,7 +51,7 @@ def recommend(
             "what a user likes; pass ",
             Option("known", ...),
         )
-    names, weights = _known(emb, known, options)
+    names, weights = known_table(emb, known, "context", **options)
     matrix = sparse.csr_array(pattern(weights).astype(np.float64))
     asked = list(names) if users is None else list(listed(users))
     empty = len(names)  # the row of users with a vector, but without known items
@@ -67,27 +67,6 @@ def recommend(
     return {
         user: [(items[j], score) for j, score in zip(top, scores)] for user, (top, scores) in zip(asked, best)
     }
-
-
-def _known(emb: Embedding, data: Any, options: dict[str, Any]) -> tuple[Names, sparse.csr_array]:
-    """Return the users of the known pairs, with or without a vector, and the weights of their items."""
-    items = emb._side("context").names
-    if sparse.issparse(data) or isinstance(data, np.ndarray):
-        if data.shape != (len(emb), len(items)):
-            expected = (len(emb), len(items))
-            raise InputError(f"the known pairs have shape {data.shape}; expected {expected}, as the vectors")
-        names, coo = emb.names, sparse.coo_array(data)
-        column = coo.col
-    else:
-        affinity = relations(emb, data, **options)
-        names, coo = affinity.rows, affinity.matrix.tocoo()
-        column = positions(items, affinity.columns)[coo.col]
-    kept = (column >= 0) & (coo.data != 0)
-    if not kept.any():
-        raise InputError(f"no known pair has an item with a vector (the vectors have {items[0]!r})")
-    matrix = sparse.csr_array((coo.data[kept], (coo.row[kept], column[kept])), shape=(len(names), len(items)))
-    matrix.sum_duplicates()
-    return names, matrix
 
 
 def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool: Machine) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.checks import recorded
-from softvec.core.errors import InputError, Option
+from softvec.core.errors import InputError, Option, guess
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -44,9 +44,14 @@ def relations(emb: Embedding, data: Any, **options: Any) -> Affinity:
 
     if isinstance(data, Affinity):
         return data
-    kind = options.pop("kind", "bipartite" if two_kinds(emb) else "graph")
     is_file = isinstance(data, str | os.PathLike)
-    if is_file and len(emb) and isinstance(emb.names[0], str):
+    kind = options.pop("kind", None)
+    if kind is None:
+        kind = "bipartite" if two_kinds(emb) else "graph"
+        if is_file and set(recorded(emb, "types").get("names", ())) == {"member", "set"}:
+            kind = "sets"
+            guess(f"{data} is read as sets; pass ", Option("kind", "graph"), " if it holds edges")
+    if kind != "sets" and is_file and len(emb) and isinstance(emb.names[0], str):
         options = {"ids": "string", **options}  # 007 stays 007
     if kind == "graph" and recorded(emb, "data").get("directed") is True:
         options = {"directed": True, **options}
@@ -61,7 +66,7 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     """
     if names == wanted:
         return np.arange(len(wanted), dtype=np.int64)
-    find = names._store.find
+    find = names.find
     rows = np.fromiter((find(name) for name in wanted), np.int64, len(wanted))
     for at in np.flatnonzero(rows < 0).tolist():
         name: Hashable = wanted[at]
@@ -77,28 +82,46 @@ def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse
 
 def known_weights(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
     """Return the weights of pairs of an embedding in ``data``, a matrix of shape (n, m)."""
+    names, known = known_table(emb, data, among, **options)
+    if names == emb.names:
+        return known
+    coo, row = known.tocoo(), positions(emb.names, names)
+    row, shape = row[coo.row], (len(emb), known.shape[1])
+    kept = row >= 0
+    if not kept.any():
+        raise _no_pair(names[0], emb.names[0])
+    return sparse.csr_array((coo.data[kept], (row[kept], coo.col[kept])), shape=shape)
+
+
+def known_table(emb: Embedding, data: Any, among: str, **options: Any) -> tuple[Names, sparse.csr_array]:
+    """Return the names of the rows of ``data``, known or new, and their weights with items of one side."""
     side = emb._side(among)
-    shape = (len(emb), len(side))
+    shape = len(emb), len(side)
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
         if data.shape != shape:
             raise InputError(
                 f"the known pairs have shape {data.shape}; expected {shape}, that of the vectors"
             )
-        matrix = sparse.csr_array(data, copy=True)
+        names, matrix = emb.names, sparse.csr_array(data, copy=True)
     else:
         affinity = relations(emb, data, **options)
-        coo = affinity.matrix.tocoo()
-        i, j = positions(emb.names, affinity.rows)[coo.row], positions(side.names, affinity.columns)[coo.col]
-        both = (i >= 0) & (j >= 0)
-        if len(both) and not both.any():
-            raise InputError(
-                f"no known pair has both of its names among the vectors (first: {affinity.rows[0]!r}; "
-                f"the vectors have {emb.names[0]!r})"
-            )
-        matrix = sparse.csr_array((coo.data[both], (i[both], j[both])), shape=shape)
+        names, coo = affinity.rows, affinity.matrix.tocoo()
+        column = positions(side.names, affinity.columns)[coo.col]
+        kept = column >= 0
+        if len(kept) and not kept.any():
+            raise _no_pair(affinity.columns[0], side.names[0])
+        entries = coo.data[kept], (coo.row[kept], column[kept])
+        matrix = sparse.csr_array(entries, shape=(len(names), len(side)))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return matrix
+    return names, matrix
+
+
+def _no_pair(first: Hashable, known: Hashable) -> InputError:
+    return InputError(
+        f"no known pair has both of its names among the vectors (first: {first!r}; the vectors "
+        f"have {known!r})"
+    )
 
 
 def edges(emb: Embedding, data: Any) -> NDArray[np.int64]:

@@ -1,27 +1,18 @@
-"""Nearest vectors by cosine: an exact blocked search, and a usearch graph index for many queries.
-
-The exact search never holds more than one block of scores for each thread. A single query reads every
-vector once, so it is as fast as memory allows and no index can repay its own construction; an index pays
-when there are many queries against many vectors.
-"""
+"""Nearest vectors by cosine: an exact search in blocks, one block of scores in memory for each thread."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
-from softvec.core.threads import resolve_n_jobs, row_blocks
+from softvec.core.threads import row_blocks
 
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 BLOCK = 8 * ROWS  # rows read from disk at a time; whole blocks, so that scores have the same bits
 QUERIES = 256  # queries of one block: its scores take 8 MB
 _SHORTEST = 1e-37  # a length with an inverse in float32
-INDEX_FROM = 200_000  # below this many vectors the exact search answers a query in a few milliseconds
 
 
 def inverse_norms(V: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -90,6 +81,8 @@ def exact_nearest(
     n: int,
     *,
     scale: NDArray[np.float32] | None = None,
+    by_length: bool = False,
+    zeros: bool = True,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Find the ``n`` rows of ``V`` with the largest cosine to each row of ``Q``.
@@ -103,6 +96,10 @@ def exact_nearest(
         Neighbours per query; no more than m are returned.
     scale : ndarray of shape (m,), optional
         ``inverse_norms(V)``, if known already.
+    by_length : bool
+        Rank by the cosine times the length of a row of ``V``, and return that.
+    zeros : bool
+        Whether zero rows of ``V`` take part, with cosine 0; else their places hold -inf, after all others.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -121,6 +118,8 @@ def exact_nearest(
     for lo, hi in row_blocks(len(V), step):
         block = V[lo:hi]
         factors = inverse_norms(block) if scale is None else scale[lo:hi]
+        dead = (factors == 0) & (not zeros)
+        factors = np.where(dead, np.float32(np.nan), np.ones_like(factors) if by_length else factors)
         rows, cosines = _search(Q, block, min(n, len(block)), factors, n_jobs)
         best = _ordered(np.hstack([best[0], rows + lo]), np.hstack([best[1], cosines]), n)
     return best
@@ -129,7 +128,8 @@ def exact_nearest(
 def _search(
     Q: NDArray[np.float32], V: NDArray[np.floating], n: int, factors: NDArray[np.float32], n_jobs: int | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Compare unit vectors ``Q`` with ``V``, whose inverse norms are ``factors``."""
+    """Multiply unit vectors ``Q`` by ``V`` and its ``factors``; a row whose factor is NaN scores -inf."""
+    dead = np.flatnonzero(np.isnan(factors))
 
     def search(qlo: int, qhi: int, first: int, last: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         best = (
@@ -140,6 +140,7 @@ def _search(
             hi = min(lo + ROWS, last)
             S = Q[qlo:qhi] @ np.asarray(V[lo:hi], dtype=np.float32).T  # (q, rows)
             S *= factors[lo:hi]
+            S[:, dead[(dead >= lo) & (dead < hi)] - lo] = -np.inf
             start = 0
             if lo == first:  # sort a few columns: a threshold that most of the others fail
                 start = min(max(n, 256), hi - lo)
@@ -159,84 +160,6 @@ def _search(
         merged = _ordered(np.hstack([r for r, _ in group]), np.hstack([s for _, s in group]), n)
         rows.append(merged[0])
         scores.append(merged[1])
-    if not np.isfinite(scores[-1]).all():
+    if not (scores[-1] < np.inf).all():
         raise InputError("the vectors hold NaN or infinite values, so they have no nearest neighbours")
     return np.concatenate(rows), np.concatenate(scores)
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """A usearch graph over unit vectors, with its measured recall.
-
-    Attributes
-    ----------
-    recall : float
-        Share of the true ten nearest that the index finds, on a sample of its own vectors.
-    sample : int
-        Size of that sample.
-    """
-
-    graph: Any
-    size: int
-    recall: float
-    sample: int
-
-    def nearest(
-        self, Q: NDArray[np.floating], n: int, n_jobs: int | None = None
-    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return row numbers and cosines of about the ``n`` nearest vectors to each query."""
-        n = min(n, self.size)
-        matches = self.graph.search(unit_rows(Q), n, threads=resolve_n_jobs(n_jobs))
-        rows = np.atleast_2d(np.asarray(matches.keys)).astype(np.intp)
-        scores = 1.0 - np.atleast_2d(np.asarray(matches.distances)).astype(np.float32)
-        return _ordered(rows, scores, n)
-
-    def to_bytes(self) -> tuple[NDArray[np.uint8], dict[str, float]]:
-        """Return the graph as bytes, and its measured recall."""
-        return np.frombuffer(self.graph.save(), np.uint8), {"recall": self.recall, "sample": self.sample}
-
-
-def restore_index(data: NDArray[Any], measured: Any, shape: tuple[int, int]) -> Index:
-    """Return the index that :meth:`Index.to_bytes` wrote for vectors of this shape."""
-    graph_type = _usearch()
-    try:
-        graph = graph_type.restore(data.astype(np.uint8, casting="no", copy=False).tobytes())
-        recall, sample = float(measured["recall"]), int(measured["sample"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"the saved search index cannot be read: {error}") from error
-    if graph is None or (len(graph), graph.ndim) != shape:
-        raise InputError(
-            "the saved search index does not match these vectors; load the file without index=True"
-        )
-    return Index(graph, len(graph), recall, sample)
-
-
-def _usearch() -> Any:
-    try:
-        from usearch.index import Index as Graph
-    except ImportError as error:
-        raise InputError("an index needs usearch: pip install 'softvec[index]'") from error
-    return Graph
-
-
-def build_index(
-    V: NDArray[np.floating], *, n_jobs: int | None = None, sample: int = 200, random_state: int = 0
-) -> Index:
-    """Build a usearch index of the rows of ``V`` and measure its recall against the exact search.
-
-    Raises
-    ------
-    InputError
-        When usearch is not installed.
-    """
-    graph = _usearch()(ndim=V.shape[1], metric="ip", dtype="f16", expansion_add=64)
-    for lo, hi in row_blocks(len(V), 65536):
-        graph.add(np.arange(lo, hi), unit_rows(V[lo:hi]), threads=resolve_n_jobs(n_jobs))
-    draw = np.random.default_rng(random_state).choice(len(V), min(sample, len(V)), replace=False)
-    Q = np.asarray(V[np.sort(draw)])
-    n = min(10, len(V))
-    truth, _ = exact_nearest(Q, V, n, n_jobs=n_jobs)
-    index = Index(graph, len(V), 0.0, len(Q))
-    answers, _ = index.nearest(Q, n, n_jobs)
-    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(truth, answers))
-    return Index(graph, len(V), hits / truth.size, len(Q))

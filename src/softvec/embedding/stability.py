@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.checks import recorded
 from softvec.core.errors import InputError
+from softvec.embedding.groups import groups_of
+from softvec.embedding.search import exact_nearest
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -90,8 +91,6 @@ def _neighbour_overlap(
     runs: Sequence[Embedding], sample: NDArray[np.int64], k: int, n_jobs: int | None
 ) -> NDArray[np.float32]:
     """Return, for each sampled item, the mean share of its k nearest that two runs have in common."""
-    from softvec.embedding.search import exact_nearest
-
     nearest = []
     for run in runs:
         rows, _ = exact_nearest(run.vectors[sample], run.vectors, k + 1, scale=run._scale, n_jobs=n_jobs)
@@ -110,10 +109,7 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
     """Return the overlap of each item's groups, the mean AMI of two runs, and the number of groups."""
     from sklearn.metrics import adjusted_mutual_info_score
 
-    from softvec.embedding.groups import find_groups, grouping_vectors
-
-    neighbours = recorded(runs[0], "data").get("mean_neighbours")
-    first = find_groups(grouping_vectors(runs[0]), neighbours=neighbours)
+    first = groups_of(runs[0])
     n_groups = int(first.max()) + 1
     if n_groups < 2:  # no groups beyond chance, so no agreement
         return np.full(len(first), np.nan, np.float32), 0.0, n_groups

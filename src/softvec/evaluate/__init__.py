@@ -1,6 +1,6 @@
 """Evaluation of vectors, one module per task."""
 
-from softvec.evaluate.classification import C_GRID, ClassificationScores, node_classification
+from softvec.evaluate.classification import C_GRID, node_classification
 from softvec.evaluate.common import Scores
 from softvec.evaluate.communities import communities, modularity, partition_scores
 from softvec.evaluate.epidemic_prediction import Curve, EpidemicPrediction, predict_epidemic
@@ -10,7 +10,6 @@ from softvec.evaluate.words import word_analogy, word_similarity
 
 __all__ = [
     "C_GRID",
-    "ClassificationScores",
     "Curve",
     "EpidemicPrediction",
     "LinkSplit",

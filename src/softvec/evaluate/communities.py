@@ -16,6 +16,7 @@ from softvec.core.checks import integer, unit_rows
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
 from softvec.embedding.groups import find_groups, grouping_vectors, k_means
+from softvec.embedding.persons import of_labels
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import align_labels, label_codes
 
@@ -85,7 +86,6 @@ def communities(
     labels: Any,
     *,
     n_communities: int | str | None = "known",
-    scored: np.ndarray | None = None,
     n_init: int = 10,
     repeats: int = 1,
     random_state: int | np.random.Generator | None = 0,
@@ -99,12 +99,10 @@ def communities(
         Vectors.
     labels : array of shape (n,), mapping or pandas Series
         Known communities, matched as in :func:`node_classification`; nodes without one (negative, None or
-        NaN) are neither clustered nor scored.
+        NaN) are neither clustered nor scored. Nothing reveals the community of a node without edges: give it
+        none, as softvec's experiments do for all methods.
     n_communities : "known", int or None
         "known" uses the number of distinct labels, ``None`` detects it.
-    scored : ndarray of shape (n,), bool, optional
-        The nodes to cluster and score. Pass ``degrees > 0`` to leave out nodes without edges, as softvec's
-        experiments do for all methods: nothing reveals their community.
     n_init : int
         Starts of k-means.
     repeats : int
@@ -127,6 +125,7 @@ def communities(
     >>> communities(np.eye(3)[labels], labels)["nmi"]
     1.0
     """
+    X, labels = of_labels(X, labels)
     names = getattr(X, "names", None)
     X = _vectors(X)
     aligned = align_labels(labels, len(X), names)
@@ -134,11 +133,6 @@ def communities(
         raise InputError(f"labels has shape {aligned.shape}; one per vector, {len(X)} in all, is expected")
     labels, _ = label_codes(aligned)
     chosen = labels >= 0
-    if scored is not None:
-        scored = np.asarray(scored, dtype=bool)
-        if scored.shape != labels.shape:
-            raise InputError(f"scored has shape {scored.shape}; one value per vector is expected")
-        chosen &= scored
     if chosen.sum() < 2:
         raise InputError(f"{int(chosen.sum())} nodes are left to score; at least 2 are needed")
     X, labels = X[chosen], labels[chosen]

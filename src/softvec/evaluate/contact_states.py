@@ -1,8 +1,9 @@
-"""What the observed states of the people someone met say about that person."""
+"""What a person's other observed states, and those of the people met, say about that person."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from softvec.evaluate.observations import Observations
 Array = NDArray[Any]
 _OWN = 5.0  # weight of a person's own states; of the people met it is 1 on average (benchmarks/epidemics.py)
 _PRIOR = 0.1  # weight of the share of all observations
+_SHRINKAGE = 0.5  # weight of the prediction from time alone, in the mean of a person's other states
 
 
 def contact_matrix(contacts: Any, seen: Observations) -> sparse.csr_array:
@@ -34,13 +36,13 @@ def contact_matrix(contacts: Any, seen: Observations) -> sparse.csr_array:
     met = contacts.contacts
     if met is None:
         raise InputError(f"contacts is {contacts.kind} data; expected contacts in time (t, i, j)")
-    number = dict(zip(seen.cells.persons, seen.cells.person.tolist()))
+    number = dict(zip(seen.persons, seen.person.tolist()))
     place = np.array([number.get(name, -1) for name in met.nodes])
     source, target = place[met.source], place[met.target]
     known = (source >= 0) & (target >= 0)
     if not known.any():
         raise InputError("no contact joins two people of the vectors; pass the contacts that were embedded")
-    n = int(seen.cells.person.max()) + 1
+    n = int(seen.person.max()) + 1
     W = sparse.coo_array((met.weight[known], (source[known], target[known])), shape=(n, n)).tocsr()
     W = sparse.csr_array(W + W.T)
     entries = np.maximum(np.diff(W.indptr), 1)
@@ -48,26 +50,42 @@ def contact_matrix(contacts: Any, seen: Observations) -> sparse.csr_array:
     return sparse.csr_array(sparse.diags_array(scale) @ W)
 
 
-def states_of_contacts(seen: Observations, met: sparse.csr_array) -> NDArray[np.float64]:
+def states_of_contacts(seen: Observations, met: sparse.csr_array) -> Array:
     """Return, for each pair, the log odds of the infected share among the people met, and the person's own.
 
-    A share of observations, with weights exp(-distance in windows / reach) and how often they met, for three
-    reaches; drawn a little to the share of all observations. The pair's own state is left out. Shape (D, 3).
+    The share is drawn a little to the share of all observations. Shape (D, 3).
     """
-    person, window = seen.cells.person, seen.cells.window
-    n, T = met.shape[0], len(seen.cells.starts)
+    state = seen.state[seen.observed].astype(float)
+    prior = _PRIOR * state.mean()
+    shares = [(sick + prior) / (seen_ + _PRIOR) for sick, seen_ in _nearby(seen, state, met)]
+    return np.stack([np.log(share / (1 - share)) for share in shares], axis=1)
+
+
+def own_states(seen: Observations, surprise: Array) -> Array:
+    """Return the mean surprise (D, 3) of the person's other observations, drawn to 0."""
+    return np.stack([value / (count + _SHRINKAGE) for value, count in _nearby(seen, surprise)], axis=1)
+
+
+def _nearby(
+    seen: Observations, values: Array, met: sparse.csr_array | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """Yield sums (D,) of the values of observations near each pair, and of weights, for three reaches.
+
+    Weights are exp(-distance in windows / reach) and how often two people met; without ``met`` only the
+    person's own observations count. The observation of the pair itself is left out.
+    """
+    person, window, T = seen.person, seen.window, len(seen.starts)
     rows = np.flatnonzero(seen.observed)
-    places, state = (person[rows], window[rows]), seen.state[rows].astype(float)
-    infected = sparse.csr_array((state, places), shape=(n, T))
-    count = sparse.csr_array((np.ones(len(rows)), places), shape=(n, T))
+    shape = int(person.max()) + 1, T
+    parts = [
+        sparse.csr_array((part, (person[rows], window[rows])), shape=shape)
+        for part in (values, np.ones(len(rows)))
+    ]
+    own, people = (1.0, None) if met is None else (_OWN, met + _OWN * sparse.eye_array(len(met.indptr) - 1))
     apart = np.abs(np.subtract.outer(np.arange(T), np.arange(T)))
-    weights = sparse.csr_array(met + _OWN * sparse.eye_array(n))
-    columns = []
     for reach in np.geomspace(1.0, max(T / 4, 1.0), 3):
-        near = np.exp(-apart / reach)
-        sick, all_seen = ((weights @ (part @ near))[person, window] for part in (infected, count))
-        sick[rows] -= _OWN * state
-        all_seen[rows] -= _OWN
-        share = (sick + _PRIOR * state.mean()) / (all_seen + _PRIOR)
-        columns.append(np.log(share / (1 - share)))
-    return np.stack(columns, axis=1)
+        near = [part @ np.exp(-apart / reach) for part in parts]  # (people, T)
+        value, count = ((part if people is None else people @ part)[person, window] for part in near)
+        value[rows] -= own * values
+        count[rows] -= own
+        yield value, count

@@ -13,7 +13,7 @@ from softvec.core.checks import counted, integer, number
 from softvec.core.errors import InputError, optional_package
 from softvec.core.machine import machine
 from softvec.embedding.logistic import sigmoid
-from softvec.evaluate.contact_states import contact_matrix, states_of_contacts
+from softvec.evaluate.contact_states import contact_matrix, own_states, states_of_contacts
 from softvec.evaluate.observations import Observations, match_observations
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)  # prior variances of the log odds, tried in a cross-validation
 _FOLDS = 5
-_SHRINKAGE = 0.5  # weight of the prediction from time alone, in the mean of a person's other observed states
 _NEWTON_STEPS = 30
 _WIDER = 1.25  # people who meet are infected together; the draws are independent (benchmarks/epidemics.py)
 _COARSE = 0.3  # deviation of the corrections by time of the share of infected among the people met
@@ -137,10 +136,10 @@ def predict_epidemic(
     ----------
     emb : Embedding
         An embedding of temporal contacts: its names are (person, time).
-    observations : mapping, frame, Series, array or path
+    observations : mapping, frame, Series or path
         States 1 (infected), 0 (not), or NaN or None (not observed): a mapping from (person, time); a frame
-        or a CSV file with the columns person, time, state; a Series indexed by person and time; or one
-        value for each vector. A time (a number or a date, as in the contacts) stands for its window.
+        or a table file with the columns person, time, state; or a Series indexed by person and time. A time
+        (a number or a date, as in the contacts) stands for its window.
     contacts : path, frame, iterable of (t, i, j) or Affinity, optional
         The contacts that were embedded. Pass them: the states of the people someone met say more than the
         vectors do.
@@ -180,20 +179,19 @@ def predict_epidemic(
         raise InputError.of("level", level, "a number between 0 and 1")
     n_draws = integer("n_draws", n_draws)
     seen = match_observations(emb, observations, everyone)
-    cells = seen.cells
     met = None if contacts is None else contact_matrix(contacts, seen)
     rng = np.random.default_rng(random_state)
     with machine(n_jobs):  # one BLAS thread: the same bits everywhere
-        model, scores = _select(_scaled(cells.vectors), seen, met, rng)
+        model, scores = _select(seen, met, rng)
         probability, curve = _draw(model, seen, level, n_draws, rng)
     return EpidemicPrediction(
-        cells.persons, cells.times, probability, seen.observed, cells.active, curve, float(level), scores
+        seen.persons, seen.times, probability, seen.observed, seen.active, curve, float(level), scores
     )
 
 
 def _bumps(seen: Observations) -> Array:
     """Return smooth functions of the window number, of shape (D, _BUMPS)."""
-    place = seen.cells.window / max(len(seen.cells.starts) - 1, 1)
+    place = seen.window / max(len(seen.starts) - 1, 1)
     centres = np.linspace(0, 1, _BUMPS)
     return _scaled(np.exp(-0.5 * ((place[:, None] - centres) * (_BUMPS - 1)) ** 2))
 
@@ -219,101 +217,83 @@ class _Model(NamedTuple):
         return [self, *(_Model(np.hstack([self.F, np.sqrt(c) * group]), self.start) for c in _GRID)]
 
 
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Observed states and their folds, on which models are compared."""
+
+    rows: Array
+    y: Array
+    fold: Array
+
+    @classmethod
+    def of(cls, seen: Observations, rng: np.random.Generator) -> _Trials:
+        """Spread the infected evenly over the folds."""
+        rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
+        order = rng.permutation(len(y))
+        fold = np.empty(len(y), dtype=np.int64)
+        fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _FOLDS
+        return cls(rows, y, fold)
+
+    def prevalence(self) -> Array:
+        """Return the share of infected in the other folds, for each observation."""
+        shares = np.array([self.y[self.fold != fold].mean() for fold in range(_FOLDS)])
+        return shares[self.fold]
+
+    def best(self, candidates: list[_Model], known: Array | None = None) -> tuple[_Model, Array]:
+        """Return the model with the lowest log loss, and its probabilities; the first may be known."""
+        p = [self.probabilities(model) for model in candidates[known is not None :]]
+        if known is not None:
+            p.insert(0, known)
+        best = int(np.argmin([_log_loss(self.y, values) for values in p]))
+        return candidates[best], p[best]
+
+    def probabilities(self, model: _Model) -> Array:
+        """Return the probability of each observation from the other folds, averaged over the posterior.
+
+        The average of a sigmoid over a normal distribution is taken as sigmoid(mean / sqrt(1 + pi variance
+        / 8)).
+        """
+        from scipy.linalg import solve_triangular
+
+        model, p = model.at(self.rows), np.empty(len(self.y))
+        for fold in range(_FOLDS):
+            train, test = self.fold != fold, self.fold == fold
+            weights, factor = _fit(model.at(train), self.y[train])
+            G = _with_ones(model.F[test])
+            variance = (solve_triangular(factor, G.T, trans="T") ** 2).sum(axis=0)
+            p[test] = sigmoid((model.start[test] + G @ weights) / np.sqrt(1 + np.pi * variance / 8))
+        return p
+
+
 def _select(
-    vectors: Array, seen: Observations, met: Any, rng: np.random.Generator
+    seen: Observations, met: Any, rng: np.random.Generator
 ) -> tuple[_Model, dict[str, dict[str, float]]]:
     """Return the model with the lowest cross-validated log loss, and the scores of simpler ones.
 
     Groups of features are tried in turn; a group that does not help is left out.
     """
-    rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
-    folds = _folds(y, rng)
-    p = np.empty(len(y))
-    for fold in range(_FOLDS):
-        p[folds == fold] = y[folds != fold].mean()
-    scores = {"prevalence": {"auc": 0.5, "log_loss": _log_loss(y, p)}}  # one share for all ranks nobody
-    bumps, nowhere = _bumps(seen), np.zeros(len(vectors))
-    model, p = _best([_Model(np.sqrt(c) * bumps, nowhere) for c in _GRID], None, rows, y, folds)
+    trials = _Trials.of(seen, rng)
+    y = trials.y
+    scores = {"prevalence": {"auc": 0.5, "log_loss": _log_loss(y, trials.prevalence())}}  # ranks nobody
+    bumps, nowhere = _bumps(seen), np.zeros(len(seen.vectors))
+    model, p = trials.best([_Model(np.sqrt(c) * bumps, nowhere) for c in _GRID])
     scores["time"] = _score(y, p)
-    groups = [("no_vectors", _own_states(seen, rows, y - p)), ("prediction", vectors)]
+    states = _scaled(own_states(seen, y - p))
     if met is not None:  # the share of the people met is a prediction already, which the rest corrects
         share = states_of_contacts(seen, met)
-        starts = [_Model(_COARSE * bumps, column) for column in share.T]
-        model, p = _best([model, *starts], p, rows, y, folds)
-        groups[0] = ("no_vectors", np.hstack([groups[0][1], _scaled(share)]))
-    for name, group in groups:
-        if np.ptp(group[rows], axis=0).any():  # constant features have nothing to learn from
-            model, p = _best(model.wider(group), p, rows, y, folds)
+        model, p = trials.best([model, *(_Model(_COARSE * bumps, column) for column in share.T)], p)
+        states = np.hstack([states, _scaled(share)])
+    for name, group in (("no_vectors", states), ("prediction", _scaled(seen.vectors))):
+        if np.ptp(group[trials.rows], axis=0).any():  # constant features have nothing to learn from
+            model, p = trials.best(model.wider(group), p)
         scores[name] = _score(y, p)
     return model, dict(reversed(scores.items()))
-
-
-def _best(
-    candidates: list[_Model], first: Array | None, rows: Array, y: Array, folds: Array
-) -> tuple[_Model, Array]:
-    """Return the model with the lowest cross-validated log loss, and its cross-validated probabilities.
-
-    ``first`` are the probabilities of the first candidate, if known already.
-    """
-    p = [
-        first if first is not None and k == 0 else _cross_validated(model.at(rows), y, folds)
-        for k, model in enumerate(candidates)
-    ]
-    best = int(np.argmin([_log_loss(y, values) for values in p]))
-    return candidates[best], p[best]
-
-
-def _own_states(seen: Observations, rows: Array, surprise: Array) -> Array:
-    """Return, for each pair, how far the person's other observed states are from those predicted by time.
-
-    A mean over observations with weights exp(-distance in windows / reach), for three reaches, without the
-    pair's own state. Shape (D, 3).
-    """
-    person, window = seen.cells.person, seen.cells.window
-    reaches = np.geomspace(1.0, max(len(seen.cells.starts) / 4, 1.0), 3)
-    value = np.zeros(len(person))
-    value[rows] = surprise
-    result = np.zeros((len(person), len(reaches)))
-    order = np.argsort(person, kind="stable")
-    for mine in np.split(order, np.flatnonzero(np.diff(person[order])) + 1):
-        known = mine[seen.observed[mine]]
-        apart = np.abs(window[mine][:, None] - window[known])  # (pairs of the person, observed)
-        for r, reach in enumerate(reaches):
-            share = np.where(apart > 0, np.exp(-apart / reach), 0.0)
-            result[mine, r] = share @ value[known] / (share.sum(axis=1) + _SHRINKAGE)
-    return _scaled(result)
 
 
 def _score(y: Array, p: Array) -> dict[str, float]:
     from sklearn.metrics import roc_auc_score
 
     return {"auc": float(roc_auc_score(y, p)), "log_loss": _log_loss(y, p)}
-
-
-def _folds(y: Array, rng: np.random.Generator) -> Array:
-    """Return the fold of each observation, the infected ones spread evenly."""
-    order = rng.permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    folds = np.empty(len(y), dtype=np.int64)
-    folds[order] = np.arange(len(y)) % _FOLDS
-    return folds
-
-
-def _cross_validated(model: _Model, y: Array, folds: Array) -> Array:
-    """Return the probability of each observation from the other folds, averaged over the posterior.
-
-    The average of a sigmoid over a normal distribution is taken as sigmoid(mean / sqrt(1 + pi variance / 8)).
-    """
-    from scipy.linalg import solve_triangular
-
-    p = np.empty(len(y))
-    for fold in range(_FOLDS):
-        train, test = folds != fold, folds == fold
-        weights, factor = _fit(model.at(train), y[train])
-        G = _with_ones(model.F[test])
-        variance = (solve_triangular(factor, G.T, trans="T") ** 2).sum(axis=0)
-        p[test] = sigmoid((model.start[test] + G @ weights) / np.sqrt(1 + np.pi * variance / 8))
-    return p
 
 
 def _fit(model: _Model, y: Array) -> tuple[Array, Array]:
@@ -354,7 +334,7 @@ def _draw(
 
     rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
     hidden = np.flatnonzero(~seen.observed)
-    window, T = seen.cells.window[hidden], len(seen.cells.starts)
+    window, T = seen.window[hidden], len(seen.starts)
     weights, factor = _fit(model.at(rows), y)
     draws = weights + solve_triangular(factor, rng.standard_normal((len(weights), n_draws))).T
     G, start = _with_ones(model.F[hidden]), model.start[hidden]
@@ -364,13 +344,13 @@ def _draw(
         p = sigmoid(start + G @ w)
         mean += p / n_draws
         counts[k] = np.bincount(window, weights=rng.random(len(p)) < p, minlength=T)
-    known = np.bincount(seen.cells.window[rows], weights=y, minlength=T)
+    known = np.bincount(seen.window[rows], weights=y, minlength=T)
     probability = seen.state.astype(np.float64)
     probability[hidden] = mean
     expected = known + np.bincount(window, weights=mean, minlength=T)
     low, high = known + np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
     below, above = _WIDER * np.maximum(expected - low, 0), _WIDER * np.maximum(high - expected, 0)
-    people = np.bincount(seen.cells.window, minlength=T)
+    people = np.bincount(seen.window, minlength=T)
     return probability, Curve(
-        seen.cells.starts, expected, np.maximum(expected - below, known), np.minimum(expected + above, people)
+        seen.starts, expected, np.maximum(expected - below, known), np.minimum(expected + above, people)
     )

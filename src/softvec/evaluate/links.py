@@ -70,9 +70,9 @@ def split_edges(
 
     Examples
     --------
-    >>> from softvec.generators import dcsbm
+    >>> import networkx as nx
     >>> from softvec.evaluate import split_edges
-    >>> split = split_edges(dcsbm(200, c=10, q=2, alpha=2.0, random_state=0).adjacency, 0.1)
+    >>> split = split_edges(nx.to_scipy_sparse_array(nx.karate_club_graph(), weight=None), 0.1)
     >>> split.positives.shape == split.negatives["random"].shape
     True
     """
@@ -112,7 +112,6 @@ def score_links(
     split: LinkSplit,
     *,
     scorer: str = "cosine",
-    Y: Any = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> dict[str, float]:
     """Return the AUC and the average precision of the hidden edges against both kinds of negatives.
@@ -127,8 +126,6 @@ def score_links(
         How a pair is scored; "hadamard" is a logistic regression on the products x_i * x_j, trained on the
         remaining edges and as many random non-edges; "softmax" is the softmax of an Embedding of a graph,
         with popularity: best with ``softvec.embed(split.graph, view="links")``.
-    Y : ndarray of shape (n, d), optional
-        Context vectors of a two-sided embedding; a pair is then scored both ways and the scores are averaged.
     random_state : int, Generator or None
         Seed of the pairs that the "hadamard" scorer is trained on.
 
@@ -138,18 +135,15 @@ def score_links(
         ``auc_random``, ``ap_random``, ``auc_degree``, ``ap_degree``.
     """
     choice("scorer", scorer, SCORERS)
-    softmax = _softmax(X, split) if scorer == "softmax" else None
-    X = as_vectors(X)
-    Y = X if Y is None else as_vectors(Y, "Y")
-    n = split.graph.shape[0]
-    if len(X) != n or Y.shape != X.shape:
-        raise InputError(f"X has shape {X.shape} and Y {Y.shape}; the graph has {n} nodes")
-    if scorer == "cosine":
-        X, Y = unit_rows(X), unit_rows(Y)
-    if softmax is not None:
-        score = softmax
-    else:
-        score = _hadamard(X, Y, split, random_state) if scorer == "hadamard" else _inner(X, Y)
+    if scorer == "softmax":
+        score = _softmax(X, split)
+    V, n = as_vectors(X), split.graph.shape[0]
+    if len(V) != n:
+        raise InputError(f"X has shape {V.shape}; the graph has {n} nodes")
+    if scorer == "hadamard":
+        score = _hadamard(V, split, random_state)
+    elif scorer != "softmax":
+        score = _inner(unit_rows(V) if scorer == "cosine" else V)
     hidden = score(split.positives)
     scores = {}
     for kind, pairs in split.negatives.items():
@@ -175,8 +169,7 @@ def link_prediction(
     Parameters
     ----------
     embed : callable
-        Takes the remaining graph, a CSR matrix, and returns vectors of shape (n, d), an Embedding, or a pair
-        ``(X, Y)`` of vectors and context vectors.
+        Takes the remaining graph, a CSR matrix, and returns vectors of shape (n, d) or an Embedding.
     A : sparse matrix of shape (n, n)
         The whole undirected graph.
     fraction, scorer
@@ -195,20 +188,18 @@ def link_prediction(
 
     Examples
     --------
-    >>> from softvec.generators import dcsbm
+    >>> import networkx as nx, numpy as np
     >>> from softvec.evaluate import link_prediction
-    >>> A, labels, _ = dcsbm(300, c=20, q=2, alpha=4.0, theta="constant", random_state=0)
-    >>> import numpy as np
-    >>> scores = link_prediction(lambda graph: np.eye(2)[labels], A, repeats=2)
+    >>> A = nx.to_scipy_sparse_array(nx.planted_partition_graph(2, 150, 0.11, 0.02, seed=0))
+    >>> groups = np.repeat([0, 1], 150)
+    >>> scores = link_prediction(lambda graph: np.eye(2)[groups], A, repeats=2)
     >>> scores["auc_random"] > 0.65
     True
     """
     rows = []
     for rng in progress(repeat_seeds(random_state, repeats), verbose, "link prediction"):
         split = split_edges(A, fraction, random_state=rng)
-        vectors = embed(split.graph)
-        X, Y = vectors if isinstance(vectors, tuple) else (vectors, None)
-        rows.append(score_links(X, split, scorer=scorer, Y=Y, random_state=rng))
+        rows.append(score_links(embed(split.graph), split, scorer=scorer, random_state=rng))
     n_hidden = len(split.positives)
     return collect(
         "link prediction", rows, fraction=fraction, scorer=scorer, repeats=repeats, n_hidden=n_hidden
@@ -223,17 +214,12 @@ def _softmax(emb: Any, split: LinkSplit) -> Callable[[np.ndarray], np.ndarray]:
     return lambda pairs: logits(*pairs.T)
 
 
-def _inner(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    def score(pairs: np.ndarray) -> np.ndarray:
-        i, j = pairs.T
-        forward: np.ndarray = np.einsum("ij,ij->i", X[i], Y[j])
-        return forward if Y is X else (forward + np.einsum("ij,ij->i", X[j], Y[i])) / 2
-
-    return score
+def _inner(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda pairs: np.einsum("ij,ij->i", X[pairs[:, 0]], X[pairs[:, 1]])
 
 
 def _hadamard(
-    X: np.ndarray, Y: np.ndarray, split: LinkSplit, random_state: int | np.random.Generator | None
+    X: np.ndarray, split: LinkSplit, random_state: int | np.random.Generator | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     rng = np.random.default_rng(random_state)
     upper = sp.triu(split.graph, 1).tocoo()
@@ -243,10 +229,10 @@ def _hadamard(
     # Only the remaining edges are kept out of the negatives: leaving out hidden ones would leak the answer.
     keys = np.sort(upper.row.astype(np.int64) * n + upper.col)
     others = _absent_pairs(n, keys, len(edges), lambda size: rng.integers(0, n, size))
-    features = np.concatenate([X[edges[:, 0]] * Y[edges[:, 1]], X[others[:, 0]] * Y[others[:, 1]]])
+    features = np.concatenate([X[pairs[:, 0]] * X[pairs[:, 1]] for pairs in (edges, others)])
     truth = np.repeat([True, False], [len(edges), len(others)])[:, None]
     weights = fit_one_vs_rest(features, truth, C=1.0)
-    return lambda pairs: decision(X[pairs[:, 0]] * Y[pairs[:, 1]], weights)[:, 0]
+    return lambda pairs: decision(X[pairs[:, 0]] * X[pairs[:, 1]], weights)[:, 0]
 
 
 def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:

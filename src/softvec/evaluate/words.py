@@ -50,11 +50,12 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
     (1.0, 0.75)
     """
     vectors, rows = _vectors_and_rows(X, words)
-    from_file = isinstance(pairs, str | PathLike)
     triples = _read_pairs(pairs) if isinstance(pairs, str | PathLike) else list(pairs)
     if len(triples) < 2:
-        source, what = (pairs, "lines of word, word, score") if from_file else ("pairs", "pairs")
-        raise InputError(f"{source} holds {len(triples)} {what}; a correlation needs at least 2")
+        source = pairs if isinstance(pairs, str | PathLike) else "pairs"
+        raise InputError(
+            f"{source} holds {len(triples)} lines of word, word, score; a correlation needs at least 2"
+        )
     left = np.array([_row(rows, a) for a, _, _ in triples])
     right = np.array([_row(rows, b) for _, b, _ in triples])
     human = np.array([float(score) for _, _, score in triples])
@@ -68,13 +69,8 @@ def word_similarity(X: Any, pairs: Pairs, *, words: Sequence[str] | None = None)
         "spearman_all": _spearman(cosines, human),
         "coverage": float(known.mean()),
     }
-    return collect(
-        "word similarity",
-        [scores],
-        n_pairs=len(triples),
-        n_known=int(known.sum()),
-        n_unknown=int((~known).sum()),
-    )
+    counts = {"n_pairs": len(triples), "n_known": int(known.sum()), "n_unknown": int((~known).sum())}
+    return collect("word similarity", [scores], **counts)
 
 
 def word_analogy(
@@ -83,10 +79,11 @@ def word_analogy(
     *,
     words: Sequence[str] | None = None,
     method: str = "add",
-    restrict: int | None = None,
     verbose: bool = False,
 ) -> Scores:
     """Answer questions "a is to b as c is to ?" and count the right answers.
+
+    The answer is another word than the three of the question.
 
     Parameters
     ----------
@@ -98,9 +95,7 @@ def word_analogy(
         Names of the rows of ``X``.
     method : {"add", "mul"}
         "add" looks for the largest cosine with b - a + c, "mul" for the largest cos(b) cos(c) / cos(a),
-        cosines shifted to be positive. The three words of the question are never an answer.
-    restrict : int, optional
-        Use only this many of the first rows, for words and answers.
+        cosines shifted to be positive.
     verbose : bool
         Show a progress bar.
 
@@ -121,13 +116,12 @@ def word_analogy(
     """
     choice("method", method, ("add", "mul"))
     vectors, rows = _vectors_and_rows(X, words)
-    limit = len(vectors) if restrict is None else min(restrict, len(vectors))
-    unit = unit_rows(vectors[:limit])
+    unit = unit_rows(vectors)
     questions, sections = _read_quadruples(quadruples)
     if not questions:
         raise InputError("quadruples holds no question")
     index = np.array([[_row(rows, word) for word in question] for question in questions])
-    known = ((index >= 0) & (index < limit)).all(axis=1)
+    known = (index >= 0).all(axis=1)
     if not known.any():
         raise InputError(f"none of the {len(questions)} questions has all of its words in the vocabulary")
     index = index[known]
@@ -135,30 +129,19 @@ def word_analogy(
     blocks = range(0, len(index), 256)  # 256 x vocabulary scores at a time
     for lo in progress(blocks, verbose, "analogies"):
         block = index[lo : lo + 256]
-        scores = _analogy_scores(unit, block[:, :3], method)
+        a, b, c = (unit[block[:, k]] for k in range(3))
+        if method == "add":
+            scores = unit_rows(b - a + c) @ unit.T
+        else:
+            near_a, near_b, near_c = ((1 + part @ unit.T) / 2 for part in (a, b, c))
+            scores = near_b * near_c / (near_a + 1e-3)
         np.put_along_axis(scores, block[:, :3], -np.inf, axis=1)
         right[lo : lo + 256] = scores.argmax(axis=1) == block[:, 3]
     names = np.array(sections)[known]
     by_section = {str(name): float(right[names == name].mean()) for name in dict.fromkeys(names)}
     shares = {"accuracy": float(right.mean()), "coverage": float(known.mean())}
-    return collect(
-        "word analogy",
-        [shares],
-        n_questions=len(questions),
-        n_known=int(known.sum()),
-        method=method,
-        sections=by_section,
-    )
-
-
-def _analogy_scores(unit: np.ndarray, block: np.ndarray, method: str) -> np.ndarray:
-    a, b, c = (unit[block[:, k]] for k in range(3))
-    if method == "add":
-        scores: np.ndarray = unit_rows(b - a + c) @ unit.T
-        return scores
-    near_a, near_b, near_c = ((1 + v @ unit.T) / 2 for v in (a, b, c))
-    product: np.ndarray = near_b * near_c / (near_a + 1e-3)
-    return product
+    counts = {"n_questions": len(questions), "n_known": int(known.sum()), "method": method}
+    return collect("word analogy", [shares], **counts, sections=by_section)
 
 
 def _vectors_and_rows(X: Any, words: Sequence[str] | None) -> tuple[np.ndarray, dict[str, int]]:

@@ -10,119 +10,63 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import Json
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.core.untrusted import check_expanded, reading, unpacked_size
+from softvec.core.untrusted import check_expanded, unpacked_size
 from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import (
-    Json,
-    Options,
-    check_json,
-    opened,
-    parse_json,
-    require_finite,
-    written,
-)
-from softvec.embedding.files.content import checked_embedding
+from softvec.embedding.files.common import check_json, checked_embedding, parse_json, require_finite
 from softvec.names import Names
+from softvec.names.storage import tag, untag
 from softvec.read.arrays import stored_names
 from softvec.read.streams import Source
 from softvec.read.tables import arrow_batches
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
-# options of a parquet file: random-looking floats do not compress; names do
-PARQUET: Mapping[str, Any] = {"compression": {"name": "zstd"}, "use_dictionary": False}
-SIZE = "size"
-# columns of the arrays of the fit, and their dtypes; matrices are in the metadata
-FIT_COLUMNS = {key: dtype for key, (side, dtype) in EXTRAS.items() if side in ("rows", "columns")}
-_MATRICES = {key: dtype for key, (_, dtype) in EXTRAS.items() if key not in FIT_COLUMNS}
-
-
-# names
-
-
-def _plain(name: Any) -> Any:
-    """Write a tuple as a JSON list; names are hashable, so a list can only have been a tuple."""
-    return [_plain(part) for part in name] if isinstance(name, tuple) else name
-
-
-def _unplain(item: Any) -> Any:
-    """Return a name that was a JSON list as the tuple it was."""
-    return tuple(_unplain(part) for part in item) if isinstance(item, list) else item
-
-
-def decoded(texts: Iterable[Any], where: str) -> Names:
-    """Decode names that were each written as JSON."""
-    try:
-        names = [_unplain(json.loads(text)) for text in texts]
-        hash(tuple(names))
-    except (TypeError, ValueError, RecursionError):  # not text or unhashable, not JSON, too deep
-        raise InputError(f"{where} is damaged: a name is not valid JSON") from None
-    return Names(names)
-
-
-def name_encoding(names: Names) -> str:
-    """Return how names are written to a column: as text, as integers, or each as JSON."""
-    arrays = names.to_arrays()
-    return "text" if "utf8" in arrays else "integer" if {"range", "integers"} & set(arrays) else "json"
-
-
-def name_array(names: Names, encoding: str) -> Any:
-    """Return names as an Arrow array."""
-    import pyarrow as pa
-
-    if encoding == "integer":
-        return pa.array(names.to_numpy())
-    if encoding == "json":
-        return pa.array([json.dumps(_plain(name)) for name in names], pa.large_string())
-    data, offsets = names.to_strings()
-    return pa.LargeStringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(data))
-
-
-# writing
+# what is one number for each row, and so a column; the matrices of the fit are in the metadata
+COLUMNS: Mapping[str, type] = {"size": np.float64} | {
+    key: dtype for key, (side, dtype) in EXTRAS.items() if side in ("rows", "columns")
+}
+_MATRICES = {key: dtype for key, (_, dtype) in EXTRAS.items() if key not in COLUMNS}
 
 
 @dataclass(frozen=True)
-class SideRows:
-    """One side of an embedding: vectors, names, and columns of one number for each row."""
+class Side:
+    """One side of an embedding as columns; names are text, integers or each JSON."""
 
     side: str
     vectors: Any
     names: Names
+    encoding: str
     columns: Mapping[str, NDArray[Any]]
 
-    def taken(self, lo: int, hi: int) -> SideRows:
-        """Return some of the rows."""
-        columns = {key: column[lo:hi] for key, column in self.columns.items()}
-        return SideRows(self.side, self.vectors[lo:hi], self.names[lo:hi], columns)
-
-    def fields(self, encoding: str) -> list[tuple[str, Any]]:
-        """Return the names and types of the columns."""
+    def fields(self) -> Mapping[str, Any]:
+        """Return the types of the columns."""
         import pyarrow as pa
 
-        own = [(key, pa.from_numpy_dtype(array.dtype)) for key, array in self.columns.items()]
+        own = {key: pa.from_numpy_dtype(array.dtype) for key, array in self.columns.items()}
         vector = pa.list_(pa.float32(), self.vectors.shape[1])
-        return [("name", name_array(self.names[:0], encoding).type), ("vector", vector), *own]
+        return {"name": name_type(self.encoding), "vector": vector, **own}
 
-    def tables(self, schema: Any, encoding: str, rows: int) -> Iterator[Any]:
-        """Yield tables of at most ``rows`` rows; a column of the other side is null."""
+    def tables(self, schema: Any, rows: range) -> Iterator[Any]:
+        """Yield tables of a row group each; a column of the other side is null."""
         import pyarrow as pa
 
-        for lo in range(0, len(self.names), rows):
-            V = np.ascontiguousarray(self.vectors[lo : lo + rows], np.float32)
-            arrays = {"name": name_array(self.names[lo : lo + rows], encoding)}
+        for lo in rows[::ROWS]:
+            part = slice(lo, min(lo + ROWS, rows.stop))
+            V = np.ascontiguousarray(self.vectors[part], np.float32)
+            arrays = {"name": _name_array(self.names[part], self.encoding)}
             arrays["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(V.reshape(-1)), V.shape[1])
-            arrays |= {key: pa.array(column[lo : lo + rows]) for key, column in self.columns.items()}
+            arrays |= {key: pa.array(column[part]) for key, column in self.columns.items()}
             if "side" in schema.names:
                 codes = pa.array(np.full(len(V), self.side == "context", np.int8))
                 arrays["side"] = pa.DictionaryArray.from_arrays(codes, ["rows", "context"])
@@ -130,85 +74,93 @@ class SideRows:
             yield pa.table([c.cast(f.type) for c, f in zip(columns, schema)], schema=schema)
 
 
-def sides_of(emb: Embedding) -> tuple[list[SideRows], str]:
-    """Return the sides, and the encoding of all names."""
-    of_rows = {} if emb.sizes is None else {SIZE: emb.sizes}
-    of_context: dict[str, NDArray[Any]] = {}
-    for key, array in emb.extras.items():
-        if key in FIT_COLUMNS:
-            (of_context if EXTRAS[key][0] == "columns" and emb.two_sided else of_rows)[key] = array
-    sides = [SideRows("rows", emb.vectors, emb.names, of_rows)]
-    if emb.context_vectors is not None and emb.context_names is not None:
-        sides.append(SideRows("context", emb.context_vectors, emb.context_names, of_context))
-    encodings = {name_encoding(side.names) for side in sides}
-    return sides, encodings.pop() if len(encodings) == 1 else "json"
-
-
-def description(emb: Embedding) -> Json:
-    """Return what is no column: the provenance and the matrices of the fit."""
-    arrays = {key: emb.extras[key] for key in _MATRICES if key in emb.extras}
-    texts = {
-        key: {"columns": array.shape[1], "base64": base64.b64encode(array.tobytes()).decode()}
-        for key, array in arrays.items()
-    }
-    return {"provenance": emb.provenance} | ({"arrays": texts} if texts else {})
-
-
-def matrices(meta: Mapping[str, Any], name: str) -> dict[str, NDArray[Any]]:
-    """Return the matrices of :func:`description`."""
-    arrays = {}
-    for key, entry in (meta.get("arrays") or {}).items():
-        if key in _MATRICES:
-            try:
-                data = np.frombuffer(base64.b64decode(entry["base64"], validate=True), _MATRICES[key])
-                arrays[key] = data.reshape(-1, entry["columns"])
-            except (TypeError, ValueError, KeyError):
-                raise InputError(f"{name} is damaged: its {key} is not a matrix") from None
-    return arrays
-
-
-def _tables(emb: Embedding, rows: int) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of an embedding, and its tables of at most ``rows`` rows each."""
+def name_type(encoding: str) -> Any:
+    """Return the type of a column of names."""
     import pyarrow as pa
 
-    sides, encoding = sides_of(emb)
-    fields = dict(pair for side in sides for pair in side.fields(encoding))
+    return pa.int64() if encoding == "integer" else pa.large_string()
+
+
+def _name_array(names: Names, encoding: str) -> Any:
+    import pyarrow as pa
+
+    if encoding == "integer":
+        return pa.array(names.to_numpy())
+    if encoding == "json":
+        return pa.array([json.dumps(tag(name)) for name in names], pa.large_string())
+    data, offsets = names.to_strings()
+    return pa.LargeStringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def sides_of(emb: Embedding) -> list[Side]:
+    """Return the sides of an embedding, whose names have one encoding."""
+    both = [emb.names] if emb.context_names is None else [emb.names, emb.context_names]
+    kinds = {names.kind for names in both}
+    encoding = kinds.pop() if len(kinds) == 1 and "other" not in kinds else "json"
+    columns: list[dict[str, NDArray[Any]]] = [{} if emb.sizes is None else {"size": emb.sizes}, {}]
+    for key, array in emb.extras.items():
+        if key in COLUMNS:
+            columns[EXTRAS[key][0] == "columns" and emb.two_sided][key] = array
+    vectors = (emb.vectors, emb.context_vectors)
+    return [
+        Side(side, V, names, encoding, own)
+        for side, V, names, own in zip(("rows", "context"), vectors, both, columns)
+    ]
+
+
+def description(emb: Embedding, encoding: str) -> Json:
+    """Return what is no column: the encoding of the names, the provenance and the matrices of the fit."""
+    matrices = {
+        key: {"columns": array.shape[1], "base64": base64.b64encode(array.tobytes()).decode()}
+        for key, array in emb.extras.items()
+        if key in _MATRICES
+    }
+    return {"names": encoding, "provenance": emb.provenance} | ({"arrays": matrices} if matrices else {})
+
+
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
+    """Write parquet, or feather, which is the file format of Arrow."""
+    import pyarrow as pa
+
+    sides = sides_of(emb)
+    fields = {key: kind for side in sides for key, kind in side.fields().items()}
     if len(sides) == 2:
         fields["side"] = pa.dictionary(pa.int8(), pa.string())
-    meta = {"version": 1, "names": encoding, **description(emb)}
-    schema = pa.schema(list(fields.items()), {_KEY: check_json(json.dumps(meta)).encode()})
-    return schema, (table for side in sides for table in side.tables(schema, encoding, rows))
+    text = check_json(json.dumps({"version": 1, **description(emb, sides[0].encoding)}))
+    schema = pa.schema(list(fields.items()), {_KEY: text.encode()})
+    tables = (table for side in sides for table in side.tables(schema, range(len(side.names))))
+    with atomic_write(path, "wb") as file:
+        write_tables(file, schema, tables, format)
 
 
-def write(emb: Embedding, path: str | os.PathLike[str], options: Options) -> list[Path]:
-    """Write parquet, or feather, which is the file format of Arrow."""
+def write_tables(file: IO[bytes], schema: Any, tables: Iterator[Any], format: str) -> None:
+    """Write tables to one file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, tables = _tables(emb, ROWS)
-    with atomic_write(path, "wb") as file:
-        parquet = options.format == "parquet"
-        with (
-            pq.ParquetWriter(file, schema, **PARQUET) if parquet else pa.ipc.new_file(file, schema) as writer
-        ):
-            for table in tables:
-                writer.write_table(table)
-    return written(path)
+    def writer() -> Any:
+        if format == "feather":
+            return pa.ipc.new_file(file, schema)
+        # random-looking floats do not compress; names do
+        return pq.ParquetWriter(file, schema, compression={"name": "zstd"}, use_dictionary=False)
+
+    with writer() as out:
+        for table in tables:
+            out.write_table(table)
 
 
 # reading
 
 
-def read(source: Source, options: Options) -> Embedding:
+def read(source: Source, format: str, mmap: bool) -> Embedding:
     """Read parquet or feather, whoever wrote it."""
     import pyarrow as pa
 
-    if options.format == "feather":  # parquet declares its size in its footer
-        with opened(source, "feather file") as file:
+    if format == "feather":  # parquet declares its size in its footer
+        with source.seekable() as file:
             check_expanded(unpacked_size(file), source.size, source.name, "its rows")
-    schema, batches = arrow_batches(source, options.format)
-    with reading(source.name, f"{options.format} file"):
-        return from_arrow(pa.Table.from_batches(list(batches), schema), source.name)
+    schema, batches = arrow_batches(source, format)
+    return from_arrow(pa.Table.from_batches(list(batches), schema), source.name)
 
 
 def from_arrow(table: Any, name: str) -> Embedding:
@@ -219,8 +171,8 @@ def from_arrow(table: Any, name: str) -> Embedding:
     """
     import pyarrow as pa
 
-    meta = checked_metadata((table.schema.metadata or {}).get(_KEY), name)
-    if meta and {"name", "vector"} <= set(table.column_names):
+    meta = (table.schema.metadata or {}).get(_KEY)
+    if meta is not None and {"name", "vector"} <= set(table.column_names):
         return _own(table, meta, name)
     kinds = [field.type for field in table.schema]  # by position: names may repeat
     lists = [at for at, kind in enumerate(kinds) if _is_list(kind)]
@@ -235,42 +187,53 @@ def from_arrow(table: Any, name: str) -> Embedding:
     else:
         raise InputError(f"{name} has no column of vectors or of floats; its columns: {table.column_names}")
     require_finite(vectors, name)
-    names = names_of(table.column(others[0]).chunks, None, name) if others else Names.range(len(vectors))
+    names = names_of(table.column(others[0]), None, name) if others else Names.range(len(vectors))
     return Embedding(vectors, names, copy=False)
 
 
-def _own(table: Any, meta: Json, name: str) -> Embedding:
+def _own(table: Any, metadata: bytes, name: str) -> Embedding:
     """Read a table that softvec wrote."""
     import pyarrow as pa
 
-    sides = {"": table}
+    meta = parse_json(metadata, f"{name} is damaged: its softvec metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("provenance"), dict):
+        raise InputError(f"{name} is damaged: its softvec metadata lacks the provenance")
+    sides = [table]
     if "side" in table.column_names:
         flags = table.column("side").to_pylist()
         if not set(flags) <= {"rows", "context"}:
             raise InputError(f"{name} is damaged: a row is of no side")
-        second = np.array([flag == "context" for flag in flags], bool)
-        sides = {"": table.filter(pa.array(~second)), "context_": table.filter(pa.array(second))}
-    contents: dict[str, Any] = {}
-    extras = matrices(meta, name)
-    for prefix, rows in sides.items():
-        contents[f"{prefix}vectors"] = matrix_of(rows.column("vector"), name)
-        require_finite(contents[f"{prefix}vectors"], name)
-        contents[f"{prefix}names"] = names_of(rows.column("name").chunks, meta.get("names"), name)
-        columns = {key: rows.column(key).drop_null() for key in FIT_COLUMNS if key in rows.column_names}
+        sides = [table.filter(pa.array([flag == each for flag in flags])) for each in ("rows", "context")]
+    return embedding_of(name, meta, [matrix_of(rows.column("vector"), name) for rows in sides], sides)
+
+
+def embedding_of(
+    name: str, meta: Mapping[str, Any], vectors: Sequence[Any], sides: Sequence[Any]
+) -> Embedding:
+    """Return the embedding of vectors, and of tables with the names and the other columns of each side."""
+    extras, names = _matrices(meta, name), []
+    for rows in sides:
+        names.append(names_of(rows.column("name"), meta.get("names"), name))
+        columns = {key: rows.column(key).drop_null() for key in COLUMNS if key in rows.column_names}
         extras |= {key: column.to_numpy() for key, column in columns.items() if len(column)}
-    if SIZE in table.column_names:
-        contents["sizes"] = sides[""].column(SIZE).to_numpy()
-    return checked_embedding(name, **contents, provenance=meta["provenance"], extras=extras)
+    return checked_embedding(
+        name, vectors[0], names[0],
+        context_vectors=vectors[1] if len(sides) > 1 else None,
+        context_names=names[1] if len(sides) > 1 else None,
+        sizes=extras.pop("size", None), provenance=meta["provenance"], extras=extras,
+    )  # fmt: skip
 
 
-def checked_metadata(raw: bytes | str | None, name: str) -> Json:
-    """Return softvec's own metadata of a file, empty if another program wrote it."""
-    if raw is None:
-        return {}
-    meta = parse_json(raw, f"{name} is damaged: its softvec metadata")
-    if not isinstance(meta, dict) or not isinstance(meta.get("provenance"), dict):
-        raise InputError(f"{name} is damaged: its softvec metadata lacks the provenance")
-    return meta
+def _matrices(meta: Mapping[str, Any], name: str) -> dict[str, NDArray[Any]]:
+    arrays = {}
+    for key, entry in (meta.get("arrays") or {}).items():
+        if key in _MATRICES:
+            try:
+                data = np.frombuffer(base64.b64decode(entry["base64"], validate=True), _MATRICES[key])
+                arrays[key] = data.reshape(-1, entry["columns"])
+            except (TypeError, ValueError, KeyError):
+                raise InputError(f"{name} is damaged: its {key} is not a matrix") from None
+    return arrays
 
 
 def _is_list(kind: Any) -> bool:
@@ -297,17 +260,22 @@ def matrix_of(column: Any, where: str) -> NDArray[np.float32]:
     return flat.to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
-def names_of(columns: Sequence[Any], encoding: str | None, where: str) -> Names:
-    """Return the names in arrays of one type; dates and bytes become text, as in data to embed."""
+def names_of(column: Any, encoding: str | None, where: str) -> Names:
+    """Return the names in a column; dates and bytes become text, as in data to embed."""
     import pyarrow as pa
 
-    if not columns:
+    if not len(column):
         return Names.range(0)
-    column = pa.concat_arrays(columns)
+    column = pa.concat_arrays(column.chunks)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if encoding == "json":
-        return decoded(column.to_pylist(), where)
+        try:
+            names = [untag(json.loads(text)) for text in column.to_pylist()]
+            hash(tuple(names))
+        except (TypeError, ValueError, KeyError, RecursionError):  # no text, no JSON, unhashable, too deep
+            raise InputError(f"{where} is damaged: a name is not valid JSON") from None
+        return Names(names)
     if column.null_count:
         row = column.to_pylist().index(None) + 1
         raise InputError(f"{where}: the name in row {row:,} is missing")

@@ -1,67 +1,22 @@
-"""What the modules of all formats share: open files, write gzipped ones, check JSON and vectors."""
+"""What the modules of several formats share: checks of JSON, of vectors and of embeddings."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import os
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from softvec.core.errors import InputError, printable
-from softvec.core.files import atomic_write
-from softvec.core.untrusted import one_line, reading
-from softvec.read.streams import Source
+from softvec.core.errors import InputError
+from softvec.core.untrusted import one_line
+from softvec.embedding.core import Embedding
+from softvec.names import Names
+from softvec.names.storage import DuplicateName
 
-MANIFEST = "manifest.json"  # of a folder of vectors
-Json = dict[str, Any]  # an object of JSON
 MOST_JSON = 8 << 20  # bytes: parsed and checked within two seconds
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a file is read or written: its format, vectors left on disk, with the search index."""
-
-    format: str
-    mmap: bool = False
-    index: bool = False
-
-
-def is_folder(path: str) -> bool:
-    """Whether a path is, or is meant to be, a folder of vectors: it ends in a slash, or has a manifest."""
-    return path.endswith(("/", os.sep)) or os.path.isfile(os.path.join(path, MANIFEST))
-
-
-@contextmanager
-def opened(source: Source, what: str) -> Iterator[IO[bytes]]:
-    """Open the decompressed bytes of a source; an error of a parser names the file."""
-    with source.seekable() as file, reading(source.name, what):
-        yield file
-
-
-def written(path: str | os.PathLike[str], *others: Path) -> list[Path]:
-    """Return the files that a writer wrote, none for standard output."""
-    return [] if os.fspath(path) == "-" else [Path(path), *others]
-
-
-@contextmanager
-def atomic_maybe_gzip(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open ``path`` for atomic binary writing, gzipped if its name ends in ``.gz``."""
-    with atomic_write(path, "wb") as file:
-        if not os.fspath(path).endswith(".gz"):
-            yield file
-            return
-        # mtime 0: the same vectors give the same bytes
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0, filename="") as zipped:
-            yield zipped  # type: ignore[misc]
 
 
 def check_json(text: str) -> str:
@@ -81,11 +36,6 @@ def parse_json(raw: bytes | str, what: str, most: int = MOST_JSON) -> Any:
         raise InputError(f"{what} is not JSON ({one_line(error)})") from None
 
 
-def for_terminal(names: list[str], path: str | os.PathLike[str]) -> list[str]:
-    """Return names with control codes escaped if they are printed on a terminal."""
-    return [printable(name) for name in names] if os.fspath(path) == "-" and sys.stdout.isatty() else names
-
-
 def require_finite(
     vectors: NDArray[Any], name: str, texts: Sequence[str] | None = None, *, first: int = 0
 ) -> None:
@@ -97,6 +47,16 @@ def require_finite(
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         where = f"in row {first + row + 1:,}" if texts is None else f"of {texts[row]!r}"
         raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
+
+
+def checked_embedding(name: str, vectors: ArrayLike, names: Names, **contents: Any) -> Embedding:
+    """Return an embedding of what a file holds; an error says that the file is damaged."""
+    try:
+        return Embedding(vectors, names, copy=False, **contents)
+    except DuplicateName:
+        raise
+    except InputError as error:
+        raise InputError(f"{name} is damaged: {error}") from error
 
 
 def npy_chunks(array: Any) -> tuple[bytes, Iterator[memoryview]]:

@@ -1,7 +1,7 @@
 """Vector files: detect the format, read and write, and say what a format cannot hold.
 
 Formats: ``softvec`` (own, see :mod:`softvec.embedding.files.svec`), ``word2vec`` and ``word2vec-binary``
-(read by gensim and many others), ``parquet`` and ``feather``, ``safetensors``, ``csv``, ``tsv`` (the two
+(read by gensim and many others), ``parquet`` and ``feather``, ``csv``, ``tsv`` (the two
 files of the TensorBoard projector) and ``npy`` (with a second file for the names). Text formats and word2vec
 may be gzipped (``.gz``). A path that ends in a slash is a ``folder`` of parquet parts with a manifest.
 """
@@ -11,17 +11,18 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softvec.core.errors import AdviceWarning, InputError, Option
 from softvec.core.storage import is_url, written_to
-from softvec.embedding.files.common import MANIFEST, Options, is_folder
+from softvec.core.untrusted import reading
+from softvec.embedding.checks import checked_names
 from softvec.embedding.files.record import check_record
 from softvec.names.storage import DuplicateName
 from softvec.read.streams import Source, open_source
@@ -30,39 +31,46 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
     from softvec.names import Names
 
-__all__ = ["FORMATS", "MANIFEST", "check_names", "format_of", "is_folder", "read_vectors", "write_vectors"]
+__all__ = ["FORMATS", "MANIFEST", "check_names", "format_of", "is_folder", "load", "save"]
+
+
+MANIFEST = "manifest.json"  # of a folder of vectors
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a format can hold."""
+    """What a format can hold, and the module with its ``read`` and ``write``."""
 
     module: str
     extensions: tuple[str, ...]
     whole: bool = True  # both sides, sizes, the record and arrays of the fit, names of any type; else text
     text: bool = False  # safe to print
     gzip: bool = False
-    from_memory: bool = False  # needs all vectors in memory; the others are written part by part
     spaces: bool = True  # names may hold spaces
+    files: int = 1  # 0: a folder
 
 
 FORMATS = {
     "softvec": Format("svec", (".svec", ".npz")),
-    "word2vec": Format("word2vec", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
-    "word2vec-binary": Format("word2vec", (".bin",), whole=False, gzip=True, spaces=False),
+    "word2vec": Format("text", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
+    "word2vec-binary": Format("text", (".bin",), whole=False, gzip=True, spaces=False),
     "parquet": Format("arrow", (".parquet", ".pq")),
     "feather": Format("arrow", (".feather", ".arrow")),
-    "safetensors": Format("tensors", (".safetensors",), from_memory=True),
-    "csv": Format("tables", (".csv",), whole=False, text=True, gzip=True),
-    "tsv": Format("tables", (".tsv",), whole=False),
-    "npy": Format("tables", (".npy",), whole=False),
-    "folder": Format("folder", ()),
+    "csv": Format("text", (".csv",), whole=False, text=True, gzip=True),
+    "tsv": Format("pairs", (".tsv",), whole=False, files=2),
+    "npy": Format("pairs", (".npy",), whole=False, files=2),
+    "folder": Format("folder", (), files=0),
 }
 _MAGIC = {  # first bytes
     b"PK\x03\x04": "softvec", b"PK\x05\x06": "softvec", b"PAR1": "parquet", b"ARROW1": "feather",
     b"\x93NUMPY": "npy",
 }  # fmt: skip
 EXTENSIONS = {extension: name for name, format in FORMATS.items() for extension in format.extensions}
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is, or is meant to be, a folder of vectors: it ends in a slash, or has a manifest."""
+    return path.endswith(("/", os.sep)) or os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
@@ -90,65 +98,55 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     return EXTENSIONS[extension.lower()]
 
 
-def write_vectors(
-    emb: Embedding,
+def save(
+    self: Embedding,
     path: str | os.PathLike[str],
     format: str | None = None,
     *,
     side: str | None = None,
-    index: bool = False,
-) -> list[Path]:
-    """Write named vectors; a reader sees the old file or the new one, never half of it.
+    extras: bool = True,
+) -> None:
+    """Write a file in the format of its extension; an interrupted save keeps the old file.
 
-    A warning says what the format leaves out.
+    ``.svec`` (own), ``.parquet`` and ``.feather`` keep everything, as does a folder of parquet parts
+    (``vectors/``); ``.txt``/``.vec``/``.bin`` (word2vec), ``.csv``, ``.tsv`` (TensorBoard projector) and
+    ``.npy`` keep names and vectors. A warning says what is left out.
 
     Parameters
     ----------
-    emb : Embedding or StoredEmbedding
     path : path-like
         ``-`` writes to standard output.
     format : str, optional
         By default that of the extension.
     side : {"rows", "context"}, optional
         Write one side of a two-sided embedding. Formats that hold one side write the rows by default.
-    index : bool
-        Write the search index too (own format).
-
-    Returns
-    -------
-    list of Path
-        The files written.
+    extras : bool
+        Whether to keep the arrays of the fit (:attr:`extras`).
     """
     chosen = format_of(path, format)
-    _check_target(path, chosen, index)
+    kind = FORMATS[chosen]
+    if is_url(path) and kind.files != 1:
+        raise InputError(f"{path}: the {chosen} format is several files, which a URL is not; use .svec")
+    if os.fspath(path).endswith(".gz") and not kind.gzip:
+        raise InputError(f"{path}: the {chosen} format is not written gzipped; drop the .gz")
+    if os.fspath(path) == "-" and not kind.text and sys.stdout.isatty():
+        raise InputError(f"the {chosen} format is binary; redirect the output to a file")
     if is_url(path):
         with written_to(str(path)) as draft:
-            return write_vectors(emb, draft, chosen, side=side, index=index)
+            return save(self, draft, chosen, side=side, extras=extras)
+    emb = self if extras else self._with(extras={})
     if side is not None:
         emb = _one_side(emb, side)
     check_names(chosen, emb.names, emb.context_names)
-    lost = [] if FORMATS[chosen].whole else _lost(emb, chosen)
-    emb = emb if FORMATS[chosen].whole else _one_side(emb, "rows")
-    files: list[Path] = _module(chosen).write(emb, path, Options(chosen, index=index))
+    lost = [] if kind.whole else _lost(emb, chosen)
+    _module(chosen).write(emb if kind.whole else _one_side(emb, "rows"), path, chosen)
     if lost:
-        warnings.warn(AdviceWarning(*lost), stacklevel=3)
-    return files
+        warnings.warn(AdviceWarning(*lost), stacklevel=2)
 
 
 def _module(format: str) -> Any:
-    """Import the module of a format: ``read(source, options)`` and ``write(embedding, path, options)``."""
+    """Import a format's module: ``read(source, format, mmap)`` and ``write(embedding, path, format)``."""
     return import_module(f"softvec.embedding.files.{FORMATS[format].module}")
-
-
-def _check_target(path: str | os.PathLike[str], format: str, index: bool) -> None:
-    if is_url(path) and format in ("folder", "npy", "tsv"):
-        raise InputError(f"{path}: the {format} format is several files, which a URL is not; use .svec")
-    if os.fspath(path).endswith(".gz") and not FORMATS[format].gzip:
-        raise InputError(f"{path}: the {format} format is not written gzipped; drop the .gz")
-    if index and format != "softvec":
-        raise InputError(f"index is True, but {path} is not a .svec file; other formats cannot hold an index")
-    if os.fspath(path) == "-" and not FORMATS[format].text and sys.stdout.isatty():
-        raise InputError(f"the {format} format is binary; redirect the output to a file")
 
 
 def check_names(format: str, *sides: Names | None) -> None:
@@ -157,51 +155,40 @@ def check_names(format: str, *sides: Names | None) -> None:
     All formats hold text, integers, other numbers, booleans, None and tuples of these, and no other objects.
     Text must be valid Unicode, but in the own format.
     """
-    for names in sides:
-        arrays = {} if names is None else names.to_arrays()  # refuses other objects
-        texts = [array for key, array in arrays.items() if key.endswith(("utf8", "json"))]
-        if names is None or format == "softvec" or not any(map(_has_surrogates, texts)):
+    for names in filter(None, sides):
+        if _is_unicode(names) or format == "softvec":
             continue
-        bad = next(name for name in names if _has_surrogates(np.frombuffer(_utf8(name), np.uint8)))
+        bad = next(name for name in names if not _is_unicode(type(names)([name])))
         raise InputError(
             f"the name {bad!r} is not valid Unicode (a lone surrogate); the {format} format cannot hold it: "
             "rename it, or save as .svec"
         )
 
 
-def _utf8(name: Any) -> bytes:
-    parts = name if isinstance(name, tuple) else (name,)
-    return b" ".join(
-        _utf8(part) if isinstance(part, tuple) else str(part).encode("utf-8", "surrogatepass")
-        for part in parts
-    )
-
-
-def _has_surrogates(utf8: NDArray[np.uint8]) -> bool:
-    """Whether UTF-8 holds a surrogate: the byte ED, then one from A0 on."""
-    return bool(((utf8[:-1] == 0xED) & (utf8[1:] >= 0xA0)).any())
+def _is_unicode(names: Names) -> bool:
+    """Whether text is free of surrogates: in UTF-8 the byte ED, then one from A0 on."""
+    arrays = names.to_arrays()  # refuses other objects
+    texts = [array for key, array in arrays.items() if key.endswith(("utf8", "json"))]
+    return not any(((utf8[:-1] == 0xED) & (utf8[1:] >= 0xA0)).any() for utf8 in texts)
 
 
 def _lost(emb: Embedding, format: str) -> list[str | Option]:
     """Return a line on what a format of text names and one side leaves out, empty if nothing."""
-    from softvec.embedding.files.word2vec import changed_names
+    from softvec.embedding.files.text import changed_names
 
-    candidates: list[tuple[list[str | Option], bool]] = [
+    parts: list[tuple[list[str | Option], bool]] = [
         (["the context vectors (written with ", Option("side", "context"), ")"], emb.two_sided),
         (["the sizes"], emb.sizes is not None),
         (["the types"], "types" in emb.extras),
         (["the stability"], "stability" in emb.provenance),
         (["the record of the fit"], "parameters" in emb.provenance),
     ]
-    several = [what for what, there in candidates if there]
-    marks = ["", *[", "] * (len(several) - 2), " and "]
-    lost = [part for mark, what in zip(marks, several) for part in (mark, *what)]
-    changed = changed_names(emb.names, spaces=FORMATS[format].spaces)
-    if not lost and not changed:
-        return []
-    kept = "; .svec, .parquet and other formats keep everything"
-    text = f"the {format} format leaves out "
-    return [*([text, *lost] if lost else []), *(["; " if lost else "", changed] if changed else []), kept]
+    left_out = [what for what, there in parts if there]
+    marks = [f"the {format} format leaves out ", *[", "] * (len(left_out) - 2), " and "]
+    lost = [part for mark, what in zip(marks, left_out) for part in (mark, *what)]
+    if changed := changed_names(emb.names, spaces=FORMATS[format].spaces):
+        lost += ["; ", changed] if lost else [changed]
+    return [*lost, "; .svec, .parquet and other formats keep everything"] if lost else []
 
 
 def _one_side(emb: Embedding, side: str) -> Embedding:
@@ -216,20 +203,25 @@ def _one_side(emb: Embedding, side: str) -> Embedding:
     return emb.context
 
 
-def read_vectors(
-    path: str | os.PathLike[str], format: str | None = None, *, mmap: bool = False, index: bool = False
+def load(
+    cls: type[Embedding],
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    names: Any = None,
+    mmap: bool = False,
 ) -> Embedding:
-    """Read named vectors; the format is detected from the content, then from the extension.
+    """Read any of the formats of :meth:`save`, detected from the content, then from the extension.
 
     Parameters
     ----------
     path : path-like
         ``-`` reads standard input.
     format : str, optional
+    names : sequence or path, optional
+        Names of the vectors in order, instead of those of the file; a file holds one per line.
     mmap : bool
         Leave the vectors on disk and read pages as they are used (own format and npy).
-    index : bool
-        Read the search index too, if the file has one (own format).
     """
     if format is not None:
         format_of("x", format)  # an unknown name is an error before anything is read
@@ -239,9 +231,16 @@ def read_vectors(
 
         emb = parts.read(path, mmap=mmap)
     else:
-        emb = _read_file(_source(path), format, mmap, index)
+        emb = _read_file(_source(path), format, mmap)
     check_record(emb.provenance, name)
-    return emb
+    if names is None:
+        return emb
+    if isinstance(names, str | os.PathLike):
+        from softvec.embedding.files.text import parse_names
+        from softvec.read.reader import read_names
+
+        names = parse_names(read_names(names))
+    return emb._with(names=checked_names(names, len(emb), "names"))
 
 
 def _source(path: str | os.PathLike[str]) -> Source:
@@ -256,10 +255,14 @@ def _source(path: str | os.PathLike[str]) -> Source:
     return source
 
 
-def _read_file(source: Source, format: str | None, mmap: bool, index: bool) -> Embedding:
+def _read_file(source: Source, format: str | None, mmap: bool) -> Embedding:
     chosen = format or _sniff(source)
+    true = next((its for magic, its in _MAGIC.items() if source.start.startswith(magic)), chosen)
+    if true != chosen:
+        raise InputError(f"{source.name} is a {true} file, not {chosen}; leave out ", Option("format"))
     try:
-        emb: Embedding = _module(chosen).read(source, Options(chosen, mmap, index))
+        with reading(source.name, f"{chosen} file"):
+            emb: Embedding = _module(chosen).read(source, chosen, mmap)
     except DuplicateName as error:
         raise InputError(f"{source.name}: {error}") from None
     return emb
@@ -270,8 +273,6 @@ def _sniff(source: Source) -> str:
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
-    if head[4:9] == b"\0\0\0\0{":  # a 64-bit length below 4 GiB, then JSON
-        return "safetensors"
     by_name = EXTENSIONS.get(source.suffix)
     if by_name in ("csv", "tsv", "word2vec-binary"):
         return by_name
@@ -283,25 +284,18 @@ def _sniff(source: Source) -> str:
 def _looks_binary(head: bytes) -> bool:
     """Whether this is word2vec's binary format: a header of two numbers, then bytes that are not text."""
     first, _, rest = head.partition(b"\n")
-    if len(first.split()) != 2 or not all(part.isdigit() for part in first.split()):
+    sizes = first.split()
+    if len(sizes) != 2 or not all(part.isdigit() for part in sizes):
         return False
-    line, _, _ = rest.partition(b"\n")
-    numbers = line.split(b" ")[1:]
-    if len(rest) > len(line):
-        numbers = numbers[-min(int(first.split()[1]), len(numbers)) :]
-    else:
-        numbers = numbers[:-1]  # the last number is cut off where the head ends
-    try:
+    line, end, _ = rest.partition(b"\n")
+    numbers = line.split(b" ")[1:]  # and the last words of a name with spaces
+    numbers = numbers[-min(int(sizes[1]), len(numbers)) :] if end else numbers[:-1]  # one may be cut off
+    with suppress(ValueError):
         if numbers and all(np.isfinite(float(part)) for part in numbers if part.strip()):
             return False
-    except ValueError:
-        pass
-    return any(byte < 9 or 13 < byte < 32 for byte in rest) or not _is_text(rest)
-
-
-def _is_text(head: bytes) -> bool:
     try:
-        head.decode()
+        rest.decode()
     except UnicodeDecodeError as error:
-        return error.start > len(head) - 4  # a character cut at the end of the head
-    return True
+        if error.start <= len(rest) - 4:  # no character cut at the end of the head
+            return True
+    return any(byte < 9 or 13 < byte < 32 for byte in rest)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
+from softvec.core.scratch import empty, free_space, large_arrays_in
 from softvec.core.threads import row_blocks
 from softvec.embedding import search
 from softvec.embedding.checks import OnDisk
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.arrow import SIZE, matrix_of, names_of
+from softvec.embedding.files.arrow import embedding_of, matrix_of
 from softvec.embedding.files.common import require_finite
-from softvec.embedding.files.content import checked_embedding
 from softvec.embedding.files.folder import Folder, open_folder
-from softvec.names import Names
 
 _IN_MEMORY = 256 << 20  # bytes of vectors up to which no temporary file is made
 
@@ -38,7 +37,7 @@ class StoredVectors(OnDisk):
 
     def __init__(self, folder: Folder, side: str):
         self._folder = folder
-        self._parts = [part for part in folder.parts if part.side == side]
+        self._parts = folder.side(side)
         self._starts = np.cumsum([0, *(part.rows for part in self._parts)])
         self._group = (0, np.empty((0, folder.dimensions), np.float32))  # first row, vectors
         self.shape = (int(self._starts[-1]), folder.dimensions)
@@ -47,22 +46,8 @@ class StoredVectors(OnDisk):
         return self.shape[0]
 
     def __getitem__(self, key: slice | Any) -> NDArray[np.float32]:
-        if not isinstance(key, slice):
-            rows = np.asarray(key, np.int64)
-            return self._take(rows.reshape(-1)).reshape(*rows.shape, self.shape[1])
-        lo, hi, step = key.indices(len(self))
-        if step != 1:
-            raise IndexError(f"a slice with step {step}; rows of a folder are read in order")
-        out = np.empty((max(0, hi - lo), self.shape[1]), np.float32)
-        at = lo
-        while at < hi:
-            first, V = self._group_of(at)
-            part = V[at - first : hi - first]
-            out[at - lo : at - lo + len(part)] = part
-            at += len(part)
-        return out
-
-    def _take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        given = np.arange(*key.indices(len(self))) if isinstance(key, slice) else np.asarray(key, np.int64)
+        rows = given.reshape(-1)
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         if len(rows) and not 0 <= ascending[0] <= ascending[-1] < len(self):
@@ -74,7 +59,7 @@ class StoredVectors(OnDisk):
             j = int(np.searchsorted(ascending, first + len(V)))
             out[order[i:j]] = V[ascending[i:j] - first]
             i = j
-        return out
+        return out.reshape(*given.shape, self.shape[1])
 
     def _group_of(self, row: int) -> tuple[int, NDArray[np.float32]]:
         """Return the row group that holds a row, and the number of its first row."""
@@ -107,16 +92,9 @@ def open_stored(path: str | os.PathLike[str]) -> Embedding:
     """
     folder = open_folder(path)
     folder.check_digests()
-    names, columns = _columns(folder, "rows")
-    context = context_names = None
-    if any(part.side == "context" for part in folder.parts):
-        context = StoredVectors(folder, "context")
-        context_names, more = _columns(folder, "context")
-        columns |= more
-    return checked_embedding(
-        str(path), StoredVectors(folder, "rows"), names, context_vectors=context, context_names=context_names,
-        sizes=columns.pop(SIZE, None), provenance=folder.provenance, extras=columns | dict(folder.matrices),
-    )  # fmt: skip
+    sides = [side for side in ("rows", "context") if folder.side(side)]
+    vectors = [StoredVectors(folder, side) for side in sides]
+    return embedding_of(str(path), folder.head, vectors, [_columns(folder, side) for side in sides])
 
 
 def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
@@ -126,75 +104,45 @@ def read(path: str | os.PathLike[str], *, mmap: bool = False) -> Embedding:
     pages have headers and levels in between, and cannot be mapped as an array.
     """
     emb = open_stored(path)
-    vectors, context = _whole(emb.vectors, mmap), emb.context_vectors
-    return emb._with(vectors=vectors, context_vectors=None if context is None else _whole(context, mmap))
+    context = None if emb.context_vectors is None else _whole(emb.context_vectors, mmap)
+    return emb._with(vectors=_whole(emb.vectors, mmap), context_vectors=context)
 
 
 def peek(path: str | os.PathLike[str], rows: int = 5) -> tuple[Folder, Embedding]:
     """Return the manifest and the first vectors; nothing else is read, and digests are not checked."""
-    folder = open_folder(path)
-    V = StoredVectors(folder, "rows")[:rows]
-    columns: list[Any] = []
-    for batch in _batches(folder, "rows") if len(V) else ():
-        columns.append(batch.column("name").slice(0, len(V) - sum(map(len, columns))))
-        if sum(map(len, columns)) == len(V):
-            break
-    return folder, Embedding(V, names_of(columns, folder.names, str(path)), provenance=folder.provenance)
+    import pyarrow as pa
+
+    folder, name, columns = open_folder(path), str(path), ["name", "vector"]
+    with folder.opened(folder.side("rows")[0]) as file:
+        schema = pa.schema([file.schema_arrow.field(column) for column in columns])
+        table = pa.Table.from_batches(islice(file.iter_batches(rows, columns=columns), 1), schema)
+        table.validate(full=True)
+    first = {"names": folder.head["names"], "provenance": folder.head["provenance"]}
+    return folder, embedding_of(name, first, [matrix_of(table.column("vector"), name)], [table])
 
 
-def _batches(folder: Folder, side: str) -> Iterator[Any]:
-    """Yield the columns of a side, without the vectors."""
-    for part in folder.parts:
-        if part.side == side:
-            with folder.opened(part) as file:
-                columns = [name for name in file.schema_arrow.names if name != "vector"]
-                for batch in file.iter_batches(search.BLOCK, columns=columns):
-                    batch.validate(full=True)
-                    if any(column.null_count for column in batch.columns):
-                        raise InputError(f"{folder.path / part.file} is damaged: a name or number is missing")
-                    yield batch
+def _columns(folder: Folder, side: str) -> Any:
+    """Return the columns of a side, without the vectors."""
+    import pyarrow as pa
 
-
-def _columns(folder: Folder, side: str) -> tuple[Names, dict[str, NDArray[Any]]]:
-    """Return the names of a side, and its columns of one number for each row."""
-    names: list[Any] = []
-    columns: dict[str, list[NDArray[Any]]] = {}
-    for batch in _batches(folder, side):
-        names.append(batch.column("name"))
-        for key in batch.schema.names:
-            if key != "name":
-                columns.setdefault(key, []).append(batch.column(key).to_numpy(zero_copy_only=False))
-    joined = {key: np.concatenate(arrays) for key, arrays in columns.items()}
-    return names_of(names, folder.names, str(folder.path)), joined
+    tables = []
+    for part in folder.side(side):
+        with folder.opened(part) as file:
+            columns = [name for name in file.schema_arrow.names if name != "vector"]
+            tables.append(file.read(columns=columns))
+            tables[-1].validate(full=True)
+    return pa.concat_tables(tables)
 
 
 def _whole(rows: Any, mmap: bool) -> NDArray[np.float32]:
-    V = _allocate(len(rows), rows.shape[1], mmap)
+    """Read all rows into memory, or into a mapped file if they would fill much of the free memory."""
+    size = 4 * rows.shape[0] * rows.shape[1]
+    spilled = mmap and size > max(_IN_MEMORY, (available_memory() or 0) // 4)
+    folder = tempfile.gettempdir()
+    if spilled and size > free_space(folder):
+        raise InputError(f"no room for {size:,} bytes in {folder}; set TMPDIR to a larger disk")
+    with large_arrays_in(folder if spilled else None):
+        V = empty(rows.shape, np.float32)
     for lo, hi in row_blocks(len(rows), search.BLOCK):
         V[lo:hi] = rows[lo:hi]
     return V
-
-
-def _allocate(n: int, d: int, mmap: bool) -> NDArray[np.float32]:
-    """Return an empty array: in memory, or in a mapped file if it would fill much of the free memory."""
-    free = available_memory()
-    size = 4 * n * d
-    if not mmap or size <= max(_IN_MEMORY, (free or 0) // 4):
-        return np.empty((n, d), np.float32)
-    with tempfile.TemporaryFile() as file:
-        try:
-            _reserve(file.fileno(), size)
-            return np.memmap(file, np.float32, mode="r+", shape=(n, d))
-        except OSError as error:
-            raise InputError(
-                f"no room for {size:,} bytes in {tempfile.gettempdir()}: {error.strerror or error}; set "
-                "TMPDIR to a larger disk"
-            ) from error
-
-
-def _reserve(file: int, size: int) -> None:
-    """Set the size of a file, and reserve the disk space if the system supports that."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, 0, size)
-    else:
-        os.truncate(file, size)

@@ -7,7 +7,7 @@ from the file, or in a wrong result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from softvec.core.errors import InputError
@@ -17,80 +17,52 @@ class RecordError(InputError):
     """A vector file with an invalid record of its fit."""
 
 
-_MOST = 2**31  # classes, epochs, steps
+def _is_number(value: Any, least: float = -1e30, most: float = 1e30) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def _number(least: float, most: float = 1e30, *, above: bool = False) -> Callable[[Any], bool]:
-    """Return a check for finite numbers from ``least`` to ``most``; ``above``: without ``least`` itself."""
-
-    def holds(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not -most <= value <= most:
-            return False
-        return value > least if above else value >= least
-
-    return holds
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= 2**31
 
 
-def _integer(least: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and least <= value <= _MOST
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _numbers(value: Any) -> bool:
+def _are_numbers(value: Any) -> bool:
     """Whether this is a list of numbers; None stands for a number that was not finite."""
     return isinstance(value, list) and all(
         part is None or (isinstance(part, int | float) and math.isfinite(part)) for part in value
     )
 
 
-_POSITIVE = _number(0, above=True), "a number above 0"
-_NOT_NEGATIVE = _number(0), "a number of at least 0"
-_ANY = _number(-math.inf), "a number"
-_NAME = _text, "a text"
-_COUNT = _integer(1), "an integer of at least 1"
-_HISTORY = _numbers, "a list of numbers"
-
-# part of the record -> field -> check and description; every field is optional
-_FIELDS: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
-    "parameters": {
-        "beta": _POSITIVE,
-        "base_measure": (_number(0, 2), "a number from 0 to 2"),
-        "shrinkage": _NOT_NEGATIVE,
-        "regularization": _NOT_NEGATIVE,
-        "n_clusters": _COUNT,
-        "constraint": _NAME,
-        "gradient": _NAME,
-        "normalizer": _NAME,
-        "view": _NAME,
-    },
-    "data": {
-        "kind": _NAME,
-        "summary": _NAME,
-        "source": _NAME,
-        "directed": (_flag, "true or false"),
-        "mean_neighbours": _POSITIVE,
-        "mean_weight": _POSITIVE,
-        "options": (lambda value: isinstance(value, dict), "a mapping of options"),
-    },
-    "history": {"loss": _HISTORY, "epoch": _HISTORY},
-    "softmax": {
-        "cosine": _ANY,
-        "popularity": _ANY,
-        "nats_gained": _ANY,
-        "standard_error": _NOT_NEGATIVE,
-        "n_hidden": _COUNT,
-        "deciles": _HISTORY,
-    },
-    "diagnosis": {"exact_loss": _ANY, "n_rows": _COUNT, "standard_error": _NOT_NEGATIVE},
+# what fields must hold if they are there, and a check of it
+_RULES: Mapping[str, Callable[[Any], bool]] = {
+    "a number": _is_number,
+    "a number above 0": lambda value: _is_number(value, 0) and value > 0,
+    "a number of at least 0": lambda value: _is_number(value, 0),
+    "a number of at least 0, or none": lambda value: value is None or _is_number(value, 0),
+    "a number from 0 to 2": lambda value: _is_number(value, 0, 2),
+    "an integer of at least 1": _is_count,
+    "an integer of at least 1, or none": lambda value: value is None or _is_count(value),
+    "a text": lambda value: isinstance(value, str),
+    "true or false": lambda value: isinstance(value, bool),
+    "a mapping of options": lambda value: isinstance(value, Mapping),
+    "a list of numbers": _are_numbers,
+    "a list": lambda value: isinstance(value, list),
 }
-_OPTIONS = {"length": _COUNT, "subsample": _NOT_NEGATIVE}
+_FIELDS = {
+    "a number": "softmax.cosine softmax.popularity softmax.activity softmax.nats_gained diagnosis.exact_loss",
+    "a number above 0": "parameters.beta data.mean_neighbours data.mean_weight",
+    "a number of at least 0": "parameters.shrinkage parameters.regularization softmax.standard_error "
+    "diagnosis.standard_error",
+    "a number of at least 0, or none": "data.options.subsample",
+    "a number from 0 to 2": "parameters.base_measure",
+    "an integer of at least 1": "parameters.n_clusters softmax.n_hidden diagnosis.n_rows",
+    "an integer of at least 1, or none": "data.options.length",
+    "a text": "parameters.constraint parameters.gradient parameters.normalizer parameters.view data.kind "
+    "data.summary data.source",
+    "true or false": "data.directed",
+    "a mapping of options": "data.options",
+    "a list of numbers": "history.loss history.epoch softmax.deciles",
+    "a list": "additions",
+}
 
 
 def check_record(record: Mapping[str, Any], name: str) -> None:
@@ -98,24 +70,24 @@ def check_record(record: Mapping[str, Any], name: str) -> None:
 
     A part that is not a mapping was written by another program, and is ignored.
     """
-    for part, fields in _FIELDS.items():
-        if isinstance(record.get(part), Mapping):
-            _check_fields(record[part], fields, part, name)
-    data = record.get("data")
-    if isinstance(data, Mapping) and isinstance(data.get("options"), Mapping):
-        options = {key: value for key, value in data["options"].items() if value is not None}
-        _check_fields(options, _OPTIONS, "data.options", name)
-    if not isinstance(record.get("additions", []), list):
-        raise RecordError(f"{name} is damaged: its record of additions is not a list")
+    for expected, fields in _FIELDS.items():
+        for field in fields.split():
+            for value in _values(record, field):
+                if not _RULES[expected](value):
+                    shown = repr(value)
+                    raise RecordError(
+                        f"{name} is damaged: its record says that {field} is "
+                        f"{shown if len(shown) <= 60 else shown[:59] + '…'}; expected {expected}"
+                    )
 
 
-def _check_fields(
-    part: Mapping[str, Any], fields: Mapping[str, tuple[Callable[[Any], bool], str]], where: str, name: str
-) -> None:
-    for field, (holds, expected) in fields.items():
-        if field in part and not holds(part[field]):
-            shown = repr(part[field])
-            raise RecordError(
-                f"{name} is damaged: its record says that {where}.{field} is "
-                f"{shown if len(shown) <= 60 else shown[:59] + '…'}; expected {expected}"
-            )
+def _values(record: Mapping[str, Any], field: str) -> Iterator[Any]:
+    """Yield the value of a field, given by its path, if it is there."""
+    *parts, last = field.split(".")
+    for part in parts:
+        inner = record.get(part)
+        if not isinstance(inner, Mapping):
+            return
+        record = inner
+    if last in record:
+        yield record[last]

@@ -1,0 +1,288 @@
+"""Vectors as text, a name and its numbers on each line: csv, and word2vec's format, which GloVe, fastText and
+gensim share; and word2vec's binary format.
+
+In word2vec a name ends at the first space, so spaces in names are written as underscores. If all names are
+whole numbers, they are read as integers.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import sys
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softvec.core.checks import counted
+from softvec.core.errors import InputError, printable
+from softvec.core.files import atomic_write
+from softvec.embedding.core import Embedding
+from softvec.embedding.files.common import require_finite
+from softvec.names import Names
+from softvec.read.streams import Source
+
+Parsed = tuple[list[str], NDArray[np.float32]]
+_SPACES = str.maketrans(dict.fromkeys(" \t\n\r", "_"))
+_BREAKS = str.maketrans(dict.fromkeys("\t\n\r", " "))
+_MOST_COLUMNS = 4096  # that Arrow parses or writes at once: each takes kilobytes
+_MARK = b"\xef\xbb\xbf"  # of byte order
+ROWS = 4096  # written at once
+
+
+# names
+
+
+def text_names(names: Names, *, spaces: bool) -> list[str]:
+    """Return names as unique text for a file; without ``spaces`` white space becomes underscores.
+
+    Parts of a tuple are joined by ``@``: ``("ada", 3)`` is written ``ada@3``.
+    """
+    clean = [_as_text(name, spaces) for name in names]
+    if len(set(clean)) < len(clean):
+        seen: dict[str, Hashable] = {}
+        for name, text in zip(names, clean):
+            if text in seen:
+                raise InputError(
+                    f"the names {seen[text]!r} and {name!r} are both written {text!r} in this format; "
+                    "rename one, or save as .svec or .parquet"
+                )
+            seen[text] = name
+    return clean
+
+
+def _as_text(name: Any, spaces: bool) -> str:
+    text = "@".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    clean = text.translate(_BREAKS if spaces else _SPACES) or "_"
+    return text if clean == text else clean  # one string a name, not two
+
+
+def changed_names(names: Names, *, spaces: bool) -> str:
+    """Return a note on names that are not read back as they were, "" if all are."""
+    if names.kind == "integer":
+        return ""
+    texts = [_as_text(name, spaces) for name in names]
+    changed = [(name, text) for name, text in zip(names, texts) if text != name]
+    if changed:
+        (name, text), *_ = changed
+        return f"{counted(len(changed), 'name')} changed (first: {name!r} is written {text!r})"
+    digits = len(texts) > 0 and all(map(_is_integer, texts))
+    return "all names are digits, and will be read as integers" if digits else ""
+
+
+def parse_names(texts: list[str]) -> Names:
+    """Return names from text: integers if all are whole numbers as Python would print them.
+
+    >>> parse_names(["3", "-1"])[0], parse_names(["3", "01"])[0]
+    (3, '3')
+    """
+    if texts and all(map(_is_integer, texts)):
+        return Names([int(text) for text in texts])
+    return Names(texts)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) < 19
+    return plain and (digits[0] != "0" or text == "0")
+
+
+# writing
+
+
+@contextmanager
+def _atomic_maybe_gzip(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open ``path`` for atomic binary writing, gzipped if its name ends in ``.gz``."""
+    with atomic_write(path, "wb") as file:
+        if not os.fspath(path).endswith(".gz"):
+            yield file
+            return
+        # mtime 0: the same vectors give the same bytes
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=3, mtime=0, filename="") as zipped:
+            yield zipped  # type: ignore[misc]
+
+
+def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
+    """Return the rows as text, each number in the fewest digits that read back as the same float32.
+
+    Arrow formats 7 million numbers a second, three times what Python's ``%`` does.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    n, d = V.shape
+    wide = d > _MOST_COLUMNS  # then all numbers in one column
+    columns = [V.reshape(-1)] if wide else [np.ascontiguousarray(V[:, j]) for j in range(d)]
+    table = pa.table({str(j): column for j, column in enumerate(columns)})
+    sink = io.BytesIO()
+    arrow_csv.write_csv(table, sink, arrow_csv.WriteOptions(include_header=False, delimiter=delimiter))
+    lines = sink.getvalue().split(b"\n")[:-1]
+    if not wide:
+        return lines
+    return [delimiter.encode().join(lines[i * d : (i + 1) * d]) for i in range(n)]
+
+
+def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
+    """Write one side as csv, or in word2vec's text or binary format."""
+    as_csv, binary = format == "csv", format == "word2vec-binary"
+    names = text_names(emb.names, spaces=as_csv)
+    if os.fspath(path) == "-" and sys.stdout.isatty():
+        names = [printable(name) for name in names]  # control codes escaped
+    if as_csv and emb.names.kind != "integer":
+        names = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
+    n, d = emb.vectors.shape
+    header = ",".join(['"name"', *(f'"{j}"' for j in range(d))]) if as_csv else f"{n} {d}"
+    mark = "," if as_csv else " "
+    with _atomic_maybe_gzip(path) as file:
+        file.write(header.encode() + b"\n")
+        for lo in range(0, n, ROWS):
+            V = np.ascontiguousarray(emb.vectors[lo : lo + ROWS], "<f4")
+            lines = [row.tobytes() for row in V] if binary else number_lines(V, mark)
+            starts = [f"{name}{mark}".encode() for name in names[lo : lo + ROWS]]
+            file.write(b"".join(b"%s%s\n" % pair for pair in zip(starts, lines)))
+
+
+# reading
+
+
+def read(source: Source, format: str, mmap: bool) -> Embedding:
+    """Read csv, word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
+    parse = {"csv": _read_csv, "word2vec": _read_text, "word2vec-binary": _read_binary}[format]
+    with source.seekable() as file:
+        texts, vectors = parse(file, source.name)
+    require_finite(vectors, source.name, texts)
+    return Embedding(vectors, parse_names(texts), copy=False)
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    parts = line.split()
+    if len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts):
+        return int(parts[0]), int(parts[1])
+    return None
+
+
+def _read_binary(file: IO[bytes], name: str) -> Parsed:
+    header = _header(file.readline(64))
+    if header is None or not header[1]:
+        raise InputError(f"{name} is not a word2vec binary file: its first line is not two numbers above 0")
+    n, d = header
+    data = file.read()
+    if len(data) < n * (4 * d + 1) or (data and not n):
+        raise InputError(
+            f"{name} is damaged: it declares {n:,} vectors of {d} numbers, but {len(data):,} bytes follow"
+        )
+    vectors = np.empty((n, d), np.float32)
+    texts = []
+    at = 0
+    for i in range(n):
+        space = data.find(b" ", at)
+        stop = space + 1 + 4 * d
+        if space < 0 or stop > len(data):
+            raise InputError(f"{name} is truncated: it ends in vector {i + 1:,} of {n:,}")
+        try:
+            texts.append(data[at:space].lstrip(b"\n").decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError:
+            raise InputError(f"{name}: the name of vector {i + 1:,} is not UTF-8") from None
+        vectors[i] = np.frombuffer(data, "<f4", d, space + 1)
+        at = stop
+    return texts, vectors
+
+
+def _read_text(file: IO[bytes], name: str) -> Parsed:
+    data = file.read().removeprefix(_MARK)
+    first, _, rest = data.partition(b"\n")
+    header = _header(first)
+    n, d = header or (-1, len(first.rstrip().split(b" ")) - 1)
+    body = data if header is None else rest
+    if d < 1 or (n and not body.strip()):
+        raise InputError(f"{name} holds no vectors; expected lines of a name and numbers")
+    texts, vectors = parse(body, d + 1, " ", name, line=1 if header is None else 2)
+    if n >= 0 and len(texts) != n:
+        raise InputError(f"{name} is truncated: its header declares {n:,} vectors, {len(texts):,} follow")
+    return texts, vectors
+
+
+def _read_csv(file: IO[bytes], name: str) -> Parsed:
+    first, end, body = file.read().removeprefix(_MARK).partition(b"\n")
+    header = next(csv.reader([first.decode()]))
+    if not end:
+        raise InputError(f"{name} is truncated: it ends in its header")
+    if len(header) < 2:
+        raise InputError(f"{name} has one column; expected names and numbers, separated by commas")
+    at = header.index("name") if "name" in header else 0
+    return parse(body, len(header), ",", name, at=at, line=2)
+
+
+def parse(body: bytes, width: int, delimiter: str, name: str, *, at: int | None = 0, line: int = 1) -> Parsed:
+    """Parse lines of ``width`` fields: numbers, and a name at ``at``.
+
+    Arrow's parallel reader has ten times the speed of a loop over lines, which reads what it does not: very
+    many columns, trailing spaces, spaces in names; and it finds the line of an error.
+    """
+    if not body.strip():
+        return [], np.empty((0, width - (at is not None)), np.float32)
+    try:
+        if width > _MOST_COLUMNS:
+            raise ValueError
+        return _parse_columns(body, width, delimiter, at)
+    except (ValueError, KeyError):  # Arrow's
+        return _parse_lines(body, width, delimiter, at, (name, line))
+
+
+def _parse_columns(body: bytes, width: int, delimiter: str, at: int | None) -> Parsed:
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    columns = [str(j) for j in range(width)]
+    types = {column: pa.string() if j == at else pa.float32() for j, column in enumerate(columns)}
+    quoted = delimiter == ","
+    table = arrow_csv.read_csv(
+        pa.BufferReader(body),
+        arrow_csv.ReadOptions(column_names=columns, block_size=max(1 << 22, 64 * width)),
+        arrow_csv.ParseOptions(delimiter=delimiter, quote_char='"' if quoted else False),
+        arrow_csv.ConvertOptions(
+            column_types=types, strings_can_be_null=False, null_values=None if quoted else []
+        ),
+    )
+    texts = [] if at is None else table.column(at).to_pylist()
+    numbers = table if at is None else table.remove_column(at)
+    V = np.empty((table.num_rows, numbers.num_columns), np.float32)
+    for j, column in enumerate(numbers.columns):
+        V[:, j] = column.to_numpy()
+    return texts, V
+
+
+def _parse_lines(body: bytes, width: int, delimiter: str, at: int | None, place: tuple[str, int]) -> Parsed:
+    name, first = place
+    text = body.decode("latin-1")  # one character a byte: only names need be UTF-8
+    lines = (row.rstrip(" \t\r\v\f").split(delimiter) for row in text.split("\n"))
+    rows: Iterable[tuple[int, list[str]]] = enumerate(lines, start=first)
+    if delimiter == ",":  # a quoted name may have several lines
+        reader = csv.reader(io.StringIO(text, newline=""))
+        rows = ((first - 1 + reader.line_num, row) for row in reader)
+    d = width - (at is not None)
+    texts: list[str] = []
+    numbers: list[NDArray[np.float32]] = []
+    for number, row in rows:
+        if row in ([], [""]):
+            continue
+        where = f"{name}, line {number:,}"
+        if len(row) < width:
+            raise InputError(f"{where}: {len(row) - width + d} numbers, but the first line declares {d:,}")
+        if at is not None:
+            stop = at + 1 + (len(row) - width if delimiter == " " else 0)  # a name with spaces
+            try:
+                texts.append(delimiter.join(row[at:stop]).encode("latin-1").decode("utf-8", "surrogatepass"))
+            except UnicodeDecodeError:
+                raise InputError(f"{where}: the name is not UTF-8") from None
+            del row[at:stop]
+        try:
+            numbers.append(np.array(row, np.float32).reshape(d))
+        except ValueError:
+            raise InputError(f"{where}: expected a name and numbers (to embed data: softvec embed)") from None
+    return texts, np.array(numbers, np.float32).reshape(len(numbers), d)
