@@ -85,6 +85,22 @@ def test_layers_follow_the_page_without_an_event_of_the_window(open_map, made):
         assert view.app("app.painter.canvas.height") == 500
 
 
+def test_no_panel_covers_a_point_of_the_whole_map(open_map, made):
+    covered = """[...app.data.names.keys()].filter((id) => app.coveredBoxes().some((box) =>
+        app.screenX(id) > box[0] && app.screenX(id) < box[2] && app.screenY(id) > box[1]
+        && app.screenY(id) < box[3]))"""
+    for width, height in ((1400, 700), (1080, 480)):
+        with open_map(made, viewport={"width": width, "height": height}) as view:
+            view.settle()
+            assert view.app(covered) == []
+
+
+def test_a_page_of_medium_width_begins_with_a_closed_legend(open_map, made):
+    for width, closed in ((1080, False), (900, True)):
+        with open_map(made, viewport={"width": width, "height": 480}) as view:
+            assert view.page.locator("#legend.closed").count() == closed
+
+
 def test_many_groups_can_be_searched(open_map):
     rng = np.random.default_rng(0)
     emb = Embedding(rng.standard_normal((120, 4)), [f"i{k}" for k in range(120)])

@@ -303,6 +303,22 @@ def test_dated_contacts_have_dates():
         Embedding(np.eye(3)).map(times=["a", "b", "c"], method="pca")
 
 
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (1900 + np.arange(60), "number"),  # years, as plot draws them
+        (np.arange(60), "category"),
+        (np.arange(60) / 2, "number"),
+        ((np.arange(60) % 7).astype(float), "category"),
+    ],
+)
+def test_numbers_are_values_or_groups_as_in_a_picture(emb, labels, kind):
+    column = emb.map(labels, method="pca", communities=False).content.columns[0]
+    assert column.kind == kind
+    if kind == "category":
+        assert list(column.groups) == [str(i) for i in range(len(column.groups))]
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_map_of_very_few(n):
     header, array, _ = data_of(Embedding(np.eye(n)).map().html)
@@ -332,3 +348,15 @@ def test_neighbours_by_size(monkeypatch):
 def test_mistakes_are_named(emb, options, match):
     with pytest.raises(InputError, match=match):
         emb.map(**options)
+
+
+def test_communities_are_titled_by_their_largest_names():
+    V = np.repeat(np.eye(2), 30, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((60, 2))
+    names = [f"{'ab'[i // 30]}-{'x' * (1 + i % 30)}"[:20] + str(i) for i in range(60)]
+    made = Embedding(V, names, sizes=np.arange(60)).map("clusters", method="pca")
+    column = made.content.columns[0]
+    assert column.name == "community"
+    assert column.groups == ("0", "1")  # as in exports
+    low, high = f"{names[29]}, {names[28]}", f"{names[59]}, {names[58]}"
+    assert set(column.titles) in ({f"0: {low}", f"1: {high}"}, {f"0: {high}", f"1: {low}"})
+    assert data_of(made.html)[0]["columns"][0]["groups"] == list(column.titles)

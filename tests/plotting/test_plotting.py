@@ -10,7 +10,8 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from softvec import plotting  # noqa: E402
-from softvec.plotting.colours import groups_of  # noqa: E402
+from softvec.plotting.colours import aligned_labels, groups_of  # noqa: E402
+from softvec.plotting.spread import separated  # noqa: E402
 from softvec.plotting.style import COLOURS, DARK_GREY, GREY, MARKERS, PALETTE  # noqa: E402
 
 
@@ -36,10 +37,10 @@ def boxes(axes):
 
 
 def test_map_draws_every_point_once(emb):
-    axes = plotting.plot_map(emb, np.arange(60) % 3, method="pca")
+    Z = emb.project("pca")
+    axes = plotting.plot_map(emb, np.arange(60) % 3, coordinates=Z)
     assert sum(len(c.get_offsets()) for c in axes.collections) == 60
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["0", "1", "2"]
-    Z = emb.project("pca")
     drawn = np.concatenate([c.get_offsets() for c in axes.collections])
     np.testing.assert_allclose(sorted(drawn[:, 0]), sorted(Z[:, 0]), atol=1e-6)
 
@@ -160,10 +161,10 @@ def test_values_that_cannot_be_drawn(emb):
 
 
 def test_labels_of_every_kind(emb):
-    by_name = groups_of(emb, {"n0": "x", "n1": "y"})
+    by_name = groups_of(aligned_labels(emb, {"n0": "x", "n1": "y"}))
     assert [(label, len(rows)) for label, rows in by_name] == [("x", 1), ("y", 1), ("", 58)]
-    assert groups_of(emb, [-1] * 60)[0][0] == ""
-    assert [label for label, _ in groups_of(emb, ["g10"] * 30 + ["g9"] * 30)] == ["g9", "g10"]
+    assert groups_of(aligned_labels(emb, [-1] * 60))[0][0] == ""
+    assert [label for label, _ in groups_of(aligned_labels(emb, ["g10"] * 30 + ["g9"] * 30))] == ["g9", "g10"]
     with pytest.raises(InputError, match="2 labels for 60"):
         plotting.plot_map(emb, [1, 2])
 
@@ -176,8 +177,8 @@ def test_picture_says_how_it_was_laid_out(emb):
 
 
 def test_edges_join_their_points(emb):
-    axes = plotting.plot_map(emb, method="pca", edges=[("n0", "n5"), ("n5", "n0"), ("n7", "n9")])
     Z = emb.project("pca")
+    axes = plotting.plot_map(emb, coordinates=Z, edges=[("n0", "n5"), ("n5", "n0"), ("n7", "n9")])
     lines = next(c for c in axes.collections if isinstance(c, matplotlib.collections.LineCollection))
     drawn = sorted(segment.tolist() for segment in lines.get_segments())
     np.testing.assert_allclose(drawn, sorted([Z[[0, 5]].tolist(), Z[[7, 9]].tolist()]), atol=1e-6)
@@ -252,6 +253,9 @@ def test_given_coordinates(emb):
         plotting.plot_map(emb, coordinates=Z[:3])
     with pytest.raises(InputError, match="sizes"):
         plotting.plot_map(emb, sizes=[1])
+    Z[4, 1] = np.nan
+    with pytest.raises(InputError, match=r"NaN or infinite values \(first: row 4\)"):
+        plotting.plot_map(emb, coordinates=Z)
 
 
 @pytest.mark.parametrize(
@@ -318,6 +322,62 @@ def test_legend_shows_labels_that_begin_with_an_underscore_in_their_colours(emb)
 
 
 def test_groups_have_the_numbers_that_cluster_gives(emb):
-    assert [label for label, _ in groups_of(emb, "clusters")] == ["group 0", "group 1", "group 2"]
-    for c, (_, rows) in enumerate(groups_of(emb, "clusters")):
+    titles = [label for label, _ in groups_of(aligned_labels(emb, "clusters"))]
+    largest = [f"n{np.flatnonzero(emb.cluster() == c).max()}" for c in range(3)]  # sizes are 0 to 59
+    assert titles == [f"{c}: {name}" for c, name in enumerate(largest)]
+    for c, (_, rows) in enumerate(groups_of(aligned_labels(emb, "clusters"))):
         assert set(emb.cluster()[rows]) == {c}
+
+
+def test_leaves_with_equal_vectors_are_all_seen():
+    vectors = np.eye(3)[[0] * 8 + [1, 2]]
+    axes = plotting.plot_map(Embedding(vectors, list("abcdefghij")), method="pca", edges=[("a", "i")])
+    axes.get_figure().draw_without_rendering()
+    lines, points = axes.collections
+    places = axes.transData.transform(points.get_offsets())
+    diameter = np.sqrt(points.get_sizes()[0]) * axes.get_figure().dpi / 72
+    apart = np.hypot(*(places[:, None] - places).T)[np.triu_indices(10, 1)]
+    assert apart.min() > 0.5 * diameter
+    first, last = lines.get_segments()[0]  # edges end where the points are drawn
+    drawn = np.asarray(points.get_offsets())
+    assert np.abs(drawn - first).sum(axis=1).min() == np.abs(drawn - last).sum(axis=1).min() == 0
+
+
+def test_points_that_hide_none_keep_their_places():
+    Z = np.array([[0.0, 0.0], [10.0, 0.0], [10.5, 0.0], [0.0, 10.0]])
+    spread = separated(Z, np.ones(4))
+    assert spread[[0, 3]].tolist() == Z[[0, 3]].tolist()
+    assert spread[2, 0] - spread[1, 0] == pytest.approx(1.6)  # 0.8 of the sum of the radii
+    assert separated(Z[1:3], np.array([1.0, 1e-3]))[0] == pytest.approx(Z[1], abs=1e-3)  # the large one stays
+
+
+def test_many_points_at_one_place_become_distinct():
+    spread = separated(np.zeros((60, 2)), np.full(60, 2.0))
+    assert len(np.unique(spread.round(6), axis=0)) == 60
+    assert np.abs(spread).max() < 30  # sixty discs of this radius fill one of 17
+
+
+def test_titles_of_legends_and_colour_bars(emb):
+    pandas = pytest.importorskip("pandas")
+    groups = pandas.Series(["x", "y", "z"] * 20, index=emb.names.to_list(), name="ward")
+    values = pandas.Series(np.arange(60) / 7, index=emb.names.to_list(), name="a$x^2")
+
+    def title(labels, **options):
+        axes = plotting.plot_map(emb, labels, **options)
+        if axes.get_legend() is not None:
+            return axes.get_legend().get_title().get_text()
+        bars = axes.get_figure().axes[1:]
+        return bars[0].get_ylabel() if bars else None
+
+    assert title(groups) == "ward"
+    assert title(groups, legend="Ward of the patient") == "Ward of the patient"
+    assert title(values) == r"a\$x^2"  # text, not a formula
+    assert title(values, legend="mg/l") == "mg/l"
+    assert title(values.tolist()) == title(groups.tolist()) == ""
+    assert title("clusters") == "community"
+    assert title(groups, legend=False) is title(values, legend=False) is title(groups, legend=None) is None
+
+
+def test_groups_of_unreadable_names_have_numbers():
+    V = np.eye(2)[[0, 1] * 10]
+    assert set(aligned_labels(Embedding(V), "clusters")) == {"0", "1"}

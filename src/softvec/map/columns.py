@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.names import Names
-from softvec.names.align import align_labels, is_missing
+from softvec.names.align import align_labels
 from softvec.plotting import style
-from softvec.plotting.colours import natural_key
+from softvec.plotting.colours import grouped, is_number, values_of
 from softvec.read.frames import as_list, frame_columns
 from softvec.read.tables import read_table
 
@@ -37,7 +37,7 @@ class Column:
     kind: str  # "category", "number" or "text"
     values: Any
     groups: tuple[str, ...] = ()
-    detected: bool = False  # communities, whose numbers have no meaning
+    titles: tuple[str, ...] = ()  # of detected groups, whose numbers have no meaning
     dated: bool = False  # numbers that are seconds since 1970
 
 
@@ -91,19 +91,12 @@ def all_names(embedding: Embedding) -> list[Hashable]:
 
 
 def label_column(name: str, values: Sequence[Any]) -> Column:
-    """Return labels as a column: numbers with decimals as numbers, everything else as groups."""
-    known = [v for v in values if not _is_none(v)]
-    if known and all(isinstance(v, float) for v in known) and any(v != int(v) for v in known):
-        return number_column(name, values)
-    codes: dict[Any, int] = {}
-    missing = [is_missing(v) for v in values]
-    for value, none in zip(values, missing):
-        if not none:
-            codes.setdefault(_plain(value), len(codes))
-    order = sorted(codes, key=natural_key)
-    rank = {value: i for i, value in enumerate(order)}
-    numbers = np.array([-1 if none else rank[_plain(v)] for v, none in zip(values, missing)], np.int64)
-    return Column(name, "category", numbers, tuple(shorten(str(value)) for value in order))
+    """Return labels as a column: values on a scale as numbers, everything else as groups."""
+    numbers = values_of(values)
+    if numbers is not None:
+        return number_column(name, numbers)
+    codes, groups = grouped(values)
+    return Column(name, "category", codes, tuple(map(shorten, groups)))
 
 
 def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
@@ -165,7 +158,7 @@ def _check_keys(keys: list[Any], embedding: Embedding) -> None:
 
 def _column_of(name: str, values: list[Any]) -> Column:
     known = [v for v in values if not _is_none(v)]
-    if known and all(_is_number(v) for v in known):
+    if known and all(is_number(v) for v in known):
         return number_column(name, values)
     texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
     distinct = len(set(texts))
@@ -178,16 +171,6 @@ def _is_none(value: Any) -> bool:
     if value is None or (isinstance(value, str) and value == ""):
         return True
     return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy scalars as Python's, and 3.0 as 3."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return int(value) if isinstance(value, float) and value == int(value) else value
 
 
 def shorten(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from softvec.names import Names
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
-GIVEN = "given coordinates"
 MAX_EDGES = 50_000  # drawn in a page; more would be a grey blot, and slow on a phone
 AUTO_NEIGHBORS = 100_000  # items up to which neighbours are searched by default: half a minute
 AUTO_COMMUNITIES = 20_000  # items up to which communities are detected by default: a few seconds
@@ -104,26 +102,6 @@ def both_sides(embedding: Embedding) -> Embedding:
     return type(embedding)(np.vstack([embedding.vectors, embedding.context_vectors]), copy=False)
 
 
-def lay_out(
-    embedding: Embedding,
-    coordinates: Any,
-    method: str,
-    random_state: int | None,
-    options: Mapping[str, Any],
-) -> tuple[NDArray[np.floating], str]:
-    """Return coordinates of all points and the name of the method."""
-    both = both_sides(embedding)
-    if coordinates is not None:
-        Z = np.asarray(coordinates, dtype=np.float64)
-        if Z.shape != (len(both), 2):
-            raise InputError(f"coordinates have shape {Z.shape}; expected ({len(both)}, 2)")
-        if not np.isfinite(Z).all():
-            row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
-            raise InputError(f"coordinates hold NaN or infinite values (first: row {row})")
-        return Z, GIVEN
-    return both.layout(method, random_state=random_state, **options)
-
-
 def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
     """Return the k nearest items of each item, on its own side and, if there is one, on the other."""
     if k < 1 or len(embedding) == 0:
@@ -163,24 +141,28 @@ def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
     names = all_names(embedding)
     if not all(isinstance(name, tuple) and len(name) == 2 for name in names):
         return None, None
-    moments = [name[1] for name in names]  # type: ignore[index]
-    dates = to_dates(moments)
-    try:
-        values = dates if dates is not None else np.array([float(t) for t in moments])
-    except (TypeError, ValueError):
+    values = _as_times([name[1] for name in names])  # type: ignore[index]
+    if values is None:
         return None, None
     items: dict[Any, int] = {}
     codes = np.array([items.setdefault(name[0], len(items)) for name in names])  # type: ignore[index]
     return values, codes
 
 
+def _as_times(values: list[Any]) -> Any:
+    """Return values as dates or numbers, or None."""
+    dates = to_dates(values)
+    try:
+        return np.array([float(value) for value in values]) if dates is None else dates
+    except (TypeError, ValueError):
+        return None
+
+
 def _given_times(times: Any, n: int) -> Any:
     flat = np.asarray(times).reshape(-1)
-    dates = to_dates(flat.astype("M8[us]").tolist() if flat.dtype.kind == "M" else flat.tolist())
-    try:
-        values = dates if dates is not None else flat.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError("times must hold numbers or dates") from None
+    values = _as_times((flat.astype("M8[us]") if flat.dtype.kind == "M" else flat).tolist())
+    if values is None:
+        raise InputError("times must hold numbers or dates")
     if len(values) != n or not np.isfinite(values).all():
         raise InputError(
             f"times has {len(values):,} entries for {n:,} items; expected one finite number or date each"
@@ -190,14 +172,9 @@ def _given_times(times: Any, n: int) -> Any:
 
 def find_edges(embedding: Embedding, edges: Any) -> Edges:
     """Return edges as pairs of point numbers, from a graph, an affinity, a matrix, pairs, or a file."""
-    from softvec.affinity import Affinity, as_affinity
+    from softvec.affinity import as_affinity
 
-    if isinstance(edges, str | os.PathLike):
-        from softvec.affinity.files import read
-
-        affinity = read(edges)
-    else:
-        affinity = edges if isinstance(edges, Affinity) else as_affinity(edges)
+    affinity = as_affinity(edges)
     matrix = affinity.matrix.tocoo()
     n = len(embedding)
     source = _points(affinity.rows, embedding.names, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
-from softvec.map import content as gather
-from softvec.map.columns import distinct_names
-from softvec.map.content import Content
-from softvec.plotting.style import PALETTE
+from softvec.map.columns import Column, distinct_names
+from softvec.map.content import Content, both_sides
+from softvec.plotting.map import layout_of
+from softvec.plotting.style import GREY, PALETTE
 from softvec.read.objects import is_igraph, is_networkx
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def write(content: Content, path: str | os.PathLike[str]) -> None:
     elif kind in (".graphml", ".gexf"):
         lines = _graphml(content) if kind == ".graphml" else _gexf(content)
         with atomic_write(path, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
+            file.writelines(f"{line}\n" for line in lines)
     else:
         raise InputError(f"{path}: a map is written as .html, .parquet, .graphml or .gexf")
 
@@ -52,18 +52,10 @@ def _write_parquet(content: Content, path: str | os.PathLike[str]) -> None:
     }
     if content.neighbours:
         table["neighbors"] = pa.array(_neighbour_records(content))
-    if content.first_context < len(content):
-        table["side"] = pa.array(_sides(content))
-    for column in content.columns:
-        table[_free_name(column.name, table)] = pa.array(column_values(column), from_pandas=True)
+    for name, values in _attributes(content, table).items():
+        table[name] = pa.array(values, from_pandas=True)
     with atomic_write(path, "wb") as file:
         pq.write_table(pa.table(table), file)
-
-
-def _free_name(name: str, taken: Container[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _neighbour_records(content: Content) -> list[dict[str, list[Any]]]:
@@ -76,8 +68,22 @@ def _neighbour_records(content: Content) -> list[dict[str, list[Any]]]:
     return records
 
 
-def column_values(column: Any) -> list[Any]:
-    """Return the values of a column as Python objects, None for none."""
+def _attributes(content: Content, taken: Container[str]) -> dict[str, list[Any]]:
+    """Return the sides and all columns as Python objects, None for none, by names that are not taken."""
+    rows = [(column.name, _values(column)) for column in content.columns]
+    if content.first_context < len(content):
+        rows.insert(0, ("side", [content.sides[i >= content.first_context] for i in range(len(content))]))
+    attributes: dict[str, list[Any]] = {}
+    for name, values in rows:
+        if name == "label" and name in taken:  # in a graph it is the name of a node
+            name = "group"
+        while name in taken or name in attributes:
+            name += "_"
+        attributes[name] = values
+    return attributes
+
+
+def _values(column: Column) -> list[Any]:
     if column.kind == "category":
         return [column.groups[code] if code >= 0 else None for code in column.values.tolist()]
     if column.kind == "number":
@@ -85,99 +91,80 @@ def column_values(column: Any) -> list[Any]:
     return [text or None for text in column.values]
 
 
-def _ids(names: Iterable[str]) -> list[str]:
-    """Return names as distinct XML attributes."""
-    return distinct_names(_NOT_XML.sub("\ufffd", name) for name in names)
+def _tag(name: str, attributes: Mapping[str, Any], inner: str | None = None) -> str:
+    """Return an XML element; attributes that are None are left out."""
+    shown = "".join(f" {k}={quoteattr(_clean(v))}" for k, v in attributes.items() if v is not None)
+    return f"<{name}{shown}/>" if inner is None else f"<{name}{shown}>{inner}</{name}>"
 
 
-def _sides(content: Content) -> list[str]:
-    return [content.sides[i >= content.first_context] for i in range(len(content))]
+def _clean(value: Any) -> str:
+    return _NOT_XML.sub("\ufffd", value if isinstance(value, str) else repr(value))
 
 
-def _attributes(content: Content) -> list[tuple[str, str, list[Any]]]:
-    """Return (name, type, values) of all attributes of the nodes, x and y first."""
+def _nodes(content: Content) -> tuple[list[str], dict[str, list[Any]], Iterator[dict[str, Any]]]:
+    """Return distinct ids of the nodes, their attributes after x and y, and the edges as XML attributes."""
+    ids = distinct_names(map(_clean, content.names))
     x, y = content.coordinates.T.tolist()
-    attributes: list[tuple[str, str, list[Any]]] = [("x", "double", x), ("y", "double", y)]
-    taken = {"label", "x", "y"}
-    if content.first_context < len(content):
-        attributes.append(("side", "string", _sides(content)))
-        taken.add("side")
-    for column in content.columns:
-        plain = "group" if column.name == "label" else column.name  # "label" is the name of a node
-        name = _free_name(_NOT_XML.sub("\ufffd", plain), taken)
-        taken.add(name)
-        kind = "double" if column.kind == "number" else "string"
-        attributes.append((name, kind, column_values(column)))
-    return attributes
+    return ids, {"x": x, "y": y} | _attributes(content, ("label", "x", "y")), _edges(content, ids)
 
 
-def _text(value: Any) -> str:
-    return escape(_NOT_XML.sub("\ufffd", value if isinstance(value, str) else repr(value)))
+def _edges(content: Content, ids: list[str]) -> Iterator[dict[str, Any]]:
+    if content.edges is None:
+        return
+    edges = content.edges
+    weights = edges.weight.tolist() if edges.weight is not None else [None] * len(edges.source)
+    for i, j, weight in zip(edges.source.tolist(), edges.target.tolist(), weights):
+        yield {"source": ids[i], "target": ids[j], "weight": weight}
+
+
+def _type(values: list[Any]) -> str:
+    return "string" if any(isinstance(value, str) for value in values) else "double"
 
 
 def _direction(content: Content) -> str:
     return "directed" if content.edges is not None and content.edges.directed else "undirected"
 
 
-def _edge_lines(content: Content, ids: list[str]) -> Iterator[tuple[str, str, float | None]]:
-    if content.edges is None:
-        return
-    edges = content.edges
-    weights = edges.weight.tolist() if edges.weight is not None else [None] * len(edges.source)
-    for i, j, weight in zip(edges.source.tolist(), edges.target.tolist(), weights):
-        yield quoteattr(ids[i]), quoteattr(ids[j]), weight
-
-
 def _graphml(content: Content) -> Iterator[str]:
-    ids = _ids(content.names)
-    attributes = [("label", "string", content.names), *_attributes(content)]
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    for number, (name, kind, _) in enumerate(attributes):
-        yield f'<key id="d{number}" for="node" attr.name={quoteattr(name)} attr.type="{kind}"/>\n'
-    yield '<key id="weight" for="edge" attr.name="weight" attr.type="double"/>\n'
-    yield f'<graph edgedefault="{_direction(content)}">\n'
-    for i, identity in enumerate(ids):
-        data = "".join(
-            f'<data key="d{number}">{_text(values[i])}</data>'
-            for number, (_, _, values) in enumerate(attributes)
-            if values[i] is not None
+    ids, attributes, edges = _nodes(content)
+    columns = {"label": content.names, **attributes}
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    for number, (name, values) in enumerate(columns.items()):
+        yield _tag("key", {"id": f"d{number}", "for": "node", "attr.name": name, "attr.type": _type(values)})
+    yield _tag("key", {"id": "weight", "for": "edge", "attr.name": "weight", "attr.type": "double"})
+    yield f'<graph edgedefault="{_direction(content)}">'
+    for identity, *cells in zip(ids, *columns.values()):
+        data = (
+            _tag("data", {"key": f"d{k}"}, escape(_clean(v))) for k, v in enumerate(cells) if v is not None
         )
-        yield f"<node id={quoteattr(identity)}>{data}</node>\n"
-    for a, b, weight in _edge_lines(content, ids):
-        data = "" if weight is None else f'<data key="weight">{weight!r}</data>'
-        yield f"<edge source={a} target={b}>{data}</edge>\n"
-    yield "</graph>\n</graphml>\n"
+        yield _tag("node", {"id": identity}, "".join(data))
+    for edge in edges:
+        weight = edge.pop("weight")
+        yield _tag("edge", edge, "" if weight is None else _tag("data", {"key": "weight"}, repr(weight)))
+    yield "</graph>\n</graphml>"
 
 
 def _gexf(content: Content) -> Iterator[str]:
-    ids = _ids(content.names)
-    attributes = _attributes(content)
-    colours = _colours(content)
+    ids, attributes, edges = _nodes(content)
     Z = content.coordinates - content.coordinates.mean(axis=0)
-    scale = 1000.0 / max(float(np.abs(Z).max(initial=0.0)), 1e-9)  # Gephi's canvas is about this wide
+    Z *= 1000.0 / max(float(np.abs(Z).max(initial=0.0)), 1e-9)  # Gephi's canvas is about this wide
     yield (
         '<?xml version="1.0" encoding="UTF-8"?>\n<gexf xmlns="http://www.gexf.net/1.2draft" '
-        'xmlns:viz="http://www.gexf.net/1.2draft/viz" version="1.2">\n'
+        'xmlns:viz="http://www.gexf.net/1.2draft/viz" version="1.2">'
     )
-    yield f'<graph defaultedgetype="{_direction(content)}">\n<attributes class="node">\n'
-    for number, (name, kind, _) in enumerate(attributes):
-        yield f'<attribute id="{number}" title={quoteattr(name)} type="{kind}"/>\n'
-    yield "</attributes>\n<nodes>\n"
-    for i, (identity, (x, y)) in enumerate(zip(ids, (Z * scale).tolist())):
-        data = "".join(
-            f'<attvalue for="{number}" value={quoteattr(_NOT_XML.sub(chr(0xFFFD), str(values[i])))}/>'
-            for number, (_, _, values) in enumerate(attributes)
-            if values[i] is not None
-        )
-        yield (
-            f"<node id={quoteattr(identity)} label={quoteattr(identity)}><attvalues>{data}</attvalues>"
-            f'<viz:position x="{x:.3f}" y="{y:.3f}" z="0.0"/>{colours[i]}</node>\n'
-        )
-    yield "</nodes>\n<edges>\n"
-    for number, (a, b, weight) in enumerate(_edge_lines(content, ids)):
-        strength = "" if weight is None else f' weight="{weight!r}"'
-        yield f'<edge id="{number}" source={a} target={b}{strength}/>\n'
-    yield "</edges>\n</graph>\n</gexf>\n"
+    yield f'<graph defaultedgetype="{_direction(content)}">\n<attributes class="node">'
+    for number, (name, values) in enumerate(attributes.items()):
+        yield _tag("attribute", {"id": str(number), "title": name, "type": _type(values)})
+    yield "</attributes>\n<nodes>"
+    for identity, (x, y), colour, *cells in zip(ids, Z.tolist(), _colours(content), *attributes.values()):
+        data = (_tag("attvalue", {"for": str(k), "value": v}) for k, v in enumerate(cells) if v is not None)
+        place = _tag("viz:position", {"x": f"{x:.3f}", "y": f"{y:.3f}", "z": "0.0"})
+        inner = _tag("attvalues", {}, "".join(data)) + place + colour
+        yield _tag("node", {"id": identity, "label": identity}, inner)
+    yield "</nodes>\n<edges>"
+    for number, edge in enumerate(edges):
+        yield _tag("edge", {"id": str(number), **edge})
+    yield "</edges>\n</graph>\n</gexf>"
 
 
 def _colours(content: Content) -> list[str]:
@@ -187,9 +174,9 @@ def _colours(content: Content) -> list[str]:
         return [""] * len(content)
     elements = []
     for code in column.values.tolist():
-        colour = PALETTE[code % len(PALETTE)] if code >= 0 else "#c8ccd0"
-        r, g, b = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-        elements.append(f'<viz:color r="{r}" g="{g}" b="{b}" a="1.0"/>')
+        colour = PALETTE[code % len(PALETTE)] if code >= 0 else GREY
+        r, g, b = (str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))
+        elements.append(_tag("viz:color", {"r": r, "g": g, "b": b, "a": "1.0"}))
     return elements
 
 
@@ -210,7 +197,7 @@ def annotate(
     method, coordinates
         As in :func:`make_map`.
     """
-    Z, _ = gather.lay_out(embedding, coordinates, method, random_state, {})
+    Z, _ = layout_of(both_sides(embedding), coordinates, method, random_state, {})
     groups = embedding.cluster(random_state=random_state).tolist()
     positions = Z.tolist()
     if is_networkx(graph):

@@ -56,6 +56,8 @@ function addActions(app) {
   return actions;
 }
 
+const ROOMY = 1000; // pixels of a page with room for points between panel and legend
+
 // Fit all layers to the size at which the page shows them, and the view to what the panels leave free.
 function followWindow(app) {
   const canvases = [byId("points"), byId("overlay")];
@@ -69,11 +71,12 @@ function followWindow(app) {
     const narrow = width < 720;
     const panel = byId("panel").getBoundingClientRect();
     const legend = byId("legend").getBoundingClientRect();
+    const bars = [byId("tools"), byId("timebar")].filter((bar) => !bar.hidden);
     app.view.resize(width, height, {
       left: narrow ? 50 : panel.right,
-      right: narrow || width < 1000 ? 0 : width - legend.left,
+      right: width < ROOMY ? 0 : width - legend.left,
       top: narrow ? 48 : 0,
-      bottom: narrow ? height - panel.top : byId("timebar").hidden ? 0 : 60,
+      bottom: height - Math.min(...(narrow ? [byId("panel")] : bars).map((bar) => bar.getBoundingClientRect().top)),
     });
     app.moved();
   };
@@ -120,10 +123,8 @@ async function start() {
   app.pointer = new Pointer(app, byId("points"));
   followKeys(app, addActions(app));
   preparePrint(app);
-  if (window.innerWidth < 720) {
-    app.panel.collapse(true);
-    byId("toggle-legend").click();
-  }
+  if (window.innerWidth < 720) app.panel.collapse(true);
+  if (window.innerWidth < ROOMY) byId("toggle-legend").click();
   app.resize();
   followAddress(app);
   app.resize();

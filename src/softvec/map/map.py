@@ -27,6 +27,8 @@ from softvec.map.columns import (
 )
 from softvec.map.content import Content
 from softvec.map.page import render
+from softvec.plotting.map import layout_of
+from softvec.plotting.names import titles_of_groups
 from softvec.plotting.style import split_options
 
 if TYPE_CHECKING:
@@ -162,16 +164,18 @@ def make_map(embedding: Embedding, labels: Any = None, **options: Any) -> Map:
     side_names = gather.check_sides(own.sides)
     names, cut = gather.shown_names(embedding)
     moments, items = gather.find_times(embedding, own.times)
-    columns = _columns(embedding, labels, own, moments)
+    columns = _columns(embedding, labels, own, names, moments)
     graph = None if own.edges is None else gather.find_edges(embedding, own.edges)
-    Z, layout = gather.lay_out(embedding, own.coordinates, own.method, own.random_state, others)
+    both = gather.both_sides(embedding)
+    Z, layout = layout_of(both, own.coordinates, own.method, own.random_state, others)
     k, notes = _number_of_neighbours(own.n_neighbors, len(names))
     if cut:
         notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
     if graph is not None and len(graph.source) > own.max_edges:
         notes.append(f"Only the strongest {own.max_edges:,} of {len(graph.source):,} edges are drawn.")
+    subtitle = ", ".join([f"{embedding.n_components} dimensions", *([layout] if layout else [])])
     content = Content(
-        names, Z, len(embedding), _title(embedding, own.title), _subtitle(embedding, layout), layout,
+        names, Z, len(embedding), _title(embedding, own.title), subtitle, layout or "given coordinates",
         sizes=_sizes(embedding, len(names)), sides=side_names, columns=columns,
         neighbours=gather.find_neighbours(embedding, k), edges=graph, max_edges=own.max_edges,
         times=moments, items=items, notes=notes,
@@ -179,15 +183,16 @@ def make_map(embedding: Embedding, labels: Any = None, **options: Any) -> Map:
     return Map(content, own.theme)
 
 
-def _columns(embedding: Embedding, labels: Any, own: MapOptions, times: Any) -> list[Column]:
+def _columns(
+    embedding: Embedding, labels: Any, own: MapOptions, names: list[str], times: Any
+) -> list[Column]:
     """Return the columns; the first one colours the map by default."""
-    clusters = isinstance(labels, str) and labels == "clusters"
-    if isinstance(labels, str) and not clusters:
-        raise InputError(f"labels is {labels!r}; expected a list, a mapping or 'clusters'")
-    columns = []
+    clusters, columns = isinstance(labels, str), []
+    if clusters:
+        choice("labels", labels, ("clusters",))
     if labels is not None and not clusters:
         columns.append(label_column("label", labels_of(embedding, labels)))
-    columns += _communities(embedding, own, clusters)
+    columns += _communities(embedding, own, names, clusters)
     if own.metadata is not None:
         columns += metadata_columns(embedding, own.metadata)
     if embedding.sizes is not None:
@@ -195,11 +200,11 @@ def _columns(embedding: Embedding, labels: Any, own: MapOptions, times: Any) -> 
         columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
     if times is not None:
         columns.append(_time_column(times))
-    names = distinct_names(column.name for column in columns)
-    return [replace(column, name=name) for column, name in zip(columns, names)]
+    headings = distinct_names(column.name for column in columns)
+    return [replace(column, name=heading) for column, heading in zip(columns, headings)]
 
 
-def _communities(embedding: Embedding, own: MapOptions, asked: bool) -> list[Column]:
+def _communities(embedding: Embedding, own: MapOptions, names: list[str], asked: bool) -> list[Column]:
     """Return the column of detected communities; by default if asked for, or for few items."""
     both = gather.both_sides(embedding)
     few = asked or len(both) <= gather.AUTO_COMMUNITIES
@@ -208,8 +213,9 @@ def _communities(embedding: Embedding, own: MapOptions, asked: bool) -> list[Col
     with warnings.catch_warnings():
         if not asked:  # without any groups the map has one colour
             warnings.simplefilter("ignore")
-        groups = label_column("community", both.cluster(random_state=own.random_state).tolist())
-    return [replace(groups, detected=True)]
+        groups = both.cluster(random_state=own.random_state)
+    titles = titles_of_groups(embedding, groups, both.vectors, names, n_names=2)
+    return [replace(label_column("community", groups.tolist()), titles=tuple(titles))]
 
 
 def _time_column(times: Any) -> Column:
@@ -240,7 +246,3 @@ def _title(embedding: Embedding, title: str | None) -> str:
         return shorten(str(title))
     source = recorded(embedding, "data").get("source")
     return shorten(str(source)) if source else "Map of vectors"
-
-
-def _subtitle(embedding: Embedding, layout: str) -> str:
-    return f"{embedding.n_components} dimensions" + ("" if layout == gather.GIVEN else f", {layout}")

@@ -109,8 +109,9 @@ def _pack_column(packer: Packer, number: int, column: Any) -> dict[str, object]:
     else:
         packer.add(array, column.values)
     return {
-        "name": column.name, "kind": column.kind, "array": array, "groups": list(column.groups),
-        "detected": column.detected, "dated": column.dated,
+        "name": column.name, "kind": column.kind, "array": array,
+        "groups": list(column.titles or column.groups), "detected": column.titles == column.groups,
+        "dated": column.dated,
     }  # fmt: skip
 
 

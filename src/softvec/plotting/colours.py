@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Hashable, Sequence
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.names.align import align_labels, is_missing
+from softvec.plotting.names import titles_of_groups
 from softvec.read.labels import read_labels, read_values
 
 if TYPE_CHECKING:
@@ -41,39 +44,39 @@ class Colouring:
     unlabelled: NDArray[np.intp]
 
 
-def values_of(embedding: Embedding, labels: Any, continuous: bool | None) -> NDArray[np.float64] | None:
+def values_of(labels: Sequence[Any], continuous: bool | None = None) -> NDArray[np.float64] | None:
     """Return labels as values on a scale, NaN where missing; None if they are groups.
 
     Numbers with decimals are values; integers are groups, unless more than 40 are distinct and they are not
     0, 1, 2, ... ``continuous`` overrides this.
     """
-    if labels is None or isinstance(labels, str) or continuous is False:
+    if continuous is False:
         return None
-    aligned = align_labels(labels, len(embedding), embedding.names).tolist()
-    numbers = np.array([_number(label) for label in aligned], dtype=object)
-    if any(number is None for number in numbers):
+    numbers = [_number(label) for label in labels]
+    if None in numbers:
         if continuous:
-            first = next(str(label) for label, number in zip(aligned, numbers) if number is None)
+            first = str(labels[numbers.index(None)])
             raise InputError(
                 f"labels hold {first!r}, which is not a number; expected numbers for continuous=True"
             )
         return None
-    values = numbers.astype(np.float64)
+    values = np.array(numbers, np.float64)
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
         raise InputError("labels hold infinite values; expected finite numbers, or NaN for a missing one")
-    if not len(known):
-        return None
-    return values if continuous or _is_scale(known) else None
+    return values if len(known) and (continuous or _is_scale(known)) else None
 
 
 def _number(label: Any) -> float | None:
     """Return a label as a number, NaN for a missing one, None for anything else."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return float("nan")
-    if isinstance(label, int | float | np.number) and not isinstance(label, bool | np.bool_):
-        return float(label)
-    return None
+        return math.nan
+    return float(label) if is_number(label) else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, not a truth value."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
 
 
 def _is_scale(values: NDArray[np.float64]) -> bool:
@@ -100,24 +103,43 @@ def labels_in_file(path: str, embedding: Embedding) -> dict[Hashable, Any]:
     return dict(zip(embedding, values))
 
 
-def groups_of(embedding: Embedding, labels: Any) -> Groups:
-    """Return (label, rows) in natural order; unlabelled rows come last under an empty label."""
-    n = len(embedding)
+def aligned_labels(embedding: Embedding, labels: Any) -> list[Any]:
+    """Return a label for each item, None for none; "clusters" are groups that are found."""
     if labels is None:
-        return [("", np.arange(n))]
+        return [None] * len(embedding)
     if isinstance(labels, str):
-        if labels != "clusters":
-            raise InputError(f"labels is {labels!r}; expected labels, or 'clusters'")
-        aligned: Sequence[Any] = [f"group {c}" if c >= 0 else None for c in embedding.cluster()]
-    else:
-        aligned = align_labels(labels, n, embedding.names).tolist()
-    rows: dict[Any, list[int]] = {}
-    for i, label in enumerate(aligned):
-        rows.setdefault(None if is_missing(label) else label, []).append(i)
-    unlabelled = rows.pop(None, [])
-    named = [(str(label), np.array(members)) for label, members in rows.items()]
-    named.sort(key=lambda group: natural_key(group[0]))  # 1, 2, ..., 10
-    return named + ([("", np.array(unlabelled))] if unlabelled else [])
+        choice("labels", labels, ("clusters",))
+        groups = embedding.cluster()
+        titles = titles_of_groups(embedding, groups, embedding.vectors, embedding.names)
+        return [titles[group] if group >= 0 else None for group in groups.tolist()]
+    aligned: list[Any] = align_labels(labels, len(embedding), embedding.names).tolist()
+    return aligned
+
+
+def groups_of(labels: Sequence[Any]) -> Groups:
+    """Return (label, rows) in natural order; unlabelled rows come last under an empty label."""
+    codes, names = grouped(labels)
+    groups = [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
+    unlabelled = np.flatnonzero(codes < 0)
+    return groups + ([("", unlabelled)] if len(unlabelled) else [])
+
+
+def grouped(labels: Sequence[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of the group of each label, -1 for none, and the groups in natural order.
+
+    >>> grouped(["g10", None, 2.0, "g9"])[0].tolist(), grouped(["g10", None, 2.0, "g9"])[1]
+    ([2, -1, 0, 1], ['2', 'g9', 'g10'])
+    """
+    texts = [None if is_missing(label) else _text(label) for label in labels]
+    names = sorted({text for text in texts if text is not None}, key=natural_key)
+    code: dict[str | None, int] = {name: number for number, name in enumerate(names)} | {None: -1}
+    return np.array([code[text] for text in texts], np.int64), names
+
+
+def _text(label: Any) -> str:
+    """Return a label as text: 3.0 is 3."""
+    whole = isinstance(label, float | np.floating) and label == int(label)
+    return str(int(label)) if whole else str(label)
 
 
 def coloured(groups: Groups, most: int) -> Colouring:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.plotting.colours import groups_of
+from softvec.plotting.colours import aligned_labels, grouped
 from softvec.plotting.style import INK, PALETTE, STYLE, Axes, axes_of, pyplot
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ def plot_loss(
     """
     history = source.provenance.get("history") if hasattr(source, "provenance") else source
     epochs, losses = _history(history)
-    plt = pyplot()
     axes = axes_of(ax, SIZE, size)
-    with plt.rc_context(STYLE):
+    with pyplot().rc_context(STYLE):
         axes.plot(epochs, losses, color=PALETTE[0], linewidth=1.6)
         axes.plot(epochs[-1:], losses[-1:], "o", color=PALETTE[0], markersize=4)
         axes.annotate(
@@ -55,8 +54,7 @@ def plot_loss(
 def _grid(axes: Axes, title: str | None) -> None:
     axes.grid(axis="y", color="#e6e8ea", linewidth=0.6)
     axes.set_axisbelow(True)
-    if title:
-        axes.set_title(title)
+    axes.set_title(title or "")
 
 
 def _history(history: Any) -> tuple[list[float], list[float]]:
@@ -81,9 +79,8 @@ def plot_epidemic(result: EpidemicPrediction, *, title: str | None = None, ax: A
         Result of :func:`softvec.evaluate.predict_epidemic`.
     """
     times, expected, low, high = result.curve
-    plt = pyplot()
     axes = axes_of(ax, (5.0, 3.0))
-    with plt.rc_context(STYLE):
+    with pyplot().rc_context(STYLE):
         band = f"{result.level:.0%} band"
         axes.fill_between(times, low, high, color=PALETTE[0], alpha=0.25, linewidth=0, label=band)
         axes.plot(times, expected, color=PALETTE[0], linewidth=1.6, label="expected")
@@ -127,9 +124,10 @@ def plot_similarities(
     if labels is not None:
         series = _by_label(embedding, labels, n_pairs, rng)
     else:
-        i, j = _pairs(n, n_pairs, rng)
+        i, j = rng.integers(0, n, n_pairs), rng.integers(0, n - 1, n_pairs)
+        j += j >= i  # another row
         sample = rng.choice(n, min(n, 2000), replace=False)
-        _, scores = embedding.nearest(embedding.vectors[sample], 2, method="exact")
+        _, scores = embedding.nearest(embedding.vectors[sample], 2)
         series = [("random pairs", _cosines(embedding, i, j)), ("nearest neighbours", scores[:, 1])]
     return _histograms(series, title, axes_of(ax, SIZE, size))
 
@@ -137,30 +135,21 @@ def plot_similarities(
 def _by_label(
     embedding: Embedding, labels: Any, n_pairs: int, rng: np.random.Generator
 ) -> list[tuple[str, NDArray[Any]]]:
-    groups = [rows for label, rows in groups_of(embedding, labels) if label != ""]
-    members = np.concatenate(groups) if groups else np.array([], np.intp)
-    code = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
+    codes = grouped(aligned_labels(embedding, labels))[0]
+    members = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]  # of one group after another
+    code = codes[members]
     if len(members) < 2:
         raise InputError("fewer than two vectors have a label")
     a, b = rng.integers(0, len(members), (2, 4 * n_pairs))
     other = code[a] != code[b]
-    across = _cosines(embedding, members[a[other]][:n_pairs], members[b[other]][:n_pairs])
-    big = [rows for rows in groups if len(rows) > 1]
-    if not big or not len(across):
+    sizes = np.bincount(code)[code]
+    if sizes.max() < 2 or not other.any():
         raise InputError("the labels need two groups, one of them with two vectors")
-    share = np.array([len(rows) for rows in big], float)
-    draws = rng.multinomial(n_pairs, share / share.sum())
-    inside = []
-    for rows, count in zip(big, draws):
-        i, j = _pairs(len(rows), count, rng)
-        inside.append(_cosines(embedding, rows[i], rows[j]))
-    return [("two labels", across), ("one label", np.concatenate(inside))]
-
-
-def _pairs(n: int, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Draw pairs of different rows."""
-    i, j = rng.integers(0, n, count), rng.integers(0, n - 1, count)
-    return i, j + (j >= i)
+    across = _cosines(embedding, members[a[other]][:n_pairs], members[b[other]][:n_pairs])
+    a = rng.choice(np.flatnonzero(sizes > 1), n_pairs)
+    first = np.searchsorted(code, code[a])  # where the group of each begins
+    b = first + (a - first + rng.integers(1, sizes[a])) % sizes[a]  # another one of the group
+    return [("two labels", across), ("one label", _cosines(embedding, members[a], members[b]))]
 
 
 def _cosines(embedding: Embedding, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float32]:
@@ -170,16 +159,14 @@ def _cosines(embedding: Embedding, i: NDArray[Any], j: NDArray[Any]) -> NDArray[
 
 
 def _histograms(series: list[tuple[str, NDArray[Any]]], title: str | None, axes: Axes) -> Axes:
-    plt = pyplot()
     low = min(float(values.min()) for _, values in series)
     bins = np.linspace(min(low, 0.0), 1.0, 61)
-    with plt.rc_context(STYLE):
+    with pyplot().rc_context(STYLE):
         for colour, (name, values) in zip((PALETTE[8], PALETTE[5]), series):
             axes.hist(values, bins=bins, density=True, color=colour, alpha=0.45, label=name)
             axes.hist(values, bins=bins, density=True, histtype="step", color=colour, linewidth=1.1)
         axes.set(xlabel="cosine similarity", ylabel="density", xlim=(bins[0], 1.0))
         axes.set_ylim(top=1.3 * axes.dataLim.y1)  # room for the legend above the highest bar
         axes.legend(loc="upper right")
-        if title:
-            axes.set_title(title)
+        axes.set_title(title or "")
     return axes

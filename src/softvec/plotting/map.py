@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.plotting.colours import Colouring, coloured, groups_of, values_of
+from softvec.plotting.colours import Colouring, aligned_labels, coloured, groups_of, values_of
 from softvec.plotting.names import default_number, order_of_names, write_names
+from softvec.plotting.spread import spread
 from softvec.plotting.style import (
     COLOURS,
     DARK_GREY,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 SIZE = (5.2, 4.4)  # inches
 MARKERS_SHOW = 1000  # items up to which different markers are visible
 MAX_EDGES = 50_000  # lines; more would only be a grey area
+LONGEST = 32  # characters of a line of the legend
 LINE = 14.0  # height of a line of the legend, in points
 
 
@@ -51,7 +53,7 @@ class PlotOptions:
     edges: Any = None
     sizes: Any = None
     title: str | None = None
-    legend: bool = True
+    legend: bool | str | None = True
     size: tuple[float, float] | None = None
     dpi: float | None = None
     random_state: int | None = 0
@@ -86,8 +88,9 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
     sizes : array of shape (n,), optional
         Areas of the points; by default the ``sizes`` of the embedding.
     title : str, optional
-    legend : bool
-        Draw the legend, or the colour bar of values (the default).
+    legend : bool or str
+        Draw the legend, or the colour bar of values (the default); a text is its title. By default that is
+        the name of a pandas Series, "community" for ``"clusters"``, else none.
     size : (width, height), optional
         Size of a new figure in inches. Default: (5.2, 4.4).
     dpi : float, optional
@@ -104,10 +107,12 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
     matplotlib Axes
     """
     own, others = split_options(PlotOptions, options)
-    Z, caption = _layout(embedding, own, others)
+    Z, caption = layout_of(embedding, own.coordinates, own.method, own.random_state, others)
     weight = _weights(embedding, own.sizes)
-    values = values_of(embedding, labels, own.continuous)
-    groups = [] if values is not None else groups_of(embedding, labels)
+    aligned = aligned_labels(embedding, labels)
+    key = _title_of_legend(own.legend, labels)
+    values = None if labels is None else values_of(aligned, own.continuous)
+    groups = [] if values is not None else groups_of(aligned)
     pairs = None if own.edges is None else embedding._edges(own.edges)
     colouring = coloured(groups, _coloured_groups(own.n_groups, len(groups), len(Z)))
     axes = axes_of(own.ax, SIZE, own.size, own.dpi)
@@ -115,12 +120,14 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
     area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
     with pyplot().rc_context(STYLE):
         _frame(axes, Z, own.title, caption)
+        if own.coordinates is None:
+            Z = spread(axes, Z, area)
         if pairs is not None:
             _draw_edges(axes, Z, pairs)
         if values is not None:
-            _draw_values(axes, Z, area, values, own.legend)
+            _draw_values(axes, Z, area, values, key)
         else:
-            _draw_groups(axes, Z, area, colouring, own.legend)
+            _draw_groups(axes, Z, area, colouring, key)
         n_names = default_number(embedding, weight) if own.n_names is None else own.n_names
         if n_names:
             write_names(axes, Z, area, embedding, order_of_names(embedding, weight, Z, n_names), n_names)
@@ -141,19 +148,32 @@ def largest(embedding: Embedding, n: int) -> Embedding:
     )
 
 
-def _layout(
-    embedding: Embedding, own: PlotOptions, options: Mapping[str, Any]
+def layout_of(
+    embedding: Embedding, coordinates: Any, method: str, random_state: int | None, options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], str | None]:
     """Return checked coordinates, and how they were computed (None for an array of the user)."""
-    coordinates: Any = own.coordinates
     if coordinates is None:
-        coordinates = embedding.layout(own.method, random_state=own.random_state, **options)
-    caption = getattr(coordinates, "description", None)
-    coordinates = getattr(coordinates, "coordinates", coordinates)
-    Z = np.asarray(coordinates, dtype=float)
+        coordinates = embedding.layout(method, random_state=random_state, **options)
+    description = getattr(coordinates, "description", None)
+    Z = np.asarray(getattr(coordinates, "coordinates", coordinates), dtype=np.float64)
     if Z.shape != (len(embedding), 2):
         raise InputError(f"coordinates have shape {Z.shape}; expected ({len(embedding)}, 2)")
-    return Z, caption
+    if not np.isfinite(Z).all():
+        row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
+        raise InputError(f"coordinates hold NaN or infinite values (first: row {row})")
+    return Z, description
+
+
+def _title_of_legend(legend: bool | str | None, labels: Any) -> str | None:
+    """Return the title of the legend or colour bar, "" for none; None if there is no legend."""
+    if isinstance(legend, str):
+        return plain_text(shorten(legend, LONGEST))
+    if not legend:
+        return None
+    if isinstance(labels, str):
+        return "community"
+    name = getattr(labels, "name", None)
+    return plain_text(shorten(name, LONGEST)) if isinstance(name, str) else ""
 
 
 def _weights(embedding: Embedding, sizes: Any) -> NDArray[np.floating] | None:
@@ -188,8 +208,7 @@ def _frame(axes: Axes, Z: NDArray[Any], title: str | None, caption: str | None) 
     axes.autoscale_view()  # edges are drawn within these limits
     for spine in axes.spines.values():
         spine.set_visible(False)
-    if title:
-        axes.set_title(title)
+    axes.set_title(title or "")
     if caption and len(Z) > 1:
         axes.set_xlabel(caption, loc="left", fontsize=6.5, color="#6b7178")
 
@@ -221,7 +240,9 @@ def _point_style(n: int) -> dict[str, object]:
     return {"alpha": alpha, "rasterized": n > 5000, **edge}
 
 
-def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Colouring, legend: bool) -> None:
+def _draw_groups(
+    axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Colouring, key: str | None
+) -> None:
     """Draw the grey points first, then the groups, and a legend."""
     style = _point_style(len(Z))
     grey = [rows for _, rows in colouring.smaller]
@@ -233,17 +254,17 @@ def _draw_groups(axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Col
         if len(rows):
             rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
             axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **style)
-    if legend and len(colouring.groups) + bool(colouring.smaller) > 1:
-        _legend(axes, colouring)
+    if key is not None and len(colouring.groups) + bool(colouring.smaller) > 1:
+        _legend(axes, colouring, key)
 
 
-def _legend(axes: Axes, colouring: Colouring) -> None:
+def _legend(axes: Axes, colouring: Colouring, key: str) -> None:
     from matplotlib.lines import Line2D
 
     height = axes.get_window_extent().height / axes.get_figure().dpi * 72  # points
     extra = bool(colouring.smaller) + bool(len(colouring.unlabelled))
-    columns = 1 + int((len(colouring.groups) + 2 * extra) * LINE // height)
-    longest = 32 // columns
+    columns = 1 + int((len(colouring.groups) + 2 * extra + bool(key)) * LINE // height)
+    longest = LONGEST // columns
     entries = [
         (plain_text(shorten(label, longest)), *look)
         for (label, _), look in zip(colouring.groups, _looks(colouring))
@@ -262,12 +283,12 @@ def _legend(axes: Axes, colouring: Colouring) -> None:
     ]
     axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2,
-        ncols=columns, columnspacing=0.8,
+        ncols=columns, columnspacing=0.8, title=key or None, title_fontsize=8, alignment="left",
     )  # fmt: skip
 
 
 def _draw_values(
-    axes: Axes, Z: NDArray[Any], area: NDArray[Any], values: NDArray[np.float64], legend: bool
+    axes: Axes, Z: NDArray[Any], area: NDArray[Any], values: NDArray[np.float64], key: str | None
 ) -> None:
     """Draw values on a colour scale with a bar; extreme values have the colour of its ends."""
     from matplotlib.cm import ScalarMappable
@@ -283,9 +304,10 @@ def _draw_values(
     points = axes.scatter(
         Z[rows, 0], Z[rows, 1], s=area[rows], c=values[rows], cmap=SCALE, vmin=low, vmax=high, **style
     )
-    if legend:
+    if key is not None:
         beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
         ends = beyond[bool(values[rows].min() < low), bool(values[rows].max() > high)]
         points = ScalarMappable(points.norm, SCALE)  # the bar without the points' transparency
         bar = axes.get_figure().colorbar(points, ax=axes, shrink=0.6, aspect=24, pad=0.02, extend=ends)
+        bar.set_label(key)
         bar.outline.set_visible(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +67,34 @@ def order_of_names(
     common = min(int((weight > COMMON * weight.sum()).sum()), n // 10)
     longer = np.array([len(str(embedding.names[i])) > 1 for i in order[common:].tolist()])  # no initials
     return _by_region(order[common:][longer], Z, n_names)
+
+
+def titles_of_groups(
+    embedding: Embedding,
+    groups: NDArray[np.integer],
+    vectors: NDArray[Any],
+    names: Sequence[Hashable] | Names,
+    n_names: int = 1,
+) -> list[str]:
+    """Return a title for each detected group of vectors: its number, and its most central readable names.
+
+    Central are the largest items; for text, and without sizes, those nearest to the mean of the group.
+
+    >>> from softvec import Embedding
+    >>> emb = Embedding(np.eye(4), ["ada", "bob", "cyd", "dan"], sizes=[1, 2, 3, 4])
+    >>> titles_of_groups(emb, np.array([1, 0, 0, -1]), emb.vectors, emb.names, n_names=2)
+    ['0: cyd, bob', '1: ada']
+    """
+    central: list[list[str]] = [[] for _ in range(int(groups.max(initial=-1)) + 1)]
+    weight = embedding.sizes
+    if weight is None or len(weight) < len(names) or _is_corpus(embedding):
+        means = np.array([vectors[groups == group].mean(axis=0) for group in range(len(central))])
+        weight = np.einsum("ij,ij->i", vectors, means[groups]) if len(central) else np.zeros(len(vectors))
+    for row in np.argsort(-weight, kind="stable").tolist():
+        group, name = int(groups[row]), names[row]
+        if group >= 0 and len(central[group]) < n_names and is_readable(name):
+            central[group].append(str(name))
+    return [f"{group}: {', '.join(found)}" if found else str(group) for group, found in enumerate(central)]
 
 
 def _by_region(order: NDArray[np.intp], Z: NDArray[Any], n_names: int) -> NDArray[np.intp]:
