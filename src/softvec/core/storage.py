@@ -104,6 +104,16 @@ class Storage:
         files, path = self._remote(name)
         return bool(files.exists(path))
 
+    def names(self) -> list[str]:
+        """Return the names of the files and folders in it; none if it does not exist."""
+        with suppress(FileNotFoundError):
+            if not self.is_url:
+                return os.listdir(self.path)
+            files, path = self._remote()
+            files.invalidate_cache()  # of listings: other processes write here
+            return [name.rstrip("/").rpartition("/")[2] for name in files.ls(path, detail=False)]
+        return []
+
     def open(self, name: str) -> IO[bytes]:
         """Open a file for reading."""
         if not self.is_url:
@@ -141,7 +151,8 @@ class Storage:
         if target.is_dir():
             shutil.rmtree(target, ignore_errors=True)
         else:
-            target.unlink(missing_ok=True)
+            with suppress(FileNotFoundError, NotADirectoryError):  # a file is in the way of its folder
+                target.unlink()
 
     def remove_if_empty(self) -> None:
         """Remove the folder itself, if nothing is left in it."""
