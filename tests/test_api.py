@@ -113,7 +113,9 @@ def test_a_graph_takes_fewer_epochs_than_other_data():
         made = softvec.embed(data, 2, random_state=0, **options)
         request = Request.of(data, n_components=2, **options)
         ran = len(made.provenance["history"]["loss"])
-        assert resolve(request, api.read(data, request).facts).total_epochs == ran  # of the progress bar
+        assert (
+            resolve(request, api.requested_affinity(data, request).facts).total_epochs == ran
+        )  # of the progress bar
         return ran
 
     assert epochs(ring()) == 20

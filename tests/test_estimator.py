@@ -408,3 +408,16 @@ def test_transform_asks_for_dissimilarity():
         fit(karate()).transform(karate(), dissimilarity=N)
     with pytest.raises(InputError, match="make them equal"):
         model.transform(karate(), dissimilarity=N[:3])
+
+
+def test_the_signature_is_made_from_the_settings():
+    import inspect
+
+    from softvec.fit.settings import SETTINGS, Settings
+
+    parameters = inspect.signature(EDRep).parameters
+    assert list(parameters) == [*(setting.name for setting in SETTINGS), "warm_start"]
+    assert parameters["beta"].default == Settings.beta
+    assert set(EDRep.__init__.__annotations__) >= {"n_components"}
+    with pytest.raises(TypeError, match="n_epoch"):
+        EDRep(n_epoch=3)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from softvec._version import __version__
 
 if TYPE_CHECKING:
-    from softvec import affinity, evaluate, generators, normalizers, operators, plotting
+    from softvec import affinity, evaluate, normalizers, operators, plotting
     from softvec.affinity import Affinity
     from softvec.api import embed
     from softvec.core.errors import InputError
@@ -27,7 +27,7 @@ _HOMES = {
     "Names": "softvec.names",
     "embed": "softvec.api",
 }
-_MODULES = ("affinity", "evaluate", "generators", "normalizers", "operators", "plotting")
+_MODULES = ("affinity", "evaluate", "normalizers", "operators", "plotting")
 
 __all__ = [
     "Affinity",
@@ -39,7 +39,6 @@ __all__ = [
     "affinity",
     "embed",
     "evaluate",
-    "generators",
     "normalizers",
     "operators",
     "plotting",

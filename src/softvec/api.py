@@ -1,4 +1,4 @@
-"""``softvec.embed``: from any data to named vectors."""
+"""``softvec.embed``: the whole path from any data to named vectors, and what a caller is told on it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from softvec.affinity import Affinity, files
-from softvec.affinity.objects import from_object
-from softvec.affinity.signs import by_sign
+from softvec.affinity import Affinity, as_affinity
+from softvec.affinity.matrices import by_sign
+from softvec.affinity.sources import refuse_missing
 from softvec.affinity.types import with_types
+from softvec.core.checks import Json
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine, machine
 from softvec.core.scratch import large_arrays_in
@@ -81,7 +82,7 @@ class Origin:
             return cls(None, seconds)
         return cls("standard input" if data == "-" else Path(data).name, seconds)
 
-    def added_to(self, record: dict[str, Any]) -> dict[str, Any]:
+    def added_to(self, record: Json) -> Json:
         """Return a provenance with this origin."""
         data = record["data"] if self.source is None else {**record["data"], "source": self.source}
         return {**record, "data": data, "seconds": {"reading": self.seconds, **record["seconds"]}}
@@ -223,7 +224,10 @@ def embed_request(
         if request.cluster is not None:
             from softvec.cluster.choose import ClusterWorkers, choose
 
-            cluster = stack.enter_context(choose(request.cluster, request.settings.n_jobs))
+            cluster = choose(request.cluster, request.settings.n_jobs)
+            if cluster.starts_workers:
+                refuse_missing(data)
+            stack.enter_context(cluster)
             if not cluster.driver:
                 return None
             watch.workers(cluster)
@@ -232,7 +236,7 @@ def embed_request(
                 check_memory=request.check_memory, partition=request.partition,
             )  # fmt: skip
         with large_arrays_in(request.settings.scratch), watch.reading():
-            affinity = read(data, request)
+            affinity = requested_affinity(data, request)
         if written_as is not None:
             from softvec.embedding.files.formats import check_names
 
@@ -248,10 +252,9 @@ def embed_request(
     )
 
 
-def read(data: Any, request: Request) -> Affinity:
+def requested_affinity(data: Any, request: Request) -> Affinity:
     """Read the data and build its affinity, with the attributes of its items."""
-    build = files.read if isinstance(data, str | os.PathLike) else from_object
-    affinity = build(data, kind=request.kind, defaults=request.defaults, **request.data)
+    affinity = as_affinity(data, kind=request.kind, defaults=request.defaults, **request.data)
     if request.attributes is not None:
         from softvec.affinity.attributes import attach
 
@@ -261,7 +264,7 @@ def read(data: Any, request: Request) -> Affinity:
 
 def to_affinity(data: Any, *, kind: str | None = None, **options: Any) -> Affinity:
     """Convert a file or an object to an Affinity, as :func:`embed` does."""
-    return read(data, Request.of(data, kind=kind, **options))
+    return requested_affinity(data, Request.of(data, kind=kind, **options))
 
 
 def embed_affinity(
@@ -338,11 +341,10 @@ def _signed(
             )  # fmt: skip
     halves = [replace(request, settings=replace(settings, n_components=k)) for k in (d - d // 2, d // 2)]
     parts = [
-        embed_affinity(part, half, watch, workers=workers, origin=origin)
-        for part, half in zip(by_sign(affinity), halves)
+        embed_affinity(part, half, watch, workers=workers) for part, half in zip(by_sign(affinity), halves)
     ]
     first = parts[0].provenance
-    data = {key: first["data"][key] for key in ("kind", "shape", "options", "source") if key in first["data"]}
+    data = {key: first["data"][key] for key in ("kind", "shape", "options")}
     data |= {"summary": affinity.summary, "entries": affinity.facts.entries, **affinity.details}
     shared = {"n_components": d, "view": "signed", "random_state": settings.random_state}
     record = {
@@ -352,7 +354,7 @@ def _signed(
         "view": {"chosen": "signed", "why": "links have signs"},
         "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)},
         "diagnosis": None,
-        "seconds": {key: sum(part.provenance["seconds"][key] for part in parts) for key in first["seconds"]},
+        "seconds": {"fitting": sum(part.provenance["seconds"]["fitting"] for part in parts)},
     }
-    vectors = np.hstack([part.vectors for part in parts])
+    vectors, record = np.hstack([part.vectors for part in parts]), origin.added_to(record)
     return Embedding(vectors, affinity.rows, sizes=affinity.sizes, provenance=record, copy=False)

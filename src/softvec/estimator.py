@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from inspect import signature
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +17,24 @@ from softvec.core.machine import machine
 from softvec.fit.diagnose import Diagnosis
 from softvec.fit.fold_in import Fixed, fold_in
 from softvec.fit.run import Fit, fit, prepared
-from softvec.fit.settings import SETTINGS, Callback, Settings, documented
+from softvec.fit.settings import Callback, Settings, SharedOptions, configured
 from softvec.operators import Operator
 
 Array = NDArray[Any]
 
 
-@documented
+class EstimatorOptions(SharedOptions, total=False):
+    """Parameters of :class:`EDRep` after ``n_components``."""
+
+    normalize: bool
+    n_jobs: int | None
+    random_state: Any
+    callbacks: Sequence[Callback] | None
+    warm_start: bool
+    verbose: bool | int
+
+
+@configured
 class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn vectors whose softmax reproduces a matrix of affinities, in linear time.
 
@@ -62,56 +73,12 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = Settings.n_components,
-        *,
-        n_clusters: int = Settings.n_clusters,
-        n_epochs: int = Settings.n_epochs,
-        learning_rate: float = Settings.learning_rate,
-        beta: float = Settings.beta,
-        gradient: str = Settings.gradient,
-        regularization: float = Settings.regularization,
-        init: Any = Settings.init,
-        power_steps: int = Settings.power_steps,
-        symmetric: bool | str = Settings.symmetric,
-        constraint: str = Settings.constraint,
-        normalizer: str = Settings.normalizer,
-        normalize: bool = Settings.normalize,
-        dtype: Any = Settings.dtype,
-        n_jobs: int | None = Settings.n_jobs,
-        random_state: Any = Settings.random_state,
-        tol: float | None = Settings.tol,
-        callbacks: Sequence[Callback] | None = Settings.callbacks,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = Settings.checkpoint,
-        checkpoint_every: int = Settings.checkpoint_every,
-        scratch: str | os.PathLike[str] | None = Settings.scratch,
-        verbose: int = Settings.verbose,
-    ):
-        self.n_components = n_components
-        self.n_clusters = n_clusters
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.beta = beta
-        self.gradient = gradient
-        self.regularization = regularization
-        self.init = init
-        self.power_steps = power_steps
-        self.symmetric = symmetric
-        self.constraint = constraint
-        self.normalizer = normalizer
-        self.normalize = normalize
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.tol = tol
-        self.callbacks = callbacks
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.scratch = scratch
-        self.verbose = verbose
+    def __init__(self, n_components: int = Settings.n_components, **options: Unpack[EstimatorOptions]):
+        arguments = signature(EDRep.__init__).bind(self, n_components, **options)
+        arguments.apply_defaults()
+        for name, value in arguments.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def fit(
         self,
@@ -148,9 +115,11 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.fit(P, y, **fit_params).embedding_
 
     def _fit(self, P: Any, labels: Any, dissimilarity: Any, item_weight: Any) -> None:
-        settings = Settings.checked(**{setting.name: getattr(self, setting.name) for setting in SETTINGS})
+        parameters = self.get_params()
+        warm_start = parameters.pop("warm_start")
+        settings = Settings.checked(**parameters)
         operator = self._operator(P, reset=True)
-        warm = self.warm_start and hasattr(self, "embedding_")
+        warm = warm_start and hasattr(self, "embedding_")
         if warm:
             both = self.embedding_, self.context_embedding_
             settings = replace(settings, init=both[0] if settings.one_sided(operator.shape) else both)
@@ -170,9 +139,9 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(P, "operator") and hasattr(P, "rows"):  # an Affinity
             P = _unsigned(P).operator
         elif hasattr(P, "adjacency") and hasattr(P, "nodes"):  # a networkx graph
-            from softvec.affinity.objects import from_object
+            from softvec.affinity import as_affinity
 
-            P = _unsigned(from_object(P)).operator
+            P = _unsigned(as_affinity(P)).operator
         operator = prepared(P, self.normalize)
         if not reset and operator.shape[1] != self.n_features_in_:
             raise InputError(

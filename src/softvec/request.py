@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from softvec.affinity import Affinity
-from softvec.affinity.kinds import check_kind
+from softvec.affinity.sources import check_kind
 from softvec.core.checks import integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean, warn
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued
 from softvec.fit.recipes import BUILDER_DEFAULTS
-from softvec.fit.settings import OPTIONS, Settings
+from softvec.fit.settings import OPTIONS, Effort, Settings, SharedOptions, ViewName
 
 FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
 # None stands for the default of the data, or is the default.
@@ -34,29 +33,13 @@ MEANT = {
 KindName = Literal["graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"]
 
 
-class FitOptions(TypedDict, total=False):
+class FitOptions(SharedOptions, total=False):
     """Options of a fit, documented in :class:`softvec.EDRep` and :func:`softvec.embed`."""
 
-    n_epochs: int
-    beta: float
-    learning_rate: float
-    gradient: Literal["row", "paper", "full"]
-    n_clusters: int
-    init: Any  # "random", "power", an array or an Embedding
-    power_steps: int
-    regularization: float
-    symmetric: bool
-    constraint: Literal["sphere", "ball"]
-    normalizer: Literal["mixture", "edges", "exact"]
-    dtype: Any
-    tol: float | None
     base_measure: float
     shrinkage: float
-    view: Literal["auto", "walk", "fused", "links", "power"]
-    effort: Literal["default", "fast"]
-    checkpoint: str | os.PathLike[str]
-    checkpoint_every: int
-    scratch: str | os.PathLike[str] | None
+    view: ViewName
+    effort: Effort
 
 
 class DataOptions(TypedDict, total=False):

@@ -46,9 +46,6 @@ class ThreadGroup:
     def gather(self, value):
         return [pickle.loads(text) for text in self._share(pickle.dumps(value))]
 
-    def barrier(self):
-        self._barrier.wait(60)
-
 
 def outcomes(size, function):
     """Call ``function(group)`` on every rank; return what each returned, or the exception it raised."""
@@ -104,7 +101,7 @@ def fitted(P, settings, workers=None, **options):
 class ThreadCluster:
     """A cluster in the threads of this process."""
 
-    driver, address, memory, copies = True, None, None, 2
+    driver, starts_workers, address, memory, copies = True, False, None, None, 2
 
     def __init__(self, workers):
         self.workers, self.epochs = workers, []

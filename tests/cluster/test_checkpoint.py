@@ -117,9 +117,18 @@ def test_a_folder_that_is_not_shared_is_refused_before_the_first_epoch(tmp_path,
 
 
 @pytest.fixture(params=["memory", "file"])
-def url(request, tmp_path):
+def url(request, tmp_path, monkeypatch):
     """A place for a checkpoint that fsspec reaches."""
     fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def opened(self, path, mode="rb", **options):
+        if mode == "rb" and path in self.store:  # each reader gets a stream of its own, as from a real store
+            return io.BytesIO(self.store[path].getvalue())
+        return shared(self, path, mode, **options)
+
+    shared = MemoryFileSystem._open
+    monkeypatch.setattr(MemoryFileSystem, "_open", opened)
     yield f"{request.param}://{tmp_path / 'saved'}"
     fsspec.filesystem("memory").store.clear()
 

@@ -12,7 +12,7 @@ from softvec.cluster.choose import choose
 from softvec.cluster.driver import plan
 from softvec.cluster.operator import Sharded, join, split
 from softvec.cluster.rank import reduce_in_pairs
-from softvec.cluster.shard import balanced_bounds, unit_rows
+from softvec.cluster.shard import balanced_bounds, rows_per_unit
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.fit import Problem, Settings, prepared
@@ -39,8 +39,8 @@ def test_bounds_are_whole_units_and_even(workers):
 
 
 def test_units_are_those_of_the_engine():
-    assert unit_rows(128) == 16 * 1024
-    assert unit_rows(1) == 16 * 8192
+    assert rows_per_unit(128) == 16 * 1024
+    assert rows_per_unit(1) == 16 * 8192
 
 
 @pytest.mark.usefixtures("small_blocks")

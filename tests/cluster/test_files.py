@@ -16,7 +16,7 @@ from scipy import sparse
 import softvec
 from softvec import kernels
 from softvec.cluster import choose
-from softvec.cluster.actors import copy_of
+from softvec.cluster.driver import mapped
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
 from tests.cluster.groups import ThreadCluster, run
@@ -184,7 +184,7 @@ class Losing(ThreadCluster):
         def keep(group):
             def on_epoch(report, state):
                 if report.epoch == self.last:
-                    kept[group.rank] = copy_of(state)
+                    kept[group.rank] = mapped(state, np.copy)
 
             return on_epoch
 

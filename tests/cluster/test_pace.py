@@ -49,7 +49,7 @@ def test_waiting_is_told_from_work():
         made = Pace(group, 1.0)
         made.own()
         time.sleep(0.3 if group.rank else 0.0)
-        group.barrier()
+        group.gather(None)
         return made.own()
 
     (seconds, fast), (_, slow) = run(2, function)
@@ -94,10 +94,10 @@ def test_what_arrives_meanwhile_is_no_wait():
         group = Timed(group)
         if group.rank:
             time.sleep(0.5)
-            group.barrier()
+            group.gather(None)
             return group.spent
         with ThreadPoolExecutor(1) as thread:
-            coming = thread.submit(group.barrier)
+            coming = thread.submit(group.gather, None)
             time.sleep(0.2)
             with waiting(group):
                 coming.result()

@@ -226,3 +226,17 @@ def test_a_fit_goes_on_after_a_machine_is_lost():
     assert "same: True" in done.stdout, done.stderr[-2000:]
     assert "a worker was lost with its machine" in done.stderr
     assert "resumes from epoch 0" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["none.csv", "no*.csv", "folder"])
+def test_data_that_do_not_exist_are_refused_before_workers_start(name, monkeypatch, tmp_path):
+    def start(self):
+        raise AssertionError("workers were started")
+
+    monkeypatch.setattr(RayCluster, "__enter__", start)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"does not exist|no file matches|holds no files"):
+        softvec.embed(str(tmp_path / name), cluster="local:2")
+    (tmp_path / "edges.txt").write_text("a b\nb c\n")
+    with pytest.raises(AssertionError):
+        softvec.embed(tmp_path / "edges.txt", cluster="local:2")

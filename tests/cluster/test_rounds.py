@@ -142,7 +142,7 @@ def held(A, size, d):
         assert isinstance(mine, Sharded)
         X = np.ones((mine.shape[1], d), np.float16).view(np.uint16)
         runtime = Runtime(compiled, Machine(1, None))
-        mine.plan(X, runtime)
+        mine.plan(runtime)(X)
         counts, in_rounds = mine._counts[group.rank], pays(mine._counts, d, np.uint16)
         said = counts.held(d, np.uint16, in_rounds=in_rounds)
         return counts, list(runtime._scratch.values()), said
@@ -187,13 +187,13 @@ def test_products_of_many_entries_have_the_bits_of_one_process(weighted, half, a
     X = X.astype(np.float16).view(np.uint16) if half else X
     one = np.empty((240, 128), np.float32)
     alone = Runtime(compiled, Machine(1, None))
-    alone.fill(whole.plan(X, alone), one, X[:0])
+    alone.fill(whole.plan(alone)(X), one, X[:0])
 
     def work(group):
         mine = join(split(whole, group.rank, lambda n: bounds), group)
         lo, hi = bounds[group.rank : group.rank + 2]
         out, runtime = np.empty((hi - lo, 128), np.float32), Runtime(compiled, Machine(1, None))
-        runtime.fill(mine.plan(X[lo:hi], runtime), out, X[:0])
+        runtime.fill(mine.plan(runtime)(X[lo:hi]), out, X[:0])
         return out
 
     np.testing.assert_array_equal(np.concatenate(on_ranks(3, work)), one)

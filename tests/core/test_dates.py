@@ -71,13 +71,16 @@ def test_zones_become_utc_and_it_is_said():
     frame["time"] = pd.to_datetime(frame["time"]).dt.tz_localize("Europe/Rome")
     with pytest.warns(GuessWarning, match="Europe/Rome.*UTC"):
         P = aff.supra_adjacency(frame, window="1h", columns=("time", "a", "b"))
-    assert P.rows[0] == ("a", "2024-03-01T08:00")
+    assert P.rows[0] == ("a", "2024-03-01T08:00Z")
     text = frame.assign(time=[stamp.isoformat() for stamp in frame["time"]])
     with pytest.warns(GuessWarning, match="zones.*UTC"):
         assert aff.supra_adjacency(text, window="1h", columns=("time", "a", "b")).rows == P.rows
     mixed = [(dt.datetime(2024, 3, 1, tzinfo=dt.UTC), 1, 2), (dt.datetime(2024, 3, 2), 1, 2)]
     with pytest.raises(InputError, match="1 of 2 dates have a time zone"):
         aff.supra_adjacency(mixed)
+    later = [mixed[0]] * 100_000 + mixed[1:]  # in another block
+    with pytest.raises(InputError, match="some times have a time zone and others none"):
+        aff.supra_adjacency(later)
 
 
 def test_zones_of_tuples_are_said():
@@ -86,9 +89,10 @@ def test_zones_of_tuples_are_said():
     for made in (rows, [(t.isoformat(), i, j) for t, i, j in rows]):
         with pytest.warns(GuessWarning, match="used in UTC"):
             P = aff.supra_adjacency(made, window="15min")
-        assert P.rows[0] == ("a", "2024-03-01T07:00")
+        assert P.rows[0] == ("a", "2024-03-01T07:00Z")
     utc = [(t.astimezone(dt.UTC), i, j) for t, i, j in rows]
-    assert aff.supra_adjacency(utc, window="15min").rows[0] == ("a", "2024-03-01T07:00")  # nothing to say
+    assert aff.supra_adjacency(utc, window="15min").rows[0] == ("a", "2024-03-01T07:00Z")  # nothing to say
+    assert aff.supra_adjacency(utc, window="1d").rows[0] == ("a", "2024-03-01T00:00Z")
 
 
 def test_names_are_as_short_as_all_times_allow():

@@ -19,7 +19,7 @@ from softvec.embedding import Embedding
 
 FORMATS = [
     "v.svec", "v.npy", "v.tsv", "v.csv", "v.parquet", "v.feather", "v.txt", "v.bin", "v.vec.gz",
-    "v.safetensors", "v/",
+    "v/",
 ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from softvec.operators import Sparse, checked_csr
 from softvec.read.labels import read_labels
 
 # SciPy 1.18 warns of what its own readers will return; older ones lack the option that would silence it
+SLOW = pytest.mark.slow
 OF_SCIPY = pytest.mark.filterwarnings("ignore:The default value for `spmatrix`:DeprecationWarning")
 
 
@@ -131,47 +132,60 @@ def test_mat_with_wrong_indices(tmp_path, compressed):
 @OF_SCIPY
 @pytest.mark.parametrize("compressed", [False, True])
 def test_matlab_agrees_with_scipy(tmp_path, compressed):
-    from softvec.read.matlab import read_variables
+    from softvec.read.foreign import read_mat
+    from softvec.read.streams import open_source
 
     rng = np.random.default_rng(0)
-    content = {
+    matrices = {
         "dense": rng.random((4, 3)),
         "small": np.arange(6, dtype=np.uint8).reshape(2, 3),
-        "cube": rng.random((2, 3, 4)),
         "flags": rng.random((3, 3)) < 0.5,
         "sparse": sparse.random_array((7, 5), density=0.4, random_state=rng, format="csc"),
         "flagged": sparse.csc_array(rng.random((4, 4)) < 0.5),
     }
-    texts = {
-        "cells": np.array(["añn", "b", ""], dtype=object),
-        "rows": np.array(["ann", "bob"]),
+    others = {
+        "cube": rng.random((2, 3, 4)),
+        "waves": rng.random((9, 9)) + 1j,
+        "names": np.array(["añn", "b", ""], dtype=object),
+        "column_names": np.array(["ann", "bob", "cyd"]),
         "struct": {"a": 1.0, "b": {"c": "x"}},
     }
     path = tmp_path / "a.mat"
-    savemat(path, content | texts, do_compression=compressed)
+    savemat(path, matrices | others, do_compression=compressed)
     theirs = loadmat(path)
-    with open(path, "rb") as stream:
-        mine = read_variables(stream, "a.mat")
-    assert set(mine) == set(content) | set(texts)
-    for name in content:
-        expected, found = theirs[name], mine[name]
+    for name in matrices:
+        mine = read_mat(open_source(path), name)
+        expected, found = theirs[name], mine.matrix
         if sparse.issparse(expected):
             expected, found = expected.toarray(), found.toarray()
         assert np.array_equal(expected, found), name
-    assert mine["cells"] == ["añn", "b", ""]
-    assert mine["rows"] == ["ann", "bob"]
-    assert mine["struct"] is None
+        n, m = found.shape
+        assert mine.names == (["añn", "b", ""] if n == 3 else None)
+        assert mine.column_names == (["ann", "bob", "cyd"] if m == 3 else None)
+    assert read_mat(open_source(path)).matrix.shape == (4, 4)  # sparse before square before large
+    with pytest.raises(InputError, match="no matrix 'cube'; it has dense"):
+        read_mat(open_source(path), "cube")
 
 
-def test_matlab_sizes_are_not_trusted(tmp_path):
+@pytest.mark.parametrize(
+    "value", [0xFFFFFFFF, pytest.param(0x7FFFFFFF, marks=SLOW), pytest.param(0, marks=SLOW)]
+)
+def test_matlab_sizes_are_not_trusted(tmp_path, value):
     path = tmp_path / "a.mat"
-    savemat(path, {"A": np.ones((4, 4))})
+    savemat(path, {"A": np.ones((2, 2))})
     good = path.read_bytes()
     for at in range(128, len(good) - 4, 4):  # every word, as an absurd size, kind or number
-        for value in (0xFFFFFFFF, 0x7FFFFFFF, 0):
-            path.write_bytes(good[:at] + struct.pack("<I", value) + good[at + 4 :])
-            with contextlib.suppress(InputError):  # anything else, or a crash, fails
-                to_affinity(path)
+        path.write_bytes(good[:at] + struct.pack("<I", value) + good[at + 4 :])
+        with contextlib.suppress(InputError):  # anything else, or a crash, fails
+            to_affinity(path)
+
+
+def test_a_packed_matlab_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "a.mat"
+    savemat(path, {"A": np.zeros((3000, 3000))}, do_compression=True)
+    monkeypatch.setenv(VARIABLE, "64MiB")
+    with pytest.raises(InputError, match=r"its variables would take 72,000,000.*SOFTVEC_MAX_EXPANDED"):
+        to_affinity(path)
 
 
 # Matrix Market files

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from softvec.core.machine import machine
-from softvec.fit.attributes import Agreement, _axes, _smooth, fuse_attributes, measure_agreement
+from softvec.fit.attributes import Agreement, _axes, _ridge, _smooth, fuse_attributes, measure_agreement
 
 N, K = 600, 4
 ALL = np.ones(N, bool)
@@ -45,7 +45,20 @@ def test_axes_are_the_leading_singular_vectors(rng):
     np.testing.assert_allclose(np.linalg.svd(V[:, :3].T @ np.linalg.svd(low)[2][:3].T)[1], 1, atol=1e-3)
 
 
-def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng):
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_the_vector_of_attributes_alone_is_that_of_a_ridge_regression(rng, kind):
+    F = (rng.random((300, 20)) * (rng.random((300, 20)) < 0.4)).astype(np.float32)
+    known = rng.random(300) < 0.8
+    F[~known] = 0
+    T = (F @ rng.standard_normal((20, 4)) + rng.standard_normal((300, 4))).astype(np.float32)
+    T = np.where(known[:, None], T - T[known].mean(axis=0), 0).astype(np.float32)
+    centred = F[known] - F[known].mean(axis=0)
+    model = Ridge(alpha=3 * np.mean(np.sum(centred**2, axis=1))).fit(F[known], T[known])
+    V = _ridge(kind(F), T, known)
+    np.testing.assert_allclose(F @ V[:-1] + V[-1], model.predict(F), atol=2e-3)
+
+
+def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng, monkeypatch):
     A, _, _ = planted(rng)
     X = rng.standard_normal((N, 3)).astype(np.float32)
     loops = A.toarray() + np.eye(N)
@@ -54,7 +67,10 @@ def test_smoothing_is_the_mean_of_powers_of_the_normalised_adjacency(rng):
     for _ in range(8):
         step = T @ step
         total = total + step
-    np.testing.assert_allclose(_smooth(A, X), 0.95 * total / 8 + 0.05 * X, rtol=1e-2, atol=1e-3)
+    small = _smooth(A, X)
+    np.testing.assert_allclose(small, 0.95 * total / 8 + 0.05 * X, rtol=1e-2, atol=1e-3)
+    monkeypatch.setattr("softvec.kernels.SMALL", 0)
+    np.testing.assert_allclose(_smooth(A, X), small, rtol=1e-4, atol=1e-6)
 
 
 def test_agreement_of_nulls_is_a_half_and_drops_what_says_nothing(rng):

@@ -11,7 +11,7 @@ from softvec.affinity import bipartite, random_walk
 from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
 from softvec.core.machine import ALONE
-from softvec.fit.calibrate import _folds, _without, calibrate, removable_links
+from softvec.fit.calibrate import _folds, _Hidden, _power_of_rows, _without, calibrate, removable_links
 from softvec.fit.link_softmax import Softmax, two_sides
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
@@ -50,6 +50,37 @@ def test_nothing_is_gained_where_nothing_can_be_known(A):
     softmax = softvec.embed(A, 32, random_state=0).calibrate(A).provenance["softmax"]
     assert abs(softmax["nats_gained"]) <= 2 * softmax["standard_error"]
     assert abs(softmax["nats_gained"]) < 0.02
+
+
+@pytest.mark.parametrize("kind", ["bipartite", "graph"])
+def test_deciles_hold_where_rows_and_columns_are_random(kind):
+    """A table and a directed graph of independent links: what a row has says little of what it lacks."""
+    deciles = []
+    for seed in range(4):
+        shape = (400, 300) if kind == "bipartite" else (300, 300)
+        A = np.random.default_rng(seed).random(shape) < 0.05
+        options = {"kind": kind}
+        if kind == "graph":
+            np.fill_diagonal(A, False)
+            options |= {"directed": True, "symmetric": False}
+        A = sparse.csr_array(A.astype(float))
+        softmax = softvec.embed(A, 16, random_state=seed, **options).calibrate(A).provenance["softmax"]
+        assert abs(softmax["nats_gained"]) <= max(2 * softmax["standard_error"], 0.005)
+        assert softmax["activity"] < 0.5
+        deciles.append(softmax["deciles"])
+    # a decile has some forty hidden links, which deviate by a sixth, the mean of four by a twelfth
+    np.testing.assert_allclose(np.mean(deciles, axis=0), 1, atol=0.25)
+
+
+def test_the_power_of_rows_is_that_of_links_drawn_with_it():
+    rng = np.random.default_rng(2)
+    weight = rng.pareto(2.0, 2000) + 0.2
+    known = rng.poisson(15 * weight / weight.mean()) + 1
+    chance = known**0.6
+    hidden = np.repeat(np.arange(2000), rng.poisson(3 * chance / chance.mean()))
+    pattern = sparse.csr_array(np.arange(400) < known[:, None])
+    model = Softmax.of(np.eye(2000, 2), np.eye(400, 2), pattern, same=False, mutual=False)
+    assert _power_of_rows([_Hidden(model, hidden, hidden)]) == pytest.approx(0.6, abs=0.06)
 
 
 @pytest.mark.parametrize(("name", "view"), [("cora", "auto"), ("polblogs", "auto"), ("polblogs", "links")])
@@ -115,7 +146,7 @@ def test_probabilities_sum_to_one_without_oneself_and_known_links():
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
     assert not p[np.eye(34, dtype=bool) | A.toarray()].any()
     # the mean of both directions has the links of each node in all: twice a twentieth of 78 / .95
-    expected = model.expected(np.arange(34), np.array([3.0, 1.0]), 0.05)[0]
+    expected = model.expected(np.arange(34), np.array([3.0, 1.0, 0.8]), 0.05)[0]
     assert expected.sum() == pytest.approx(0.05 / 0.95 * 156, rel=1e-5)
 
 

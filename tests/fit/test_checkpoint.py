@@ -16,6 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 import softvec
 from softvec import EDRep
 from softvec.core.errors import InputError
+from softvec.fit.checkpoint import Checkpoint
 from softvec.operators import Powers, Product
 
 GRAPH = """
@@ -80,6 +81,21 @@ def test_one_epoch_to_go_gives_the_same_bits(tmp_path):
         EDRep(**OPTIONS, checkpoint=path, checkpoint_every=1, callbacks=[stop_at(38)]).fit(graph())
     resumed = EDRep(**OPTIONS, checkpoint=path).fit_transform(graph())
     assert np.array_equal(resumed, EDRep(**OPTIONS).fit_transform(graph()))
+
+
+def test_what_killed_workers_left_is_removed(tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path)
+    late = path / "epoch-000012-of-2"  # of workers killed before the manifest of epoch 12
+    late.mkdir()
+    (late / "X-0-1500.npy").write_bytes(b"half")
+    (path / "shared-0123456789abcdef.probe").write_bytes(b"softvec")
+    (path / "notes.txt").write_text("of the user")
+    EDRep(**OPTIONS, checkpoint=path).fit(graph())
+    assert {each.name for each in path.iterdir()} == {"checkpoint.json", "epoch-000040-of-1", "notes.txt"}
+    late.mkdir()
+    Checkpoint(str(path), 1, "").delete()
+    assert [each.name for each in path.iterdir()] == ["notes.txt"]
 
 
 def test_history_goes_on_and_a_random_seed_is_kept(tmp_path):

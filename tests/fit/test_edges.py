@@ -9,6 +9,7 @@ from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.fit import Engine, Problem, Settings, State, optimize, random_start
 from softvec.fit.diagnose import diagnose
+from softvec.fit.edges import _second
 from softvec.operators import LinearOperatorAdapter, Powers, as_operator, row_normalize
 
 N, D = 14, 4
@@ -70,8 +71,8 @@ def step(problem, X, Y=None, labels=None, eta=1e-7):
     """Where the engine's step points to, and the loss that it reports."""
     after = X.copy(), None if Y is None else Y.copy()
     with machine(2) as pool:
+        pool.block = 5
         engine = Engine(problem, *after, pool, half=False)
-        engine.block = 5
         if labels is not None and labels.any():
             engine.set_classes(labels)
         value = engine.epoch(eta)
@@ -183,3 +184,36 @@ def test_what_has_no_neighbours_is_refused():
         Engine(Problem(foreign, normalizer="edges"), unit(3), None, pool)
     with pytest.raises(InputError, match="has no dissimilarities"):
         Problem(P, normalizer="edges", N=P)
+
+
+def test_second_neighbours_are_exact_too():
+    """With few items, all that are two steps apart are near."""
+    A = affinity()
+    A = A + A.T
+    P = A / np.maximum(A.sum(axis=1, keepdims=True), 1e-300)
+    X, v, labels = unit(N), np.ones(N), np.zeros(N, int)
+    reach = (A > 0) | np.eye(N, dtype=bool)
+    reach = reach.astype(int) @ reach > 0
+    near = [np.flatnonzero(reach[i] & (np.arange(N) != i)) for i in range(N)]
+    problem = Problem(as_operator(P), beta=4.0, gradient="full", normalizer="near")
+    moved, _, value = step(problem, X)
+    assert value == pytest.approx(loss(X, X, P, near, labels, v, 4.0) / N, rel=1e-6)
+    expected = derivative(lambda Z: loss(Z, Z, P, near, labels, v, 4.0), X)
+    np.testing.assert_allclose(moved, direction(X, expected), atol=2e-4)
+
+
+def test_of_many_second_neighbours_those_with_most_paths_are_taken():
+    """Item 0 has the neighbours 1 to 3; 4 has two paths to it, 5 and 6 have one."""
+    A = np.zeros((7, 7))
+    for i, j in [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (2, 5), (3, 6)]:
+        A[i, j] = A[j, i] = 1
+    rows, columns = _second(sparse.csr_array(A + np.eye(7)), 3)
+    assert columns[rows == 0].tolist() == [4, 5, 6]
+    rows, columns = _second(sparse.csr_array(A + np.eye(7)), 2)
+    assert 4 in columns[rows == 0]
+    assert np.bincount(rows).max() == 2
+
+
+def test_second_neighbours_are_for_one_set_of_vectors():
+    with pytest.raises(InputError, match="one set of vectors"):
+        step(Problem(as_operator(affinity()), symmetric=False, normalizer="near"), unit(N), unit(N))

@@ -86,8 +86,8 @@ def step_direction(problem, X, Y=None, labels=None, eta=1e-7):
     X, Y = X.copy(), None if Y is None else Y.copy()
     X0, Y0 = X.copy(), None if Y is None else Y.copy()
     with machine(2) as pool:
+        pool.block = 5  # several blocks, the last one shorter
         engine = Engine(problem, X, Y, pool, half=False)
-        engine.block = 5  # several blocks, the last one shorter
         if labels is not None:
             engine.set_classes(labels)
         value = engine.epoch(eta)
@@ -166,7 +166,7 @@ def test_exact_normalizer_is_brute_force_gradient_descent(contrast):
     schedule = Settings(n_epochs=epochs, learning_rate=0.3)
     for t in range(epochs):
         g = derivative(lambda Z: exact_loss(Z, Z, P, beta, lam, Nm), expected)
-        eta = schedule.rate(t)
+        eta = schedule.rates()[t]
         expected = np.sqrt(1 - eta**2) * expected + eta * direction(expected, g)
     problem = Problem(
         as_operator(P),
@@ -372,14 +372,14 @@ def test_settings_are_checked_at_the_door(options, message):
 
 def test_one_fit_checks_its_settings_and_its_entries_once(monkeypatch):
     checks, scans = [], []
-    check, scan = Settings._check, normalize._check_values
-    monkeypatch.setattr(Settings, "_check", lambda self: (checks.append(self), check(self)))
+    check, scan = Settings.checked, normalize._check_values
+    monkeypatch.setattr(Settings, "checked", lambda **values: (checks.append(values), check(**values))[1])
     monkeypatch.setattr(
         normalize,
         "_check_values",
         lambda values, part, name: (scans.append(values is part._values), scan(values, part, name)),
     )
-    A = sparse.csr_array(np.array([[0, 2.0, 1], [2, 0, 3], [1, 3, 0]]))
+    A = sparse.csr_array(np.array([[0, 2.0, 1], [2, 0, 9], [1, 9, 0]]))
     softvec.embed(A, 8, random_state=0)
     softvec.embed(A, 8, random_state=0, view="fused")
     assert len(checks) == 2

@@ -43,3 +43,10 @@ def test_every_option_of_a_fit_is_typed():
 def test_names_of_other_libraries(wrong, right):
     with pytest.raises(InputError, match=f"did you mean '{right}'"):
         softvec.embed(EDGES, **{wrong: 4})
+
+
+def test_every_parameter_of_the_estimator_is_typed():
+    from softvec.estimator import EDRep, EstimatorOptions
+
+    names = set(inspect.signature(EDRep).parameters)
+    assert set(EstimatorOptions.__annotations__) == names - {"n_components"}

@@ -36,6 +36,7 @@ UNDIRECTED = "fused views are for undirected graphs with one set of vectors"
         ({"view": "walk"}, CROWDED, "walk", "asked for"),
         ({"view": "fused"}, SPARSE, "fused", "asked for"),
         ({"view": "links"}, CROWDED, "links", "asked for"),
+        ({"view": "neighbours"}, CROWDED, "neighbours", "asked for"),
         ({"walk_length": 3}, CROWDED, "walk", "asked for"),
         ({"length": 3}, WALKED, "walk", "asked for"),
         ({"beta": 4.0}, CROWDED, "walk", OWN + "beta"),
@@ -84,6 +85,7 @@ def test_views(options, facts, view, why):
         ({"view": "links"}, SPARSE,
          {"symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1}),
         ({"view": "links"}, SPARSE, {"shrinkage": 0, "normalizer": "edges"}),
+        ({"view": "neighbours"}, SPARSE, {"beta": 40.0, "gradient": "full", "normalizer": "near"}),
         ({"view": "links", "normalizer": "mixture"}, SPARSE, {"normalizer": "mixture"}),
         ({"view": "links", "beta": 2.0, "walk_length": 2}, SPARSE, {"beta": 2.0, "walk_length": 2}),
         ({}, TABLE, {"n_epochs": 30}),
@@ -114,6 +116,13 @@ def test_fits_for_links_sum_over_neighbours_in_one_process(alone):
     used = {name: settings.normalizer for name, settings in candidates.items()}
     sharp = "edges" if alone else "mixture"
     assert used == {"default": "mixture", "one step": sharp, "two sides": sharp}
+
+
+@pytest.mark.parametrize("facts", [SPARSE, CROWDED])
+def test_an_option_that_is_asked_for_holds_for_all_fits_for_links(facts):
+    candidates = links_candidates(Request.of(view="links", normalizer="edges"), facts)
+    assert list(candidates) == ["default", "one step", "two sides"]
+    assert all(settings.normalizer == "edges" and not settings.views for settings in candidates.values())
 
 
 def test_two_sides_of_a_directed_graph_take_one_step():
@@ -159,6 +168,7 @@ def test_an_update_without_a_closed_form_takes_epochs(options, facts, before):
         ({"view": "power", "checkpoint": "a"}, SPARSE, "takes power steps, no epochs; leave out checkpoint"),
         ({"view": "fused", "beta": 4.0, "tol": 0.1}, CROWDED, "leave out beta, tol"),
         ({"view": "links"}, TEXT, "view='links' is for graphs, and this is corpus data"),
+        ({"view": "neighbours"}, TABLE, "view='neighbours' is for graphs, and this is bipartite data"),
         ({"effort": "fast"}, TEXT, "effort='fast' is for graphs, and this is corpus data"),
         ({"walk_length": 2}, TABLE, "does not apply to two-sided data"),
         ({"walk_length": 2}, WALKED, "already has a walk length"),

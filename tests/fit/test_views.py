@@ -1,16 +1,18 @@
 """Several views of a dense graph, fused."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy import sparse
 
 import softvec
+from experiments.generators import dcsbm
 from softvec.affinity import random_walk
 from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, machine
 from softvec.evaluate.communities import communities
+from softvec.fit.problem import push
 from softvec.fit.recipes import FUSED, epochs_of_views, views_of
-from softvec.fit.start import push
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 from softvec.operators import row_normalize
 
@@ -81,12 +83,12 @@ def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():
 
 def test_fused_views_keep_the_communities_of_a_block_model():
     """Degrees are unequal; short vectors of few neighbours must not become a group of their own."""
-    A, labels, _ = softvec.generators.dcsbm(2000, c=20, q=3, alpha=2.5, random_state=0)
+    A, labels, _ = dcsbm(2000, c=20, q=3, alpha=2.5, random_state=0)
     linked = np.diff(A.indptr) > 0
     nmi = {}
     for view in ("walk", "fused"):
         X = softvec.embed(A, 32, kind="graph", view=view, random_state=0).vectors
-        nmi[view] = communities(X, labels, scored=linked, n_init=4, random_state=0)["nmi"]
+        nmi[view] = communities(X, np.where(linked, labels, -1), n_init=4, random_state=0)["nmi"]
     assert nmi["fused"] > nmi["walk"] - 0.02
 
 
@@ -215,3 +217,16 @@ def test_fused_vectors_survive_a_file(tmp_path):
 def test_what_less_effort_cannot_do_is_said(data, options, message):
     with pytest.raises(InputError, match=message):
         softvec.embed(data, 8, random_state=0, **options)
+
+
+def test_the_view_of_neighbours_keeps_them():
+    """Where an item's k neighbours are its k nearest: a random regular graph, which has no groups."""
+    A = nx.to_scipy_sparse_array(nx.random_regular_graph(6, 400, seed=1), dtype=float)
+    recall = {}
+    for view in ("neighbours", "walk"):
+        X = softvec.embed(A, 64, kind="graph", view=view, random_state=0).vectors
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+        cosines = X @ X.T - 2 * np.eye(400)
+        nearest = np.argsort(-cosines, axis=1)[:, :6]
+        recall[view] = np.mean(np.take_along_axis(A.toarray(), nearest, axis=1))
+    assert recall["neighbours"] > 0.95 > recall["walk"]

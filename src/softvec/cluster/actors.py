@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.connect import end_with, load_ray
+from softvec.cluster.driver import mapped
 from softvec.cluster.hosts import Host, this_host
 from softvec.cluster.rank import Report, Task, reduce_in_pairs
 from softvec.fit.problem import State
@@ -70,13 +72,17 @@ class RayGroup:
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send a part to every rank; return what each sent here."""
+        self.sent += sum(part.nbytes for rank, part in enumerate(parts) if rank != self.rank)
+        return self._swap(parts)
+
+    def _swap(self, letters: Sequence[Any]) -> list[Any]:
+        """Send a letter to every rank; return what each sent here, and the own letter."""
         number = self._next()
         for step in range(1, self.size):  # each starts with its neighbour: else all would ask rank 0 first
             rank = (self.rank + step) % self.size
-            self.sent += parts[rank].nbytes
-            self._send(number, rank, parts[rank])
+            self._send(number, rank, letters[rank])
         received = [
-            parts[rank] if rank == self.rank else self._mailbox.take(number, rank)
+            letters[rank] if rank == self.rank else self._mailbox.take(number, rank)
             for rank in range(self.size)
         ]
         self._settle()
@@ -99,20 +105,8 @@ class RayGroup:
 
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks."""
-        number, letter = self._next(), pickle.dumps(value, 5)
-        for rank in range(self.size):
-            if rank != self.rank:
-                self._send(number, rank, letter)
-        values = [
-            value if rank == self.rank else pickle.loads(self._mailbox.take(number, rank))
-            for rank in range(self.size)
-        ]
-        self._settle()
-        return values
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        self.gather(None)
+        letters = self._swap([pickle.dumps(value, 5)] * self.size)
+        return [value if rank == self.rank else pickle.loads(each) for rank, each in enumerate(letters)]
 
 
 class Worker:
@@ -134,7 +128,7 @@ class Worker:
         """Run this rank's part; keep its state every so many epochs for :meth:`snapshot` (0: never)."""
         self._report = self._kept = None
         if start.state is not None:  # arrays of the object store are read-only
-            start = replace(start, state=copy_of(start.state))
+            start = replace(start, state=mapped(start.state, np.copy))
         task = replace(task, start=start)
         group = RayGroup(rank, peers, self._mailbox, number)
 
@@ -142,7 +136,7 @@ class Worker:
             # all ranks keep the same epoch, the next one when the driver has the last
             if every and report.epoch % every == 0 and all(group.gather(self._kept is None)):
                 with self._changed:
-                    self._kept = report.epoch, copy_of(state)
+                    self._kept = report.epoch, mapped(state, np.copy)
                     self._changed.notify_all()
             self._report = report
 
@@ -164,14 +158,3 @@ class Worker:
     def host(self) -> Host:
         """Return the machine and process of this worker."""
         return this_host()
-
-
-def copy_of(state: State) -> State:
-    """Return a copy with arrays of its own: those of the object store are read-only."""
-    return replace(
-        state,
-        X=state.X.copy(),
-        Y=None if state.Y is None else state.Y.copy(),
-        classes=None if state.classes is None else state.classes.copy(),
-        history=list(state.history),
-    )

@@ -27,6 +27,7 @@ class Cluster(Protocol):
 
     workers: int
     driver: bool  # False on MPI ranks other than 0
+    starts_workers: bool  # when it is entered, which takes seconds
     address: str | None  # of a dashboard
     memory: int | None  # bytes that each worker may use, if known
     copies: int  # of the vectors that are kept in memory without a checkpoint on disk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from softvec.cluster.operator import split
 from softvec.cluster.rank import Task
-from softvec.cluster.shard import balanced_bounds, unit_rows
+from softvec.cluster.shard import balanced_bounds, rows_per_unit
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import Machine
 from softvec.fit.problem import Problem, State
 from softvec.fit.run import Start
 from softvec.fit.settings import Settings
-from softvec.operators import Operator, Powers, Product, Sparse, Sum
+from softvec.operators import Operator, Sparse
+from softvec.operators.base import Composite
 
 Array = NDArray[Any]
 logger = logging.getLogger("softvec")
@@ -50,7 +52,9 @@ class Plan:
         (lo, hi), (begin, end) = self.rows[rank : rank + 2], self.columns[rank : rank + 2]
         problem, weight = self.problem, self.problem.item_weight
         rows, columns, start = (int(lo), int(hi)), (int(begin), int(end)), self.start
-        state = None if start.state is None else part_of(start.state, rows, columns)
+        state = None
+        if start.state is not None:
+            state = mapped(start.state, lambda X: X[lo:hi].copy(), lambda Y: Y[begin:end].copy())
         return Task(
             split(problem.P, rank, self.bounds),
             problem.P.row_sums()[lo:hi],
@@ -71,14 +75,17 @@ class Plan:
         return 0 if self.start.saved is not None else self.settings.checkpoint_every
 
 
-def part_of(state: State, rows: tuple[int, int], columns: tuple[int, int]) -> State:
-    """Return the part of a state that belongs to these rows and columns."""
-    own = columns if state.Y is not None else rows
+def mapped(
+    state: State, of_rows: Callable[[Array], Array], of_columns: Callable[[Array], Array] | None = None
+) -> State:
+    """Return a state with functions applied to its arrays by row and by column; by default the same."""
+    of_columns = of_columns or of_rows
+    of_items = of_rows if state.Y is None else of_columns
     return replace(
         state,
-        X=state.X[slice(*rows)].copy(),
-        Y=None if state.Y is None else state.Y[slice(*columns)].copy(),
-        classes=None if state.classes is None else state.classes[slice(*own)],
+        X=of_rows(state.X),
+        Y=None if state.Y is None else of_columns(state.Y),
+        classes=None if state.classes is None else of_items(state.classes),
         history=list(state.history),
     )
 
@@ -107,7 +114,7 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
         raise InputError("callbacks need all vectors, which no worker of a cluster holds; leave them out")
     n, m = problem.P.shape
     d = int(settings.n_components)
-    unit = unit_rows(d)
+    unit = rows_per_unit(d)
     per_row = _entries(problem.P, n) + d / 4  # the other work on a row is that of about d / 4 entries
     work = np.add.reduceat(per_row, np.arange(0, n, unit))
     size = min(workers, len(work))
@@ -134,9 +141,8 @@ def plan(problem: Problem, settings: Settings, warm: bool, workers: int) -> Plan
 
 def _entries(operator: Operator, n: int) -> NDArray[np.float64]:
     """Return the number of entries that a product reads for each of n rows; other factors count 0."""
-    if isinstance(operator, Sparse):
-        return np.diff(operator._indptr).astype(float) if operator.shape[0] == n else np.zeros(n)
-    if isinstance(operator, Powers):
-        return operator._length * _entries(operator._base, n)
-    parts = operator.parts if isinstance(operator, Product | Sum) else ()
-    return np.sum([_entries(part, n) for part in parts], axis=0) if parts else np.zeros(n)
+    if isinstance(operator, Composite):
+        return operator.times * np.sum([_entries(part, n) for part in operator.parts], axis=0)
+    if isinstance(operator, Sparse) and operator.shape[0] == n:
+        return np.diff(operator._indptr).astype(float)
+    return np.zeros(n)

@@ -13,7 +13,7 @@ from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError, Option
 from softvec.fit.memory import estimate_memory
 from softvec.fit.settings import Settings
-from softvec.operators import Operator, Powers, Product, Sparse, Sum
+from softvec.operators import Operator, Sparse
 
 
 def needed_memory(plan: Plan, rank: int) -> int:
@@ -35,11 +35,10 @@ def _needed(plan: Plan, rank: int, counts: list[list[Counts]]) -> int:
     copies = 2 if problem.both_ways or not problem.symmetric else 1
     units = int(hi - lo) // (16 * max(256, 131072 // d)) + 1
     totals = 2 * units.bit_length() * settings.n_clusters * d * d * 8  # of the tree of units
-    length = problem.P._length if isinstance(problem.P, Powers) else 1
     part = Facts(
         "part", int(hi - lo), int(end - begin), entries, int(own * entries), problem.symmetric, transposed
     )
-    fit = replace(settings, symmetric=problem.symmetric, walk_length=length)
+    fit = replace(settings, symmetric=problem.symmetric, walk_length=problem.P.times)
     return estimate_memory(part, fit) + copies * held + totals
 
 
@@ -82,12 +81,7 @@ def _refuse(need: int, workers: int, free: int | None, d: int, n_clusters: int) 
 
 def sparse_leaves(operator: Operator) -> list[Sparse]:
     """Return the sparse matrices that an operator is made of."""
-    if isinstance(operator, Sparse):
-        return [operator]
-    if isinstance(operator, Powers):
-        return sparse_leaves(operator._base)
-    parts = operator.parts if isinstance(operator, Product | Sum) else ()
-    return [leaf for part in parts for leaf in sparse_leaves(part)]
+    return [leaf for leaf in operator.leaves() if isinstance(leaf, Sparse)]
 
 
 def _stored(dtype: Any) -> Any:

@@ -85,10 +85,6 @@ class MpiGroup:
         """Return the values of all ranks."""
         return self._comm.allgather(value)
 
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        self._comm.Barrier()
-
 
 def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
@@ -113,6 +109,7 @@ class MpiCluster:
         self._comm = world()
         self.workers = self._comm.Get_size()
         refuse_separate_tasks(self.workers)
+        self.starts_workers = False
         self.driver = self._comm.Get_rank() == 0
         self.address: str | None = None
         compare(self._comm.allgather(this_host()))

@@ -7,7 +7,7 @@ product has the bits of a single process. If these rows are many, they arrive in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,8 @@ from softvec.cluster.rounds import Counts, keeps_bits, multiply, pays
 from softvec.cluster.shard import Shard
 from softvec.core.errors import InputError
 from softvec.core.machine import Group
-from softvec.operators import Operator, Powers, Product, Rows, Runtime, Sparse, Sum
+from softvec.operators import Operator, Plan, Rows, Runtime, Sparse
+from softvec.operators.base import Composite
 
 Array = NDArray[Any]
 
@@ -88,14 +89,19 @@ class Sharded(Operator):
     def scale_rows(self, scale: float | Array) -> Sharded:
         return self._with(self._local.scale_rows(scale))
 
-    def plan(self, X: Array, runtime: Runtime, slot: tuple = ()) -> Rows:
+    def plan(self, runtime: Runtime, slot: tuple = ()) -> Plan:
         # factors of a product and steps of a walk can share a buffer, parts of a sum cannot
         key = slot if len(slot) < 2 or slot[-2] == "sum" else slot[:-1]
-        if self._in_rounds(X, runtime.kernels):
-            return multiply(self._local, self._halo, X, runtime, key)
-        whole = runtime.scratch((*key, "halo"), (self._halo.size, X.shape[1]), X.dtype)
-        self._halo.fill(X, whole, runtime.machine)
-        return self._local.plan(whole, runtime, slot)
+        plan = self._local.plan(runtime, slot)
+
+        def rows_of(X: Array) -> Rows:
+            if self._in_rounds(X, runtime.kernels):
+                return multiply(self._local, self._halo, X, runtime, key)
+            whole = runtime.scratch((*key, "halo"), (self._halo.size, X.shape[1]), X.dtype)
+            self._halo.fill(X, whole, runtime.machine)
+            return plan(whole)
+
+        return rows_of
 
     def _in_rounds(self, X: Array, kernels: ModuleType) -> bool:
         """Whether a product receives its columns in rounds, the same on all workers."""
@@ -191,21 +197,16 @@ def own_work(operator: Operator, d: int) -> float:
 
 @dataclass(frozen=True)
 class Tree:
-    """A composed operator, as sent to a worker: a product, a sum, or powers of a single part."""
+    """A composed operator, as sent to a worker: its parts, and what makes an operator of them."""
 
-    kind: str
+    compose: Callable[[Sequence[Any]], Operator]
     parts: tuple[Tree | Shard, ...]
-    length: int = 1
 
 
 def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree | Shard:
     """Return one worker's part of an operator; ``bounds(size)`` splits a range of that many rows."""
-    if isinstance(operator, Product):
-        return Tree("product", tuple(split(part, rank, bounds) for part in operator.parts))
-    if isinstance(operator, Sum):
-        return Tree("sum", tuple(split(part, rank, bounds) for part in operator.parts))
-    if isinstance(operator, Powers):
-        return Tree("powers", (split(operator._base, rank, bounds),), operator._length)
+    if isinstance(operator, Composite):
+        return Tree(operator.compose, tuple(split(part, rank, bounds) for part in operator.parts))
     if not isinstance(operator, Sparse):
         raise InputError(f"{operator!r} cannot be split over a cluster; pass a sparse matrix")
     row_bounds, column_bounds = bounds(operator.shape[0]), bounds(operator.shape[1])
@@ -230,7 +231,4 @@ def join(tree: Tree | Shard, group: Group) -> Operator:
     """Return the operator of one worker; collective."""
     if isinstance(tree, Shard):
         return Sharded(tree, group)
-    parts = [join(part, group) for part in tree.parts]
-    if tree.kind == "powers":
-        return Powers(parts[0], tree.length)
-    return Product(parts) if tree.kind == "product" else Sum(parts)
+    return tree.compose([join(part, group) for part in tree.parts])

@@ -65,11 +65,6 @@ class Timed:
         with self.waiting():
             return self._group.gather(value)
 
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        with self.waiting():
-            self._group.barrier()
-
 
 class Pace:
     """Compares how fast workers are, epoch by epoch; all of them make it together.

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.driver import Plan, plan
+from softvec.cluster.driver import Plan, mapped, plan
 from softvec.cluster.memory import halo_rows, sparse_leaves
-from softvec.cluster.shard import unit_rows
+from softvec.cluster.shard import rows_per_unit
 from softvec.core.errors import InputError, Option
 from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
-from softvec.operators import Operator, Powers, Product, Sparse, Sum
+from softvec.operators import Operator, Sparse
+from softvec.operators.base import Composite
 
 Array = NDArray[Any]
 PARTITIONS = ("none", "stream")
@@ -89,12 +90,8 @@ def _order_of_parts(shared: NDArray[np.int64]) -> list[int]:
 
 def renumbered(operator: Operator, order: Array) -> Operator:
     """Return an operator with its rows and columns in another order; columns ascend within each row."""
-    if isinstance(operator, Powers):
-        return Powers(renumbered(operator._base, order), operator._length)
-    if isinstance(operator, Product):
-        return Product([renumbered(part, order) for part in operator.parts])
-    if isinstance(operator, Sum):
-        return Sum([renumbered(part, order) for part in operator.parts])
+    if isinstance(operator, Composite):
+        return operator.compose([renumbered(part, order) for part in operator.parts])
     if not isinstance(operator, Sparse):
         raise InputError(f"{operator!r} cannot be renumbered; pass a sparse matrix")
     A = operator.unscaled()[order]
@@ -170,7 +167,7 @@ def _gain(
     problem: Problem, moved: Problem, probe: Settings, warm: bool, workers: int
 ) -> tuple[dict[str, int], dict[str, int], bool]:
     """Return what is exchanged in the old order and in the new one, and whether the new one pays."""
-    units = -(-problem.P.shape[0] // unit_rows(int(probe.n_components)))
+    units = -(-problem.P.shape[0] // rows_per_unit(int(probe.n_components)))
     before, after = (exchanged(plan(each, probe, warm, min(workers, units))) for each in (problem, moved))
     return before, after, after["rows"] < _WORTH * before["rows"]
 
@@ -180,9 +177,8 @@ def exchanged(plan: Plan) -> dict[str, int]:
     problem, settings = plan.problem, plan.settings
     rows = sum(halo_rows(leaf, plan, rank) for leaf in sparse_leaves(problem.P) for rank in range(plan.size))
     size = 2 if np.dtype(settings.dtype) == np.float32 else 8
-    steps = problem.P._length if isinstance(problem.P, Powers) else 1
     sides = 1 if problem.symmetric and not problem.both_ways else 2
-    return {"rows": rows, "bytes": rows * int(settings.n_components) * size * steps * sides}
+    return {"rows": rows, "bytes": rows * int(settings.n_components) * size * problem.P.times * sides}
 
 
 def back(state: State, order: Array | None) -> State:
@@ -191,9 +187,4 @@ def back(state: State, order: Array | None) -> State:
         return state
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    return replace(
-        state,
-        X=state.X[place],
-        Y=None if state.Y is None else state.Y[place],
-        classes=None if state.classes is None else state.classes[place],
-    )
+    return mapped(state, lambda X: X[place])

@@ -15,9 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from softvec.cluster.actors import Worker, copy_of
+import numpy as np
+
+from softvec.cluster.actors import Worker
 from softvec.cluster.connect import LOOPBACK, connect, load_ray, own_signals, starts_heads
-from softvec.cluster.driver import Plan
+from softvec.cluster.driver import Plan, mapped
 from softvec.cluster.hosts import compare, this_host
 from softvec.cluster.rank import Report
 from softvec.core.checks import counted
@@ -49,6 +51,7 @@ class RayCluster:
     """
 
     driver = True
+    starts_workers = True
 
     def __init__(self, workers: int | None, address: str | None = None, threads: int | None = None):
         self._ray, self._started = load_ray(), False
@@ -256,7 +259,7 @@ class _Attempt:
         report, _ = ray.get(self._actors[0].report.remote())
         if report is not None and report.epoch > self.reported:
             on_report(report)
-        return (copy_of(ray.get(ref)) for ref in self._fits)
+        return (mapped(ray.get(ref), np.copy) for ref in self._fits)
 
     def _look(self, on_report: Callable[[Report], None]) -> None:
         """See how far the workers are."""

@@ -95,7 +95,7 @@ def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) 
                 )  # fmt: skip
 
             runtime.machine.map(rows, row_blocks(n, runtime.block))
-    return _scaled(n, local._row_scale).plan(product, runtime)
+    return _scaled(n, local._row_scale).plan(runtime)(product)
 
 
 def _scaled(n: int, row_scale: Array) -> Sparse:
@@ -161,7 +161,7 @@ def _probe(
     same = True
     for out_dtype, added in ((real, add[:0]), (X.dtype, add)):
         whole, rounds = np.empty((n, d), out_dtype), np.empty((n, d), out_dtype)
-        runtime.fill(local.plan(X, runtime), whole, added)
-        runtime.fill(_scaled(n, local._row_scale).plan(product, runtime), rounds, added)
+        runtime.fill(local.plan(runtime)(X), whole, added)
+        runtime.fill(_scaled(n, local._row_scale).plan(runtime)(product), rounds, added)
         same = same and bool(np.array_equal(whole, rounds))
     return same

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softvec.core.machine import Machine
 
-__all__ = ["Shard", "balanced_bounds", "unit_rows"]
+__all__ = ["Shard", "balanced_bounds", "rows_per_unit"]
 
 Array = NDArray[Any]
 
@@ -30,7 +30,7 @@ class Shard:
         Shape of the whole matrix.
     row_bounds, column_bounds : ndarray of int64, shape (workers + 1,)
         Where the rows, and the vectors of the columns, of each worker begin; one array for both if rows and
-        columns are the same items. Multiples of :func:`unit_rows`, except the last.
+        columns are the same items. Multiples of :func:`rows_per_unit`, except the last.
     indptr : ndarray of int64, shape (rows + 1,)
         Where the entries of each own row begin.
     indices : ndarray of int64
@@ -66,7 +66,7 @@ class Shard:
         return int(self.column_bounds[self.rank]), int(self.column_bounds[self.rank + 1])
 
 
-def unit_rows(n_components: int) -> int:
+def rows_per_unit(n_components: int) -> int:
     """Return the minimum number of rows of a worker: its ranges begin at multiples of this number."""
     return Machine.unit * Machine(1, None).block_rows(n_components)
 

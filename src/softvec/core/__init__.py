@@ -1,1 +1,1 @@
-"""Shared foundations: errors, checks, threads, signals, files. Imports nothing else from softvec."""
+"""Shared foundations: errors, checks, machine, memory, files, dates. Imports nothing else from softvec."""

@@ -1,4 +1,4 @@
-"""Parameter checks, which return the value or raise an error that names the parameter; small conversions."""
+"""Checks of parameters, which return the value or raise an error; small conversions, parts of a record."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from softvec.core.errors import InputError, Message, Option
 
 if TYPE_CHECKING:  # the command line reads the settings of a fit before it needs NumPy
     from numpy.typing import NDArray
+
+Json = dict[str, Any]  # an object of JSON: a provenance, or a part of one
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
@@ -109,7 +111,7 @@ def plain_json(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def recorded(emb: Any, part: str) -> dict[str, Any]:
+def recorded(emb: Any, part: str) -> Json:
     """Return an entry of an embedding's provenance if it is a dictionary, else an empty one."""
     record = emb.provenance.get(part)
     return record if isinstance(record, dict) else {}

@@ -23,12 +23,25 @@ _UNITS = {  # in microseconds; "m" is ambiguous (minute or month)
 }
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]+)\s*")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+_ZONED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
 _LONGEST = 1e17  # microseconds, 3,000 years: sums with dates stay within 64 bits
 
 
 def is_stamp(text: str) -> bool:
     """Whether a text is a date or a time stamp in ISO's form."""
     return _STAMP.fullmatch(text) is not None
+
+
+def has_zone(value: Any) -> bool:
+    """Whether a date, as an object or an ISO 8601 string, has a time zone.
+
+    Examples
+    --------
+    >>> [has_zone(text) for text in ("2024-03-01", "2024-03-01T09:00", "2024-03-01T09:00+01:00")]
+    [False, False, True]
+    """
+    zoned = isinstance(value, str) and _ZONED.fullmatch(value.strip())
+    return bool(zoned) or getattr(value, "tzinfo", None) is not None
 
 
 def is_duration(value: Any) -> bool:
@@ -64,7 +77,7 @@ def duration(name: str, value: Any) -> int:
 def to_dates(values: Sequence[Any]) -> NDArray[np.datetime64] | None:
     """Return dates or ISO 8601 strings as datetime64[us], zoned ones in UTC; None if a value is neither."""
     dates = None
-    if len(values) and all(isinstance(value, datetime.date | np.datetime64) for value in values):
+    if len(values) and all(isinstance(v, datetime.date | np.datetime64) and v == v for v in values):
         dates = _dates_of_objects(values)
     elif len(values) and all(isinstance(value, str) for value in values):
         dates = _dates_of_texts(values)
@@ -77,7 +90,17 @@ def _dates_of_objects(values: Sequence[Any]) -> NDArray[np.datetime64]:
         raise InputError(f"{zoned:,} of {len(values):,} dates have a time zone; expected all or none")
     if zoned and any(value.utcoffset() for value in values):
         guess("the dates have time zones; they are used in UTC")
-    return np.array([_naive(value) for value in values], dtype="datetime64[us]")
+    naive = [_naive(value) for value in values]
+    dates = np.array(naive, dtype="datetime64[us]")
+    exact = [hasattr(value, "nanosecond") or isinstance(value, np.datetime64) for value in naive]
+    if any(value > date for value, date, more in zip(naive, dates, exact) if more):
+        say_cut("the dates")
+    return dates
+
+
+def say_cut(where: str) -> None:
+    """Say that dates are more exact than those that are kept."""
+    guess(f"{where}: times in nanoseconds are cut to microseconds; for more, pass them as integers")
 
 
 def _dates_of_texts(values: Sequence[str]) -> NDArray[np.datetime64] | None:
@@ -109,8 +132,10 @@ def parse(column: Any) -> Any:
     return None
 
 
-def iso_texts(dates: NDArray[np.datetime64]) -> list[str]:
+def iso_texts(dates: NDArray[np.datetime64], zoned: bool = False) -> list[str]:
     """Return dates as ISO 8601 strings of equal length, as short as possible; they sort by time.
+
+    Zoned ones have a time of day, and end in Z for UTC.
 
     Examples
     --------
@@ -121,7 +146,10 @@ def iso_texts(dates: NDArray[np.datetime64]) -> list[str]:
     first, last = np.datetime64("0001-01-01"), np.datetime64("9998-12-31")
     if len(dates) and not (first <= dates.min() and dates.max() <= last):
         raise InputError(f"dates from {dates.min()} to {dates.max()}; expected years from 1 to 9998")
-    texts: list[str] = np.datetime_as_string(shortest(dates)).tolist()
+    short = shortest(dates)
+    if zoned:
+        short = short.astype(np.promote_types(short.dtype, "datetime64[m]"))
+    texts: list[str] = np.datetime_as_string(short, timezone="UTC" if zoned else "naive").tolist()
     return texts
 
 

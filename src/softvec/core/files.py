@@ -64,7 +64,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         with _clear_errors(path), open(target, mode, **options) as stream:
             yield stream
         return
-    _remove_stale(target)
+    remove_stale(target.parent, re.escape(_prefix(target)))
     handle, temporary = _temporary(path, target)
     held = os.dup(handle) if fcntl is not None else None  # keeps the lock until the rename
     try:
@@ -166,11 +166,6 @@ def locked(folder: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
 
 def _prefix(target: Path) -> str:
     return f".{os.fsencode(target.name)[:200].decode(errors='ignore')}."  # file names have at most 255 bytes
-
-
-def _remove_stale(target: Path) -> None:
-    """Delete the temporary files that killed processes left beside the target."""
-    remove_stale(target.parent, re.escape(_prefix(target)))
 
 
 def remove_stale(folder: Path, prefix: str) -> None:

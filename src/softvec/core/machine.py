@@ -76,11 +76,7 @@ class Group(Protocol):
         ...
 
     def gather(self, value: T) -> list[T]:
-        """Return, on every rank, the (small) values of all ranks, in order."""
-        ...
-
-    def barrier(self) -> None:
-        """Wait until every rank is here."""
+        """Return, on every rank, the (small) values of all ranks, in order; waits for every rank."""
         ...
 
 
@@ -103,9 +99,6 @@ class Single:
     def gather(self, value: T) -> list[T]:
         """Return the one value."""
         return [value]
-
-    def barrier(self) -> None:
-        """Return at once."""
 
 
 class Workers(Protocol):
@@ -305,10 +298,11 @@ class Machine:
                 take(i, function(*block))
                 _handle_deferred_signals()
 
+        if len(blocks) == 1:  # as many loops over small data
+            return drain()
         with deferred_signals():
-            if self._pool is None or len(blocks) == 1:
-                drain()
-                return
+            if self._pool is None:
+                return drain()
             others = [self._pool.submit(drain) for _ in range(min(self.n_jobs, len(blocks)) - 1)]
             try:
                 drain()

@@ -1,4 +1,4 @@
-"""Memory and processors that this process may use, and returning freed memory to the system.
+"""Memory and processors that this process may use.
 
 A container or a batch system sets limits by Linux control groups. Every group from the process's own up to
 the root may set one, in cgroup version 1 or 2; the tightest one applies. Functions take the root of the file
@@ -7,11 +7,9 @@ system, so that tests can use a fake one.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -49,12 +47,6 @@ def _meminfo() -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return None
-
-
-def give_back() -> None:
-    """Return freed memory to the system (glibc only), which small arrays around a large one prevent."""
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def memory_left(root: Path = Path("/")) -> int | None:

@@ -102,6 +102,46 @@ def kept(array: Array, keep: Array) -> Array:
     return np.compress(keep, array, axis=0, out=rows)
 
 
+class Segments:
+    """Rows collected in large pieces of equal length, which avoids memory fragmentation.
+
+    Segments with equally many rows are cut at the same rows.
+    """
+
+    ROWS = 1 << 22  # 32 MB at 8 bytes per row: the allocator returns pieces of this size to the system
+    ROWS_ON_DISK = 1 << 24  # each piece is an open file, and a process may only open about a thousand
+
+    def __init__(self) -> None:
+        self.parts: list[NDArray[Any]] = []
+        self._used = self._rows = 0
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Append rows; a wider dtype widens the current piece."""
+        done = 0
+        while done < len(block):
+            if self._used == self._rows:
+                self._rows = self.ROWS_ON_DISK if on_disk() and len(self.parts) > 3 else self.ROWS
+                self.parts.append(empty((self._rows, *block.shape[1:]), block.dtype))
+                self._used = 0
+            wide = np.promote_types(self.parts[-1].dtype, block.dtype)
+            if wide != self.parts[-1].dtype:
+                grown = empty(self.parts[-1].shape, wide)
+                grown[: self._used] = self.parts[-1][: self._used]
+                self.parts[-1] = grown
+            size = min(len(block) - done, self._rows - self._used)
+            self.parts[-1][self._used : self._used + size] = block[done : done + size]
+            self._used += size
+            done += size
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Return the pieces and reset this object."""
+        parts, self.parts = self.parts, []
+        if parts:
+            parts[-1] = parts[-1][: self._used]
+        self._used = self._rows = 0
+        return parts
+
+
 def free_space(folder: str | os.PathLike[str]) -> int:
     """Return the free bytes on a folder's disk."""
     return shutil.disk_usage(folder).free

@@ -55,6 +55,10 @@ class Buffers(local):
             flat = self._flat[name] = np.empty(size, dtype)
         return flat[:size].reshape(shape)
 
+    def several(self, **wanted: tuple[tuple[int, ...], Any]) -> list[NDArray[Any]]:
+        """Return arrays of some names, each of a shape and a dtype."""
+        return [self.get(name, shape, dtype) for name, (shape, dtype) in wanted.items()]
+
 
 @lru_cache(1)
 def blas_libraries(modules: int) -> tuple[list[Any], list[Any]]:

@@ -5,10 +5,10 @@ from typing import Any
 
 # Loaded on first use: the command line needs only the settings, without NumPy and the compiled loops.
 _MODULES = {
-    **dict.fromkeys(("CONSTRAINTS", "Callback", "GRADIENTS", "NORMALIZERS", "Settings"), "settings"),
+    **dict.fromkeys(("Callback", "Settings"), "settings"),
     **dict.fromkeys(("Engine", "Loss"), "engine"),
     **dict.fromkeys(("Fit", "fit", "optimize", "prepared"), "run"),
-    **dict.fromkeys(("compact", "find_classes", "given_start", "power_start", "random_start"), "start"),
+    **dict.fromkeys(("compact", "find_classes", "given_start", "power_start", "random_start"), "problem"),
     "Diagnosis": "diagnose",
     **dict.fromkeys(("Problem", "State"), "problem"),
 }

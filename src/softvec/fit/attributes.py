@@ -16,17 +16,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.machine import Machine
-from softvec.fit.views import fuse, least_squares
-from softvec.operators import Sparse, row_normalize
+from softvec.fit.views import fuse
+from softvec.kernels import worth_compiling
+from softvec.operators import Sparse
 
 Array = NDArray[Any]
 _STEPS, _OWN = 8, 0.05  # steps of the average over a neighbourhood, and the share of the node itself
+_WIDER = 1.5  # axes of the attributes, as a multiple of the dimension
 _POWER_STEPS = 2  # of the singular vectors
 _HIDDEN, _MOST_HIDDEN = 0.2, 20_000  # edges hidden to measure agreement: a share, at most so many
 _PROBES = 64  # columns that measure agreement
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
 # graph that they say nothing about; of a graph without structure (docs/decisions.md).
 _WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.5
+_RIDGE, _RIDGE_STEPS = 3.0, 12  # of the regression that gives a node without edges its vector
 _FEW_DIRECT = 0.05  # share of edges between nodes with attributes below which pairs are two steps apart
 _COPIED = 0.05  # averages must tell such pairs so much better than attributes, else these repeat the edges
 _TOO_FEW, _ENOUGH = (1.0, 2.0, 1.0), 0.05  # weights without hidden edges; the error from which areas count
@@ -105,7 +108,7 @@ def fuse_attributes(
     """
     n, d = G.shape
     rng = np.random.default_rng([seed, 25])
-    axes = _axes(F, min(2 * d, F.shape[1]), rng)
+    axes = _axes(F, min(round(_WIDER * d), F.shape[1]), rng)
     raw = np.asarray(F @ axes, np.float32)  # (n, k)
     center = raw[known].mean(axis=0)
     raw[~known] = center
@@ -117,9 +120,39 @@ def fuse_attributes(
     X = np.empty((n, d), np.float32)
     fuse(parts, agreement.weights, np.ones(n, np.float32), X, pool, pool.block_rows(d))
     mean = X[known].mean(axis=0)
-    back = least_squares(own, np.where(known[:, None], X - mean, np.float32(0)), pool)
-    vectors = np.vstack([axes @ back, mean - center @ back]).astype(np.float32)  # (p + 1, d)
+    vectors = _ridge(F, np.where(known[:, None], X - mean, np.float32(0)), known)
+    vectors[-1] += mean
     return Attributed(X, vectors, agreement)
+
+
+def _ridge(F: Any, T: Array, known: Array) -> Array:
+    """Return V for which F V[:-1] + V[-1] is nearest to T, whose mean is 0, by a regression, (p + 1, d).
+
+    Weights count ``_RIDGE`` times the mean square of a row. Conjugate gradients stop early, as they may:
+    large directions come first, and small ones are noise.
+    """
+    count = max(int(known.sum()), 1)
+    squares = (F.data if sparse.issparse(F) else F).astype(np.float32) ** 2
+    center = np.asarray(F.sum(axis=0), np.float32).reshape(-1) / count  # rows without attributes are 0
+    ridge = np.float32(_RIDGE * max(squares.sum() / count - center @ center, 1e-12))
+    F = _operator(F, T.shape[1]) if sparse.issparse(F) else F
+
+    def back(R: Array) -> Array:
+        return np.asarray(F.T @ R - np.outer(center, R.sum(axis=0)), np.float32)
+
+    rest = back(T)
+    step, V = rest, np.zeros_like(rest)
+    size = start = np.sum(rest * rest, axis=0)
+    for _ in range(_RIDGE_STEPS):
+        if size.sum() <= 1e-6 * start.sum():
+            break
+        image = back((F @ step - center @ step) * known[:, None]) + ridge * step
+        length = size / np.maximum(np.sum(step * image, axis=0), 1e-30)
+        V += length * step
+        rest = rest - length * image
+        before, size = size, np.sum(rest * rest, axis=0)
+        step = rest + size / np.maximum(before, 1e-30) * step
+    return np.vstack([V, -center @ V])
 
 
 def _axes(F: Any, k: int, rng: np.random.Generator) -> Array:
@@ -131,29 +164,41 @@ def _axes(F: Any, k: int, rng: np.random.Generator) -> Array:
     F = Sparse(F) if sparse.issparse(F) else F
     Y = F @ rng.standard_normal((p, min(k + 10, n, p)), dtype=np.float32)
     for _ in range(_POWER_STEPS):
-        Y = F @ _orthonormal(F.T @ _orthonormal(Y))
-    B = np.asarray(F.T @ _orthonormal(_orthonormal(Y)), np.float64)  # (p, k + 10)
+        Y = _turned(F, _turned(F.T, Y))
+    Y = Y @ _whitener(Y)
+    B = _turned(F.T, Y).astype(np.float64)  # (p, k + 10)
     squares, turn = np.linalg.eigh(B.T @ B)
     V = B @ turn[:, ::-1][:, :k] / np.sqrt(np.maximum(squares[::-1][:k], 1e-12))
     return (V * np.where(V[np.abs(V).argmax(axis=0), np.arange(k)] < 0, -1, 1)).astype(np.float32)
 
 
-def _orthonormal(Y: Array) -> Array:
-    """Return a basis of the columns of Y, orthonormal up to rounding, by their products: faster than QR."""
+def _whitener(Y: Array) -> Array:
+    """Return T for which the columns of Y T are orthonormal, up to rounding: faster than QR."""
     squares, turn = np.linalg.eigh((Y.T @ Y).astype(np.float64))
     scale = 1 / np.sqrt(np.maximum(squares, 1e-6 * squares[-1] + 1e-30))
-    return np.asarray(Y @ (turn * scale).astype(np.float32), np.float32)
+    return (turn * scale).astype(np.float32)
+
+
+def _turned(F: Any, Y: Array) -> Array:
+    """Return F Q, where Q is an orthonormal basis of the columns of Y; turned on the side of fewer rows."""
+    T = _whitener(Y)
+    return np.asarray((F @ Y) @ T if F.shape[0] < F.shape[1] else F @ (Y @ T), np.float32)
+
+
+def _operator(A: sparse.csr_array, columns: int) -> Any:
+    """Return A to be multiplied with so many columns: if that is little work, SciPy needs no compilation."""
+    return Sparse(A, symmetric=False) if worth_compiling(A.nnz * columns) else A
 
 
 def _smooth(A: sparse.csr_array, X: Array) -> Array:
     """Return the mean of X over walks of 1 to 8 steps on the graph with self loops, degrees evened out."""
-    plain = Sparse(A, symmetric=True)
     loop = A.data.mean() if A.nnz and A.dtype != bool else 1.0
-    scale = (1 / np.sqrt(plain.row_sums() + loop)).astype(np.float32)[:, None]
+    looped = sparse.csr_array(A + loop * sparse.eye_array(A.shape[0], format="csr"))
+    scale = sparse.diags_array(1 / np.sqrt(looped.sum(axis=1)))
+    walk = _operator(sparse.csr_array(scale @ looped @ scale).astype(np.float32), X.shape[1])
     total, step = np.zeros_like(X), X
     for _ in range(_STEPS):
-        pushed = scale * step
-        step = scale * (plain @ pushed + np.float32(loop) * pushed)
+        step = walk @ step
         total += step
     return (1 - _OWN) / _STEPS * total + _OWN * X
 
@@ -198,7 +243,8 @@ def _two_steps(
 
 def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
     """Return random vectors averaged over walks of 1 to 4 steps: nodes that are near have similar ones."""
-    walk = row_normalize(Sparse(A, symmetric=True))
+    mean = sparse.diags_array(1 / np.maximum(A.sum(axis=1), 1e-300)) @ A
+    walk = _operator(sparse.csr_array(mean).astype(np.float32), _PROBES)
     step = rng.standard_normal((A.shape[0], _PROBES), dtype=np.float32)
     step /= np.sqrt(np.maximum(np.diff(A.indptr), 1), dtype=np.float32)[:, None]
     total = np.zeros_like(step)

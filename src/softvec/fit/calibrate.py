@@ -6,7 +6,8 @@ likelihood of the hidden ones under
     p_ij = exp(a cos(x_i, y_j)) d_j^c / sum_k exp(a cos(x_i, y_k)) d_k^c,
 
 where d are the numbers of known links; the sum goes over all k but i and its known neighbours. With a = 0
-this is popularity, the baseline. a and c then serve the vectors of all links: their gain on links that
+this is popularity, the baseline. How many unknown links a row has is expected by a power of its known ones,
+fitted likewise. All three then serve the vectors of all links: their gain on links that
 nobody saw is close to what is claimed here (docs/results.md, "Probabilities on hidden links").
 """
 
@@ -50,6 +51,8 @@ class Calibration:
     ----------
     cosine, popularity : float
         a and c.
+    activity : float
+        Power of the known links of a row to which its unknown ones are expected.
     nats_gained, standard_error : float
         Log-likelihood of a hidden link, less that of the best popularity, and its standard error.
     auc : float
@@ -65,6 +68,7 @@ class Calibration:
 
     cosine: float
     popularity: float
+    activity: float
     nats_gained: float
     standard_error: float
     auc: float
@@ -151,18 +155,20 @@ def calibrate(affinity: Affinity, fit: Fitted, random_state: Any, pool: Machine)
         ends = (np.concatenate([i, j]), np.concatenate([j, i])) if mutual else (i, j)
         tasks.append(_Hidden(model, *ends))
     best, own = _newton(tasks, np.array([True, True]), pool)
+    point = np.append(best, _power_of_rows(tasks))
     _, popular = _newton(tasks, np.array([False, True]), pool)
     gains = own - popular
     if mutual:  # one observation for each link
         gains = np.concatenate([part.reshape(2, -1).mean(axis=0) for part in _split(gains, tasks)])
     share = len(folds[0][0]) / n_links
-    deciles = _deciles(tasks, folds, best, share, rng, pool)
+    deciles = _deciles(tasks, folds, point, share, rng, pool)
     return Calibration(
         float(best[0]),
         float(best[1]),
+        float(point[2]),
         float(gains.mean()),
         float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf,
-        float(np.mean([_auc(task, best, rng) for task in tasks])),
+        float(np.mean([_auc(task, point, rng) for task in tasks])),
         len(gains),
         len(tasks),
         share,
@@ -269,6 +275,22 @@ def _newton(tasks: Sequence[_Hidden], free: Array, pool: Machine) -> tuple[Array
         point = point + scale * step
         value, values, gradient, hessian = trial
     return point, values
+
+
+def _power_of_rows(tasks: Sequence[_Hidden]) -> float:
+    """Return the power of the known links of rows by which the hidden ones are most likely shared."""
+    power = 1.0
+    for _ in range(20):
+        gradient, curvature = 1.0 - power, 1.0  # one observation of 1
+        for task in tasks:
+            size = np.log(np.maximum(task.softmax.degrees, 1))
+            p = task.softmax.activity(power)
+            p /= p.sum()
+            mean = p @ size
+            gradient += float(np.sum(size[task.i] - mean))
+            curvature += len(task.i) * float(p @ (size - mean) ** 2)
+        power += gradient / curvature
+    return power
 
 
 def _deciles(

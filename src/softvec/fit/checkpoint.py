@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf
 from typing import IO, Any
 
 import numpy as np
@@ -35,6 +36,8 @@ __all__ = ["Checkpoint", "Manifest", "Range", "fingerprint"]
 Array = NDArray[Any]
 Range = tuple[int, int]  # of rows: the first, and the one after the last
 _FORMAT, _MANIFEST = 1, "checkpoint.json"
+_FOLDER = re.compile(r"epoch-(\d+)-of-\d+")
+_PROBE = re.compile(r"shared-[0-9a-f]{16}\.probe")
 _FILE = re.compile(r"epoch-\d+-of-\d+/(X|Y|labels)-\d+-\d+\.npy")  # never a path outside the folder
 _BLOCK = 1 << 20
 
@@ -172,29 +175,39 @@ class Checkpoint:
         except BaseException:  # such as a full disk: nothing is left that no manifest lists
             listed = self._read()
             if listed is None or folder not in listed.folders:
-                self._files.remove(folder)
+                # where others may still write theirs, only the files of this process
+                alone = group.size == 1
+                for file in [folder] if alone else self._parts(folder, state, rows, columns):
+                    self._files.remove(file)
                 self._files.remove_if_empty()
             raise
         all_parts = tuple(part for rank_parts in group.gather(parts) for part in rank_parts)
         if group.rank == 0:
-            old = self.manifest()
+            self.manifest()  # never over that of another run
             new = Manifest(self.key, state.epoch, state.done, seed, state.history, all_parts)
             text = json.dumps(asdict(new)).encode()
             self._files.write(_MANIFEST, lambda stream: stream.write(text), whole=True)
-            for stale in (set() if old is None else old.folders) - {folder}:
-                self._files.remove(stale)
-        group.barrier()
+            self._remove_epochs(before=state.epoch)
+        group.gather(None)  # wait for every rank
+
+    def _parts(
+        self, folder: str, state: State, rows: Range, columns: Range
+    ) -> dict[str, tuple[str, Array, Range]]:
+        """Return what this process writes: file -> name, array and rows."""
+        own = rows if state.Y is None else columns
+        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
+        return {
+            f"{folder}/{name}-{lo}-{hi}.npy": (name, array, (lo, hi))
+            for name, (array, (lo, hi)) in arrays.items()
+            if array is not None
+        }
 
     def _write_parts(self, folder: str, state: State, rows: Range, columns: Range) -> list[Part]:
         """Write the rows of this process; return their entries in the manifest."""
-        own = rows if state.Y is None else columns
-        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
         parts = []
-        for name, (array, (lo, hi)) in arrays.items():
-            if array is not None:
-                file = f"{folder}/{name}-{lo}-{hi}.npy"
-                self._files.write(file, partial(_write_array, array))
-                parts.append(Part(name, (lo, hi), file, _crc(array)))
+        for file, (name, array, span) in self._parts(folder, state, rows, columns).items():
+            self._files.write(file, partial(_write_array, array))
+            parts.append(Part(name, span, file, _crc(array)))
         return parts
 
     def load(self, manifest: Manifest, rows: Range, columns: Range) -> State:
@@ -232,11 +245,20 @@ class Checkpoint:
 
     def delete(self) -> None:
         """Remove the checkpoint of any run, after its vectors are saved."""
-        manifest = self._read()
-        if manifest is not None:
-            for name in (_MANIFEST, *manifest.folders):
-                self._files.remove(name)
+        if self._read() is not None:
+            self._files.remove(_MANIFEST)
+            self._remove_epochs()
         self._files.remove_if_empty()
+
+    def _remove_epochs(self, before: float = inf) -> None:
+        """Remove earlier epochs: also those of killed processes, which no manifest lists.
+
+        Not later ones, which another run with the same settings may be writing.
+        """
+        for name in self._files.names():
+            epoch = _FOLDER.fullmatch(name)
+            if (epoch and int(epoch[1]) < before) or _PROBE.fullmatch(name):
+                self._files.remove(name)
 
 
 def _read_part(file: IO[bytes], part: Part, wanted: Range, out: Array | None) -> Array:

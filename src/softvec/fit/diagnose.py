@@ -1,4 +1,4 @@
-"""Error of the approximated normaliser, measured with the exact softmax on a sample of rows."""
+"""Diagnosis of a fit: the error of its normaliser, by exact sums on a sample of rows, and the spread of X."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from softvec.core.machine import Machine
 from softvec.fit.edges import edges_log_z
 from softvec.fit.problem import Problem
 from softvec.normalizers.exact import exact_log_z
-from softvec.normalizers.gaussian_mixture import mixture_log_z
-from softvec.normalizers.moments import class_moments
+from softvec.normalizers.moments import class_moments, mixture_log_z
 from softvec.operators import Runtime
 
 Array = NDArray[Any]
@@ -45,7 +44,7 @@ def diagnose(
     chosen = np.sort(np.random.default_rng([seed, 77]).choice(n, min(n_rows, n), replace=False))
     x, beta = X[chosen], problem.beta
     runtime = Runtime(kernels.select(problem.P.nnz * X.shape[1]), pool)
-    rows = problem.P.plan(runtime.copied(Y), runtime)  # same precision and compiled code as the fit
+    rows = problem.P.plan(runtime)(runtime.copied(Y))  # same precision and compiled code as the fit
     if n <= 20 * len(chosen):  # faster to compute all rows in one call than a few one by one
         everything = np.empty_like(X)
         rows(0, n, everything, x[:0])
@@ -58,8 +57,11 @@ def diagnose(
     shared = -beta * np.einsum("ij,ij->i", x, G)
     shared = shared + rho * problem.regularization * beta / n * (x @ pool.sum(Y, Y.shape[1]))
     exact = exact_log_z(x, Y, problem.item_weight, beta, pool)
+    if problem.second:  # an item is not compared with itself
+        own = beta * np.einsum("ij,ij->i", x, x, dtype=np.float64)
+        exact += np.log(-np.expm1(np.minimum(own - exact, -1e-12)))
     mom = class_moments(Y, classes, problem.item_weight, pool)
-    if problem.normalizer == "edges":
+    if problem.second is not None:
         approximate = edges_log_z(problem, chosen, X, Y, classes, mom)
     else:
         approximate = mixture_log_z(x, mom, beta, pool)

@@ -20,24 +20,21 @@ from softvec.core.threads import row_blocks
 from softvec.fit.problem import Problem
 from softvec.kernels.reference import Classes, EdgeTerms, Items, Near, edges_term
 from softvec.normalizers.moments import Context, Moments, Sums, add_sums
-from softvec.operators import Operator, Powers, Product, Sparse, Sum
+from softvec.operators import Operator, Sparse
+from softvec.operators.base import Composite
 
 if TYPE_CHECKING:
     from softvec.fit.engine import Engine
 
 Array = NDArray[Any]
+_BLOCK = 4096  # rows whose second neighbours are found at a time
 
 
 def _entries(P: Operator) -> Sparse:
     """Return the sparse matrix whose entries are the neighbours of a walk: its first step."""
     part: Operator = P
-    while not isinstance(part, Sparse):
-        if isinstance(part, Powers):
-            part = part._base
-        elif isinstance(part, Product | Sum):
-            part = next((factor for factor in part.parts if not _is_diagonal(factor)), part.parts[0])
-        else:
-            break
+    while isinstance(part, Composite):
+        part = next((factor for factor in part.parts if not _is_diagonal(factor)), part.parts[0])
     if isinstance(part, Sparse) and part.shape == P.shape:
         return part
     raise InputError(
@@ -49,11 +46,13 @@ def _is_diagonal(part: Operator) -> bool:
     return isinstance(part, Sparse) and np.array_equal(part._indices, np.arange(part.shape[0]))
 
 
-def near_items(P: Operator, symmetric: bool, dtype: Any) -> sparse.csr_array:
+def near_items(problem: Problem, dtype: Any) -> sparse.csr_array:
     """Return the items near each row: the columns of its entries, and itself in a symmetric problem.
 
-    The values are the entries of P, or all 0 where P is more than one sparse matrix.
+    The values are the entries of P, or all 0 where P is more than one sparse matrix; 0 of second neighbours,
+    with which the item itself is left out.
     """
+    P, symmetric = problem.P, problem.symmetric
     entries = _entries(P)
     values = entries.tocsr().data.astype(dtype) if entries is P else np.zeros(entries.nnz, dtype)
     rows = np.repeat(np.arange(P.shape[0], dtype=entries._indices.dtype), np.diff(entries._indptr))
@@ -62,7 +61,45 @@ def near_items(P: Operator, symmetric: bool, dtype: Any) -> sparse.csr_array:
         own = np.arange(P.shape[0], dtype=columns.dtype)
         rows, columns = np.concatenate([rows, own]), np.concatenate([columns, own])
         values = np.concatenate([values, np.zeros(len(own), dtype)])
-    return sparse.coo_array((values, (rows, columns)), shape=P.shape).tocsr()  # adds duplicates
+    near = sparse.coo_array((values, (rows, columns)), shape=P.shape).tocsr()  # adds duplicates
+    if not problem.second:
+        return near
+    if not symmetric:
+        raise InputError(Option("normalizer", "near"), " is for one set of vectors")
+    r, c = _second(near, problem.second)
+    rows, columns = near.tocoo().coords
+    others = (
+        rows != columns
+    )  # at a sharp softmax an item itself would be most of its sum, and hide the others
+    coords = np.concatenate([rows[others], r]), np.concatenate([columns[others], c])
+    values = np.concatenate([near.data[others], np.zeros(len(r), dtype)])
+    return sparse.coo_array((values, coords), shape=P.shape).tocsr()
+
+
+def _second(near: sparse.csr_array, count: int) -> tuple[Array, Array]:
+    """Return rows and columns of the pairs two steps apart, at most ``count`` a row: most paths first.
+
+    From the node between them, only the ``count`` neighbours of fewest neighbours are seen: time is linear.
+    """
+    step = sparse.csr_array((np.ones(near.nnz, np.float32), near.indices, near.indptr), shape=near.shape)
+    rarity = 1 / np.diff(near.indptr)[near.indices]
+    rare = _largest(sparse.csr_array((rarity, near.indices, near.indptr), shape=near.shape), count) > 0
+    pairs = []
+    for lo, hi in row_blocks(near.shape[0], _BLOCK):
+        paths = step[lo:hi] @ rare
+        rows, columns = _largest(paths - paths.multiply(step[lo:hi]), count).tocoo().coords
+        pairs.append((rows + lo, columns))
+    first, last = zip(*pairs)
+    return np.concatenate(first), np.concatenate(last)
+
+
+def _largest(S: sparse.csr_array, count: int) -> sparse.csr_array:
+    """Return the largest entries above 0 of each row, at most ``count``."""
+    rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+    order = np.lexsort((-S.data, rows))
+    kept = np.sort(order[(np.arange(S.nnz) - S.indptr[rows] < count) & (S.data[order] > 0)])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=S.shape[0]))])
+    return sparse.csr_array((S.data[kept], S.indices[kept], ends), shape=S.shape)
 
 
 def _items(Y: Array, classes: Array | None, weight: Array | None) -> Items:
@@ -75,7 +112,7 @@ def edges_log_z(
     problem: Problem, chosen: Array, X: Array, Y: Array, classes: Array | None, mom: Moments
 ) -> Array:
     """Return log Z of some rows as this normaliser estimates it."""
-    near, k = near_items(problem.P, problem.symmetric, X.dtype)[chosen], len(mom.weight)
+    near, k = near_items(problem, X.dtype)[chosen], len(mom.weight)
     x, ends = X[chosen], near.indptr.astype(np.int64)
     out = EdgeTerms(np.empty_like(x), np.empty(near.nnz), np.empty((len(x), 2)), np.empty((0, k, 2)))
     edges_term(
@@ -91,13 +128,13 @@ def edges_log_z(
     return out.stats[:, 0]
 
 
-class Edges:
+class NearTerms:
     """Near items of all rows, and the terms of an engine's blocks."""
 
     def __init__(self, engine: Engine):
         problem, dtype = engine.problem, engine.rows.X.dtype
         self.engine = engine
-        self.near = near_items(problem.P, problem.symmetric, dtype)
+        self.near = near_items(problem, dtype)
         # with one sparse matrix and the row gradient, the pass over the neighbours does the attraction too
         self.attracts = isinstance(problem.P, Sparse) and problem.gradient == "row" and problem.symmetric
 
@@ -160,14 +197,14 @@ class Edges:
             return Sums(np.zeros(k), np.zeros(k), (w[:, :, 0].T @ x).astype(float), second.astype(float))
 
         pool = engine.runtime.machine
-        sums = pool.fold(run, row_blocks(len(X), engine.block), add_sums)
+        sums = pool.fold(run, engine.rows.blocks, add_sums)
         far = Context(sums.first.astype(X.dtype), sums.second.astype(X.dtype))
         indptr, indices, place = self._transposed
         back = Sparse.of_arrays(near.shape[::-1], (indptr, indices, coefficients[place]), None, None)
-        plan, E = back.plan(X, engine.runtime), empty(Y.shape, Y.dtype)
+        plan, E = back.plan(engine.runtime)(X), empty(Y.shape, Y.dtype)
 
         def columns(lo: int, hi: int) -> None:
             plan(lo, hi, E[lo:hi], engine.context_rows(Y[lo:hi], lo, hi, far))
 
-        pool.map(columns, row_blocks(len(Y), engine.block))
+        pool.map(columns, engine.columns.blocks)
         return V, total, E

@@ -18,7 +18,7 @@ from softvec import kernels
 from softvec.core.machine import Machine
 from softvec.core.scratch import empty
 from softvec.core.threads import Buffers, row_blocks
-from softvec.fit.edges import Edges
+from softvec.fit.edges import NearTerms
 from softvec.fit.problem import Problem
 from softvec.normalizers.exact import exact_gradient
 from softvec.normalizers.moments import Context, Moments, Sums, add_sums, block_sums, context, moments
@@ -29,22 +29,19 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Loss:
-    """The parts of L before a step, divided by the number of rows."""
+    """L before a step, and its parts, divided by the number of rows."""
 
+    total: float
     attraction: float
     normalizer: float
     regularizer: float
-
-    @property
-    def total(self) -> float:
-        return self.attraction + self.normalizer + self.regularizer
 
 
 class Side:
     """One set of vectors, and a double-buffered copy that other rows read while the vectors are updated."""
 
     def __init__(self, X: Array, half: bool, runtime: Runtime):
-        self.X = X
+        self.X, self.blocks = X, row_blocks(len(X), runtime.block)
         self.source = runtime.copied(X, half)
         self.spare = empty(X.shape, self.source.dtype, random=True)
 
@@ -82,12 +79,12 @@ class Engine:
         d = X.shape[1]
         self.n = n = pool.whole(len(X))[1]  # rows of all processes
         self.problem = problem
-        self.A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
-        self.AT = self.A.T if problem.both_ways or Y is not None else None
-        self.block = pool.block_rows(d)
+        A = problem.P if problem.N is None else Sum([problem.P, problem.N], [1.0, -1.0])
         work = epochs * (problem.P.nnz * d + n * d * d)
-        self.runtime = Runtime(kernels.select(work), pool, self.block)
+        self.runtime = Runtime(kernels.select(work), pool, pool.block_rows(d))
         self.kernels = self.runtime.kernels
+        self.plan = A.plan(self.runtime, ("A",))
+        self.back = A.T.plan(self.runtime, ("AT",)) if problem.both_ways or Y is not None else None
         rho = problem.P.row_sums()
         self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # removes rounding errors of normalised rows
         self.rho_n = None if problem.N is None else problem.N.row_sums()
@@ -96,9 +93,9 @@ class Engine:
         self.rows = Side(X, half, self.runtime)
         self.columns = self.rows if Y is None else Side(Y, half, self.runtime)
         self.buffers = Buffers()
-        self.edges = Edges(self) if problem.normalizer == "edges" else None
+        self.edges = None if problem.second is None else NearTerms(self)
         self.set_classes(None)
-        self.weighted = self._weighted_total() if problem.regularization > 0 else None
+        self.weighted = self._total(self.rows, self.row_weights) if problem.regularization > 0 else None
 
     def set_classes(self, classes: Array | None) -> None:
         """Assign the context vectors to classes 0..k-1, none of them empty; None means one class."""
@@ -107,7 +104,7 @@ class Engine:
         self.classes = None if self.k == 1 else classes
         Y = self.columns.X
         self.stale = False
-        self.sums = pool.fold(lambda lo, hi: self._sums(Y, lo, hi), row_blocks(len(Y), self.block), add_sums)
+        self.sums = pool.fold(lambda lo, hi: self._sums(Y, lo, hi), self.columns.blocks, add_sums)
 
     def _sums(self, X: Array, lo: int, hi: int) -> Sums:
         return block_sums(X[lo:hi], self._classes(lo, hi), self.k, self._item_weights(lo, hi))
@@ -128,17 +125,17 @@ class Engine:
     def epoch(self, eta: float, *, last: bool = False) -> Loss:
         """Update all vectors once; return the loss before the update. The last epoch skips the moments."""
         problem, pool = self.problem, self.runtime.machine
-        X, Y, n = self.rows.X, self.columns.X, self.n
+        X, n = self.rows.X, self.n
         if self.stale:
             self.set_classes(self.classes)
         mom = moments(self.sums)
         sum_x = sum_y = np.zeros(X.shape[1])
         if self.weighted is not None:  # only the regulariser needs the sums of all vectors
             sum_x, sum_y = self.weighted, self._context_total()
-        plans = [self.A.plan(self.columns.source, self.runtime, ("A",))]
+        plans = [self.plan(self.columns.source)]
         if problem.both_ways:
-            assert self.AT is not None
-            plans.append(self.AT.plan(self.rows.source, self.runtime, ("AT",)))
+            assert self.back is not None
+            plans.append(self.back(self.rows.source))
         exact, columns = None, problem.through_context or self.columns is not self.rows
         if problem.normalizer == "exact":
             exact = self._exact()
@@ -149,39 +146,29 @@ class Engine:
             ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
         through = ctx if problem.through_context else None
         step = _Step(self, mom, through, exact, plans, eta, (sum_x, sum_y), last)
+        part = pool.fold(step.run, self.rows.blocks, _add_parts)
         if self.columns is not self.rows:
-            assert self.AT is not None
-            back = self.AT.plan(self.rows.source, self.runtime, ("AT",))
-            part = pool.fold(step.run, row_blocks(len(X), self.block), _add_parts)
-            column = _ColumnStep(self, back, ctx, exact, eta, sum_x)
-            self.sums = pool.fold(column.run, row_blocks(len(Y), self.block), add_sums)
+            assert self.back is not None
+            column = _ColumnStep(self, self.back(self.rows.source), ctx, exact, eta, sum_x)
+            self.sums = pool.fold(column.run, self.columns.blocks, add_sums)
             self.columns.swap()
         else:
-            part = pool.fold(step.run, row_blocks(len(X), self.block), _add_parts)
             self.stale, self.sums = part.sums is None, part.sums or self.sums
         self.weighted = part.weighted
         self.rows.swap()
-        return Loss(
-            -problem.beta * part.pull / len(plans) / n,
-            part.log_z / n,
-            problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2,
-        )
+        attraction, log_z = -problem.beta * part.pull / len(plans) / n, part.log_z / n
+        centring = problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2
+        return Loss(attraction + log_z + centring, attraction, log_z, centring)
 
     def _context_total(self) -> Array:
         """Return the sum of all context vectors."""
         if self.problem.item_weight is None:
             return self.sums.first.sum(axis=0)
-        return self._total(self.columns.X, lambda lo, hi: np.ones(hi - lo, self.columns.X.dtype))
+        return self._total(self.columns, lambda lo, hi: np.ones(hi - lo, self.columns.X.dtype))
 
-    def _weighted_total(self) -> Array:
-        """Return the sum of all row vectors, each times its row sum."""
-        return self._total(self.rows.X, self.row_weights)
-
-    def _total(self, X: Array, weights: Callable[[int, int], Array]) -> Array:
+    def _total(self, side: Side, weights: Callable[[int, int], Array]) -> Array:
         return self.runtime.machine.fold(
-            lambda lo, hi: (weights(lo, hi) @ X[lo:hi]).astype(np.float64),
-            row_blocks(len(X), self.block),
-            np.add,
+            lambda lo, hi: (weights(lo, hi) @ side.X[lo:hi]).astype(np.float64), side.blocks, np.add
         )
 
     def row_weights(self, lo: int, hi: int) -> Array:
@@ -218,14 +205,18 @@ class Engine:
                     second[c] += part.second[0]
             return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
 
-        return self.runtime.machine.fold(pulled_sums, row_blocks(len(X), self.block), add_sums)
+        return self.runtime.machine.fold(pulled_sums, self.rows.blocks, add_sums)
 
     def products(self, x: Array, omega: Array) -> Array:
         """Return ``x @ omega[c]`` for every class, in this thread's scratch."""
         H = self.buffers.get("H", (self.k, *x.shape), x.dtype)
-        for c in range(self.k):
-            np.matmul(x, omega[c], out=H[c])
+        self.multiply(x, omega, H)
         return H
+
+    def multiply(self, x: Array, omega: Array, out: Array) -> None:
+        """Write ``x @ omega[c]`` for every class."""
+        for c in range(self.k):
+            np.matmul(x, omega[c], out=out[c])
 
     def _exact(self) -> tuple[Array, Array, Array]:
         """Return the gradient on X, the weighted log Z and the gradient on Y of the exact normaliser."""
@@ -287,7 +278,9 @@ class _Step:
         engine, problem = self.engine, self.engine.problem
         x, copy = engine.rows.X[lo:hi], engine.rows.spare[lo:hi]
         none = x[:0]
-        G = engine.buffers.get("G", x.shape, x.dtype)
+        G, H, stats = engine.buffers.several(
+            G=(x.shape, x.dtype), H=((engine.k, *x.shape), x.dtype), stats=((hi - lo, 3), np.float64)
+        )
         attracted = self.edges is not None and self.edges.attracts
         if not attracted:
             self.plans[0](lo, hi, G, none)
@@ -297,8 +290,7 @@ class _Step:
         if problem.through_context:
             C = self._context_rows(x, lo, hi)
         if self.fused:
-            H = engine.products(x, self.omega)
-            stats = engine.buffers.get("stats", (hi - lo, 3), np.float64)
+            engine.multiply(x, self.omega, H)
             rho = engine.rho[lo:hi]
             engine.kernels.fused_step(
                 x, G, H, C, self.anchors, self.mom.log_weight, rho, self.params, copy, stats

@@ -54,11 +54,12 @@ class Softmax:
         counts = np.bincount(self.known.indices, minlength=self.known.shape[1])
         return np.log(np.maximum(counts, 0.5)).astype(np.float32)
 
-    def activity(self, point: Array) -> Array:
-        """Return how the links are expected to be shared among rows: as popularity is, if it is the same."""
-        if not self.mutual:
-            return self.degrees
-        weight = np.maximum(self.degrees, 0.5) ** point[1]
+    def activity(self, power: float) -> Array:
+        """Return how the links are expected to be shared among rows: as this power of the known ones.
+
+        A row without known links gets none: none of its links was ever hidden.
+        """
+        weight = np.where(self.degrees > 0, np.maximum(self.degrees, 1) ** power, 0)
         return weight * (self.known.nnz / weight.sum())
 
     def expected(self, rows: Array, point: Array, share: float) -> tuple[Array, Array]:
@@ -67,7 +68,7 @@ class Softmax:
         The second array are the logarithms of the sums.
         """
         log_p, log_z, _ = self.log_probabilities(rows, point)
-        scale = share / (1 - share) * self.activity(point)[rows, None]
+        scale = share / (1 - share) * self.activity(point[2])[rows, None]
         return np.exp(log_p, out=log_p) * scale.astype(np.float32), log_z
 
     @cached_property
@@ -117,8 +118,8 @@ def two_sides(known: sparse.csr_array) -> tuple[Array, Array] | None:
 
 def pair_scores(model: Softmax, point: Array, i: Array, j: Array) -> Array:
     """Return the logits of pairs; of links without direction, the mean of both."""
-    a, c = point
+    a, c, power = point
     score = a * np.einsum("ij,ij->i", model.X[i], model.Y[j]) + c * model.log_size[j]
     if not model.mutual:
-        return score + np.log(np.maximum(model.degrees[i], 0.5))
+        return score + power * np.log(np.maximum(model.degrees[i], 0.5))
     return (score + a * np.einsum("ij,ij->i", model.X[j], model.Y[i]) + c * model.log_size[i]) / 2

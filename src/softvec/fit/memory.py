@@ -12,7 +12,7 @@ from softvec.core.errors import InputError, Option
 from softvec.core.memory import SMALL, available_memory
 from softvec.core.scratch import free_space, is_memory
 from softvec.core.threads import resolve_n_jobs
-from softvec.fit.settings import Settings
+from softvec.fit.settings import SECOND, Settings
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
@@ -54,9 +54,11 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
         small += min(256 * facts.m, _SCORES) * size  # scores of the diagnosis
-    if settings.normalizer == "edges":  # near items, built from a list; also transposed, with two gradients
+    if settings.normalizer in SECOND:  # near items, built from a list; also transposed, with two gradients
         columns = both_ways or not one_sided
-        small += (60 if columns else 36) * (facts.entries + n) + columns * rows * d * size
+        small += (60 if columns else 36) * (
+            facts.entries + (1 + SECOND[settings.normalizer]) * n
+        ) + columns * rows * d * size
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
     small += _WRITE_BYTES if settings.checkpoint is not None else 0

@@ -75,13 +75,20 @@ class Steps:
         self.csr = P.unweighted() if isinstance(P, Sparse) else None
         self.blocks = row_blocks(n, _BLOCK)
         self.runtime = Runtime(kernels.select(steps * P.nnz * d), pool, _BLOCK)
-        self.weight = (P.T.row_sums() / n).astype(np.float32)  # the mean of P X is weight' X
+        self.plan = P.plan(self.runtime)
+        self.weight = (self._column_sums() / n).astype(np.float32)  # the mean of P X is weight' X
         self.centre, self.buffers = np.zeros(d, np.float32), Buffers()
         self.source = empty((n, d), np.uint16, random=True)
         memory = empty((n, d), np.uint16, random=True) if memory is None else memory
         self.spare = memory.reshape(-1).view(np.uint16)[: n * d].reshape(n, d)
         pool.map(lambda lo, hi: _random_signs(self.source[lo:hi], (*seed, lo)), self.blocks)
         self._unit(lambda lo, hi: _each(self.source[lo:hi]), self.spare, length)
+
+    def _column_sums(self) -> Array:
+        """Return those of P, by the kernels of the steps."""
+        ones, sums = np.ones((self.P.shape[0], 1)), np.empty((self.P.shape[1], 1))
+        self.runtime.fill(self.P.T.plan(self.runtime)(ones), sums, ones[:0])
+        return sums[:, 0]
 
     def step(self) -> None:
         """Multiply the vectors by P, centre them and make them unit vectors."""
@@ -113,7 +120,7 @@ class Steps:
         if self.csr is not None:
             indptr, indices, scale = self.csr
             return lambda lo, hi: (indptr[lo : hi + 1], indices, scale[lo:hi], source)
-        rows = self.P.plan(source, self.runtime)
+        rows = self.plan(source)
 
         def product(lo: int, hi: int) -> tuple[Array, ...]:
             G = self.buffers.get("G", (hi - lo, source.shape[1]), np.float32)

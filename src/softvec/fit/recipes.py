@@ -82,6 +82,13 @@ def _in_few_dimensions(epochs: int, d: int) -> int:
     return round(epochs * max(1.0, (_FEW / d) ** 0.5))
 
 
+# A sharp softmax, exact where items are near, with its full gradient: experiments/neighbours.
+_NEIGHBOURS: Values = {
+    "walk_length": 1, "beta": 40.0, "n_epochs": 120, "shrinkage": 0.0, "gradient": "full",
+    "normalizer": "near", "init": "power",
+}  # fmt: skip
+
+
 def of_kind(facts: Facts, d: int) -> Values:
     """Return the settings of a kind of data in d dimensions: beta by the density of a graph."""
     recipe = RECIPES.get(facts.kind, Recipe())
@@ -102,7 +109,8 @@ def of_kind(facts: Facts, d: int) -> Values:
 
 def of_view(view: str) -> Values:
     """Return the settings of a view."""
-    return _TWO_SIDES if view == "links" else {"shrinkage": FUSED_SHRINKAGE} if view == "fused" else {}
+    defaults = {"links": _TWO_SIDES, "fused": {"shrinkage": FUSED_SHRINKAGE}, "neighbours": _NEIGHBOURS}
+    return defaults.get(view, {})
 
 
 def of_effort(effort: str) -> Values:

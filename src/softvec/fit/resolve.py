@@ -99,6 +99,7 @@ RULES = (
     Rule(lambda r, f: r.settings.view == "walk", "walk", "asked for"),
     Rule(lambda r, f: r.settings.view == "fused", "fused", "asked for"),
     Rule(lambda r, f: r.settings.view == "links", "links", "asked for"),
+    Rule(lambda r, f: r.settings.view == "neighbours", "neighbours", "asked for"),
     Rule(lambda r, f: r.own_walk or "walk_length" in r.given, "walk", "asked for"),
     *NOT_FUSED,
     Rule(
@@ -175,8 +176,8 @@ def _refuse_view(request: Request, facts: Facts) -> None:
         raise InputError(fast, f" is for graphs, and this is {facts.kind} data; leave it out")
     if _by_power(request) and (epochs := _of_epochs(request)):
         raise InputError(fast, " takes power steps, no epochs; leave out ", *listed(epochs))
-    if view == "links" and (facts.kind != "graph" or not facts.symmetric):
-        raise InputError(Option("view", "links"), f" is for graphs, and this is {facts.kind} data")
+    if view in ("links", "neighbours") and (facts.kind != "graph" or not facts.symmetric):
+        raise InputError(Option("view", view), f" is for graphs, and this is {facts.kind} data")
     if view != "fused":
         return
     fused, here = Option("view", "fused"), " cannot be used here: "

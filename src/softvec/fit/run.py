@@ -1,4 +1,4 @@
-"""A whole fit, from any matrix to vectors: settings, checks, start, epochs, checkpoints, diagnosis.
+"""The fit of one matrix P: checks, first vectors or a checkpoint, all epochs, diagnosis.
 
 Does not import scikit-learn, which takes longer than a small fit; `softvec.estimator` wraps this module.
 """
@@ -20,9 +20,8 @@ from softvec.core.progress import Progress
 from softvec.fit.checkpoint import Checkpoint, Manifest, Range, fingerprint
 from softvec.fit.diagnose import Diagnosis, diagnose
 from softvec.fit.engine import Engine
-from softvec.fit.problem import Problem, State
+from softvec.fit.problem import Problem, State, compact, find_classes, start
 from softvec.fit.settings import Settings
-from softvec.fit.start import compact, find_classes, start
 from softvec.operators import Operator, as_operator, check_nonnegative, check_range, row_normalize
 
 Array = NDArray[Any]
@@ -151,13 +150,14 @@ def optimize(
     if state.classes is not None:
         engine.set_classes(state.classes)
     cluster_at = set() if settings.n_clusters == 1 else _cluster_epochs(settings.n_epochs)
+    rates = settings.rates()
     watched = np.asarray(memoryview(state.X).toreadonly())  # type: ignore[arg-type]
     while state.epoch < settings.n_epochs:
         begin, epoch = time.perf_counter(), state.epoch
         if epoch in cluster_at and problem.normalizer != "exact":
             state.classes = find_classes(engine.columns.X, settings.n_clusters, seed + epoch, pool)
             engine.set_classes(state.classes)
-        eta = settings.rate(epoch)
+        eta = rates[epoch]
         loss = engine.epoch(eta, last=epoch + 1 == settings.n_epochs)
         state.history.append(
             {
@@ -235,7 +235,7 @@ class Start:
         first = warm and settings.n_clusters > 1 and classes is None
         return cls(seed, (0, n), (0, m), state, first, saved, manifest)
 
-    def begin(self, problem: Problem, settings: Settings, pool: Machine) -> State:
+    def first_state(self, problem: Problem, settings: Settings, pool: Machine) -> State:
         """Return the first state."""
         if self.state is None and self.saved is not None and self.manifest is not None:
             return self.saved.load(self.manifest, self.rows, self.columns)
@@ -266,7 +266,7 @@ def run_epochs(
     """
     if begin.saved is not None:
         begin.saved.check_shared(pool.group)
-    state = begin.begin(problem, settings, pool)
+    state = begin.first_state(problem, settings, pool)
     if classes is not None:
         state.classes, settings = classes, replace(settings, n_clusters=1)
     finished = state.done
@@ -290,13 +290,14 @@ def _run_here(
     """Run the epochs in this process; return the final state and the seed."""
     begin = Start.of(problem, settings, classes, warm)
     done = 0 if begin.manifest is None else begin.manifest.epoch
+    if not settings.verbose:
+        return run_epochs(problem, settings, pool, begin, classes=classes), begin.seed
     with Progress(settings.verbose, settings.n_epochs, done) as progress:
 
         def show(state: State) -> None:
             progress.show(state.epoch, state.history[-1]["loss"])
 
-        state = run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=show)
-    return state, begin.seed
+        return run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=show), begin.seed
 
 
 def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> str:

@@ -1,7 +1,7 @@
 """The settings of a fit, in one place: defaults, documentation, command-line flags, checks.
 
 The parameters of :class:`softvec.EDRep`, the documentation of :func:`softvec.embed` and the flags of
-``softvec embed`` are made from the fields below.
+``softvec embed`` are made from the fields below. Longer than 400 lines: each field carries its documentation.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from math import inf
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
-from softvec.core.checks import choice, integer, number
+from softvec.core.checks import Json, choice, integer, number
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
@@ -20,13 +21,43 @@ if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
 
     from softvec.fit.recipes import View
 
+T = TypeVar("T")
 Callback: TypeAlias = Callable[[int, float, "NDArray[Any]"], Any]
-GRADIENTS = ("row", "paper", "full")
-CONSTRAINTS = ("sphere", "ball")
-NORMALIZERS = ("mixture", "edges", "exact")
-INITS = ("random", "power")
-VIEWS = ("auto", "walk", "fused", "links", "power")
-EFFORTS = ("default", "fast")
+Gradient = Literal["row", "paper", "full"]
+Constraint = Literal["sphere", "ball"]
+NormalizerName = Literal["mixture", "edges", "near", "exact"]
+ViewName = Literal["auto", "walk", "fused", "links", "neighbours", "power"]
+Effort = Literal["default", "fast"]
+SECOND = {"edges": 0, "near": 128}  # second neighbours of an item with exact terms, at most
+_CHOICES = {
+    "Gradient": get_args(Gradient),
+    "Constraint": get_args(Constraint),
+    "NormalizerName": get_args(NormalizerName),
+    "ViewName": get_args(ViewName),
+    "Effort": get_args(Effort),
+}
+_INITS = ("random", "power")
+
+
+class SharedOptions(TypedDict, total=False):
+    """Options of a fit that :class:`softvec.EDRep` and :func:`softvec.embed` share."""
+
+    n_epochs: int
+    beta: float
+    learning_rate: float
+    gradient: Gradient
+    n_clusters: int
+    init: Any  # "random", "power", an array or an Embedding
+    power_steps: int
+    regularization: float
+    symmetric: bool | Literal["auto"]
+    constraint: Constraint
+    normalizer: NormalizerName
+    dtype: Any
+    tol: float | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int
+    scratch: str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -43,19 +74,53 @@ class Flag:
 
 def _setting(
     default: Any,
-    kind: str,
     doc: str,
     flag: Flag | None = None,
     *,
+    kind: str = "",
+    check: Callable[[str, Any], Any] | None = None,
     decides_vectors: bool = True,
     of: str = "both",
 ) -> Any:
-    """Declare a setting: numpydoc type and text, and optionally its command-line flag.
+    """Declare a setting: default, text, command-line flag and check.
 
-    ``of`` says who takes it: "EDRep", "embed" or "both".
+    Its numpydoc type ``kind`` and its check follow from the annotation, unless they are given. ``of`` says
+    who takes it: "EDRep", "embed" or "both"; ``embed`` alone applies it before or after the fit.
     """
-    metadata = {"kind": kind, "doc": doc, "flag": flag, "decides_vectors": decides_vectors, "of": of}
-    return field(default=default, metadata=metadata)
+    decides_vectors = decides_vectors and of != "embed"
+    metadata = {"kind": kind, "doc": doc, "flag": flag, "check": check}
+    return field(default=default, metadata={**metadata, "decides_vectors": decides_vectors, "of": of})
+
+
+def _check_symmetric(name: str, value: Any) -> None:
+    if value not in (True, False, "auto"):
+        raise InputError.of(name, value, 'True, False or "auto"')
+
+
+def _check_init(name: str, value: Any) -> None:
+    if isinstance(value, str) and value not in _INITS:
+        raise InputError.of(name, value, f"one of {', '.join(_INITS)}, or an array")
+
+
+def _check_shrinkage(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise InputError.of(name, value, "a number of at least 0 (0: unit vectors)")
+
+
+def _check_power(name: str, value: Any) -> None:
+    if not isinstance(value, int | float) or not 0 <= value <= 2:
+        raise InputError.of(name, value, "a power between 0 (equal weights) and 2")
+
+
+def _check_dtype(name: str, value: Any) -> None:
+    import numpy as np
+
+    try:
+        dtype = np.dtype(value)
+    except TypeError as error:
+        raise InputError.of(name, value, "float32 or float64") from error
+    if dtype not in (np.float32, np.float64):
+        raise InputError.of(name, value, "float32 or float64")
 
 
 _RECORD = {"decides_vectors": False, "of": "nobody"}
@@ -83,7 +148,6 @@ class Settings:
 
     n_components: int = _setting(
         128,
-        "int, default=128",
         "Dimension d of the vectors.",
         Flag(
             "--dim --dimensions -d",
@@ -94,125 +158,120 @@ class Settings:
     )
     walk_length: int = _setting(
         1,
-        "int, optional",
         "Steps of the random walk: more steps relate items further apart.",
         Flag(
             "--walk-length -w",
             "Steps of the random walk (default: 3 for graphs and features, else 1).",
             least=1,
         ),
-        decides_vectors=False,  # the operator has the walk
         of="embed",
+        kind="int, optional",
     )
-    view: str = _setting(
+    view: ViewName = _setting(
         "auto",
-        '{"auto", "walk", "fused", "links", "power"}, default="auto"',
         '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
         "them onto their principal components, with two coordinates for the degree. "
         '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
         'single fit. "links" is the view that predicts missing links best: the default, walks of one step, '
         "or two vectors for each node, as source and as target; chosen and calibrated on hidden links, in "
-        'four to ten times the time. "power" takes power steps instead of epochs, as ``effort="fast"`` does.',
-        Flag("--view", "Views of a graph: auto, walk, fused, links or power (default: auto)."),
-        decides_vectors=False,
+        'four to ten times the time; options hold for each. "neighbours" keeps '
+        'the neighbours of a node nearest to it, at a cost for labels and links. "power" takes power steps, '
+        'as ``effort="fast"``.',
+        Flag("--view", "View of a graph: auto, walk, fused, links, neighbours, power (default: auto)."),
         of="embed",
     )
-    effort: str = _setting(
+    effort: Effort = _setting(
         "default",
-        '{"default", "fast"}, default="default"',
         '"fast" is for large graphs and first looks: power steps instead of epochs; scores are somewhat '
         'lower than with "default".',
         Flag("--effort", "Effort for a graph: default or fast (default: default)."),
-        decides_vectors=False,
         of="embed",
     )
     n_clusters: int = _setting(
         1,
-        "int, default=1",
         "Classes of the mixture. With more than one, k-means finds them during the fit.",
         Flag("--clusters", "Classes of the mixture normaliser (default: 1)."),
     )
     n_epochs: int = _setting(
         30,
-        "int, default=30",
         "Passes over P.",
         Flag("--epochs", "Passes over the data (default: 20 for graphs, else 30)."),
+        check=partial(integer, least=0),
     )
     learning_rate: float = _setting(
         0.7,
-        "float, default=0.7",
         "Initial learning rate, in (0, 1]; decreases linearly to 0.",
         Flag("--learning-rate", "Initial learning rate, in (0, 1] (default: 0.7)."),
+        check=partial(number, above=0, most=1),
     )
     beta: float = _setting(
         6.0,
-        "float, default=6.0",
         "Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.",
         Flag(
             "--beta",
             "Inverse temperature (default: 3 to 6 for graphs, 4 for two sides, 12 for text, else 6).",
         ),
+        check=partial(number, above=0),
     )
-    gradient: str = _setting(
+    gradient: Gradient = _setting(
         "row",
-        '{"row", "paper", "full"}, default="row"',
         "Gradient of a symmetric fit: of each row's own cross-entropy with the other vectors fixed, the "
         "paper's, or the full gradient of the approximated loss.",
         Flag("--gradient", "Gradient: row, paper or full (default: row)."),
     )
     regularization: float = _setting(
         0.0,
-        "float, default=0.0",
         "Weight of the term that centres the vectors; the paper uses 1, but 0 scores better "
         "(docs/decisions.md).",
+        check=partial(number, least=0),
     )
     init: Any = _setting(
         "random",
-        '{"random", "power"} or array of shape (n, n_components), default="random"',
         "Initial vectors. A two-sided fit takes a pair of arrays.",
         decides_vectors=False,  # described apart: an array is hashed, not printed
+        check=_check_init,
+        kind='{"random", "power"} or array of shape (n, n_components)',
     )
     power_steps: int = _setting(
         3,
-        "int, default=3",
         'Products with P in ``init="power"``; more of them capture larger structures before the first epoch.',
     )
     symmetric: bool | str = _setting(
         "auto",
-        'bool or "auto", default="auto"',
         'One set of vectors for rows and columns, or two. "auto": one if P is square.',
+        check=_check_symmetric,
+        kind='bool or "auto"',
     )
-    constraint: str = _setting(
-        "sphere", '{"sphere", "ball"}, default="sphere"', "Unit vectors, or vectors of norm at most 1."
+    constraint: Constraint = _setting(
+        "sphere",
+        "Unit vectors, or vectors of norm at most 1.",
     )
-    normalizer: str = _setting(
+    normalizer: NormalizerName = _setting(
         "mixture",
-        '{"mixture", "edges", "exact"}, default="mixture"',
         'Sum of the softmax: Gaussian classes, as in the paper; "edges" adds exact terms for each item and '
         "its neighbours, for a sharp softmax (beta above 6), in 1.4 to 2.8 times the time of an epoch; "
+        '"near" adds those of 128 second neighbours, and leaves out the item itself; '
         '"exact" sums over all pairs: for comparison on small problems.',
     )
     normalize: bool = _setting(
         True,
-        "bool, default=True",
         "Divide each row of P by its sum. False keeps the sums as weights of the rows.",
         of="EDRep",
     )
     dtype: Any = _setting(
         "float32",
-        '{"float32", "float64"}, default="float32"',
         "Precision of the vectors. In float32, neighbours are read in half precision.",
+        check=_check_dtype,
+        kind='{"float32", "float64"}',
     )
     n_jobs: int | None = _setting(
         None,
-        "int or None, default=None",
         "Threads, for BLAS and the compiled loops; None means all cores. The result does not depend on it.",
         Flag("--threads -t", "Number of threads (default: all cores).", least=1, panel=None),
         decides_vectors=False,
     )
     random_state: Any = _setting(
         None,
-        "int, RandomState or None, default=None",
         "Same seed, same bits.",
         Flag(
             "--seed",
@@ -221,21 +280,21 @@ class Settings:
             most=2**32 - 1,
             panel=None,
         ),
+        kind="int, RandomState or None",
     )
     tol: float | None = _setting(
         None,
-        "float or None, default=None",
         "Stop when the loss changes by less than this fraction in an epoch.",
+        check=partial(number, least=0),
     )
     callbacks: Sequence[Callback] | None = _setting(
         None,
-        "sequence of callable, optional",
         "Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.",
         decides_vectors=False,
+        kind="sequence of callable, optional",
     )
     checkpoint: str | os.PathLike[str] | None = _setting(
         None,
-        "path-like or None, default=None",
         "A folder, or a URL such as ``s3://bucket/run`` that fsspec knows, written every "
         "``checkpoint_every`` epochs and at the end. If it exists, the fit resumes "
         "from it, with the same bits as an uninterrupted fit; a finished fit is returned at once. Fused "
@@ -247,11 +306,15 @@ class Settings:
             "FOLDER",
         ),
         decides_vectors=False,
+        kind="path-like or None",
     )
-    checkpoint_every: int = _setting(5, "int, default=5", "Epochs between two writes.", decides_vectors=False)
+    checkpoint_every: int = _setting(
+        5,
+        "Epochs between two writes.",
+        decides_vectors=False,
+    )
     scratch: str | os.PathLike[str] | None = _setting(
         None,
-        "path-like or None, default=None",
         "A folder on a large disk, where temporary files hold vectors, their copies and matrices, so that "
         "data larger than memory can be fitted, with the same bits. Nothing is left in it.",
         Flag(
@@ -260,24 +323,25 @@ class Settings:
             "FOLDER",
         ),
         decides_vectors=False,
+        kind="path-like or None",
     )
-    verbose: int = _setting(0, "int, default=0", "1 shows a progress bar.", decides_vectors=False)
+    verbose: bool | int = _setting(0, "1 shows a progress bar.", decides_vectors=False)
     base_measure: float = _setting(
         0.0,
-        "float, optional",
         "A power p: items of size s (degree, word count) have weight s ** p in the softmax; 0.25 for text, "
         "1 for tables of two kinds of items, else 0 (equal weights).",
-        decides_vectors=False,  # the weights are hashed
         of="embed",
+        check=_check_power,
+        kind="float, optional",
     )
     shrinkage: float = _setting(
         0.0,
-        "float, optional",
         "Shortens the vectors of items with few neighbours: with m of them, and a on average, the length is "
         "sqrt(m / (m + shrinkage * a)); 0.5 for undirected graphs by default, 0.25 with several views. With "
         "0 all vectors have length 1, as in the fitted softmax.",
-        decides_vectors=False,  # applied after the fit
         of="embed",
+        check=_check_shrinkage,
+        kind="float, optional",
     )
     views: tuple[View, ...] = field(default=(), metadata=_RECORD)
     rounds: int = field(default=0, metadata=_RECORD)
@@ -289,44 +353,14 @@ class Settings:
     def checked(cls, **values: Any) -> Settings:
         """Return settings of a user or a file, checked; what is made from them is not checked again."""
         settings = cls(**values)
-        settings._check()
+        for option in OPTIONS:
+            name, value, kind = option.name, getattr(settings, option.name), str(option.type)
+            check = option.metadata["check"] or (integer if kind == "int" else None)
+            if kind in _CHOICES:
+                choice(name, value, _CHOICES[kind])
+            elif check is not None and not (value is None and option.default is None):
+                check(name, value)
         return settings
-
-    def _check(self) -> None:
-        for name in ("n_components", "n_clusters", "checkpoint_every", "walk_length"):
-            integer(name, getattr(self, name))
-        integer("n_epochs", self.n_epochs, 0)
-        number("beta", self.beta, above=0)
-        number("learning_rate", self.learning_rate, above=0, most=1)
-        integer("power_steps", self.power_steps)
-        number("regularization", self.regularization, 0)
-        if self.tol is not None:
-            number("tol", self.tol, 0)
-        choice("gradient", self.gradient, GRADIENTS)
-        choice("constraint", self.constraint, CONSTRAINTS)
-        choice("normalizer", self.normalizer, NORMALIZERS)
-        choice("effort", self.effort, EFFORTS)
-        choice("view", self.view, VIEWS)
-        if self.symmetric not in (True, False, "auto"):
-            raise InputError.of("symmetric", self.symmetric, 'True, False or "auto"')
-        if isinstance(self.init, str) and self.init not in INITS:
-            raise InputError.of("init", self.init, f"one of {', '.join(INITS)}, or an array")
-        self._check_embed_only()
-        import numpy as np
-
-        try:
-            dtype = np.dtype(self.dtype)
-        except TypeError as error:
-            raise InputError.of("dtype", self.dtype, "float32 or float64") from error
-        if dtype not in (np.float32, np.float64):
-            raise InputError.of("dtype", self.dtype, "float32 or float64")
-
-    def _check_embed_only(self) -> None:
-        shrinkage, power = self.shrinkage, self.base_measure
-        if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < inf:
-            raise InputError.of("shrinkage", shrinkage, "a number of at least 0 (0: unit vectors)")
-        if not isinstance(power, int | float) or not 0 <= power <= 2:
-            raise InputError.of("base_measure", power, "a power between 0 (equal weights) and 2")
 
     @property
     def total_epochs(self) -> int:
@@ -343,11 +377,11 @@ class Settings:
         """Return whether rows and columns of a matrix of this shape share their vectors."""
         return shape[0] == shape[1] if self.symmetric == "auto" else bool(self.symmetric)
 
-    def rate(self, epoch: int) -> float:
-        """Learning rate of an epoch: from ``learning_rate`` linearly to 0 (Algorithm 1, last line)."""
-        return self.learning_rate * (1 - epoch / self.n_epochs)
+    def rates(self) -> list[float]:
+        """Learning rate of each epoch: from ``learning_rate`` linearly to 0 (Algorithm 1, last line)."""
+        return [self.learning_rate * (1 - epoch / self.n_epochs) for epoch in range(self.n_epochs)]
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Json:
         """Return the settings that decide the vectors, by name."""
         result = {
             setting.name: getattr(self, setting.name)
@@ -362,10 +396,14 @@ OPTIONS = tuple(setting for setting in fields(Settings) if setting.metadata["of"
 SETTINGS = tuple(setting for setting in OPTIONS if setting.metadata["of"] != "embed")  # of the estimator
 
 
-def documented(cls: type) -> type:
-    """Fill ``%(settings)s`` in a docstring with the parameters of a fit."""
-    if cls.__doc__:
-        cls.__doc__ = cls.__doc__.replace("    %(settings)s", numpydoc(SETTINGS))
+def configured(cls: type[T]) -> type[T]:
+    """Give an estimator the signature and the documentation of its settings."""
+    own = [Parameter(s.name, Parameter.KEYWORD_ONLY, default=s.default, annotation=s.type) for s in SETTINGS]
+    own[0] = own[0].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+    warm = Parameter("warm_start", Parameter.KEYWORD_ONLY, default=False, annotation="bool")
+    self = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    cls.__init__.__signature__ = Signature([self, *own, warm])  # type: ignore[misc, attr-defined]
+    cls.__doc__ = (cls.__doc__ or "").replace("    %(settings)s", numpydoc(SETTINGS))
     return cls
 
 
@@ -375,6 +413,11 @@ def numpydoc(settings: Sequence[Field[Any]], indent: str = "    ") -> str:
 
     lines = []
     for setting in settings:
-        lines.append(f"{indent}{setting.name} : {setting.metadata['kind']}")
+        kind, default = setting.metadata["kind"] or str(setting.type).replace("|", "or"), setting.default
+        if kind in _CHOICES:
+            kind = "{" + ", ".join(f'"{name}"' for name in _CHOICES[kind]) + "}"
+        if not kind.endswith("optional"):
+            kind += f', default="{default}"' if isinstance(default, str) else f", default={default}"
+        lines.append(f"{indent}{setting.name} : {kind}")
         lines.extend(f"{indent}    {line}" for line in textwrap.wrap(setting.metadata["doc"], 100))
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from softvec._version import __version__
 from softvec.affinity import Affinity
+from softvec.core.checks import Json
 from softvec.core.errors import AdviceWarning, InputError, Option, warn
 from softvec.core.machine import Machine
 from softvec.fit.attributes import fuse_attributes
@@ -34,11 +35,14 @@ _FUSED = ("n_components", "view", "shrinkage")  # settings that fused views reco
 
 @dataclass(frozen=True)
 class Vectors:
-    """Result of a fit: row vectors, column vectors, provenance, and arrays that adding items needs."""
+    """Result of a fit: row vectors, column vectors, provenance, and arrays that adding items needs.
+
+    What makes them writes what it alone knows to the provenance; `fit_vectors` adds what all fits tell.
+    """
 
     X: Array
     Y: Array | None
-    provenance: dict[str, Any]
+    provenance: Json
     extras: dict[str, Array] = field(default_factory=dict)
 
 
@@ -52,30 +56,30 @@ def fit_vectors(affinity: Affinity, settings: Settings, pool: Machine, *, warm: 
     else:
         made = _single(affinity, settings, warm, pool)
     _clear_isolated(affinity, made.X, made.Y)
-    fused = None
     if affinity.attributes is not None:
-        made, fused = _with_attributes(affinity, made, pool)
+        made = _with_attributes(affinity, made, pool)
+    parameters = made.provenance["parameters"]
     record = {
         "softvec": __version__,
         "data": _data(affinity, settings),
-        "parameters": made.parameters,
+        "parameters": parameters,
         "view": _view(settings),
         "origin": {
             name: where
             for name, where in sorted(settings.origin.items())
-            if name == "walk_length" or (name in made.parameters and name != "view")
+            if name == "walk_length" or (name in parameters and name != "view")
         },
-        "history": {key: values.tolist() for key, values in made.history.items()},
-        "diagnosis": made.diagnosis,
+        "history": {},
+        "diagnosis": None,
         "softmax": settings.softmax,
         "seconds": {"fitting": time.perf_counter() - started},
-        **({} if fused is None else {"attributes": fused}),
+        **made.provenance,
         **_spread(affinity, settings, made.X),
     }
-    return Vectors(made.X, made.Y, record, made.extras)
+    return replace(made, provenance=record)
 
 
-def _spread(affinity: Affinity, settings: Settings, X: Array) -> dict[str, Any]:
+def _spread(affinity: Affinity, settings: Settings, X: Array) -> Json:
     """Return the spread of the vectors for the provenance; say where they are nearly parallel."""
     found = spread(X)
     if found is None:
@@ -130,19 +134,26 @@ def _clear_isolated(affinity: Affinity, X: Array, Y: Array | None) -> None:
         Y[columns] = 0
 
 
-@dataclass(frozen=True)
-class _Made:
-    """Vectors, and what the provenance tells of their fit."""
+def _record(settings: Settings, seed: int, fits: Sequence[Fit] = (), **own: Any) -> Json:
+    """Return parameters and history of consecutive fits for the provenance; ``own`` are more parameters."""
+    parameters = {
+        "n_components": settings.n_components,
+        "view": settings.view,
+        "shrinkage": settings.shrinkage,
+        "base_measure": 0.0,
+        "constraint": "none",
+        "random_state": settings.random_state,
+        "seed": seed,
+        **own,
+    }
+    names = fits[0].history if fits else ()
+    history = {key: [value for fit in fits for value in fit.history[key].tolist()] for key in names}
+    if history:
+        history["epoch"] = list(range(len(history["epoch"])))
+    return {"parameters": parameters, "history": history}
 
-    X: Array
-    Y: Array | None
-    parameters: dict[str, Any]
-    history: dict[str, Array]
-    diagnosis: dict[str, Any] | None
-    extras: dict[str, Array]
 
-
-def _single(affinity: Affinity, settings: Settings, warm: bool, pool: Machine) -> _Made:
+def _single(affinity: Affinity, settings: Settings, warm: bool, pool: Machine) -> Vectors:
     """Fit one walk."""
     operator = prepared(_walk(affinity, settings), settings.normalize)
     weight = _item_weight(affinity, settings.base_measure)
@@ -152,14 +163,13 @@ def _single(affinity: Affinity, settings: Settings, warm: bool, pool: Machine) -
     X, Y = result.state.X, result.state.Y
     if settings.shrinkage:
         X *= _lengths(affinity, settings).astype(X.dtype)[:, None]
-    parameters = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(settings.described().items())}
-    parameters |= {"random_state": settings.random_state, "seed": result.seed}
-    parameters |= {"base_measure": float(settings.base_measure), "shrinkage": settings.shrinkage}
-    parameters |= {"view": settings.view}
-    parameters |= {"rounds": settings.rounds} if settings.rounds else {}
-    parameters |= {} if settings.effort == "default" else {"effort": settings.effort}
+    own = {k: v if _plain(v) else type(v).__name__ for k, v in sorted(settings.described().items())}
+    own |= {"random_state": settings.random_state, "base_measure": float(settings.base_measure)}
+    own |= {"rounds": settings.rounds} if settings.rounds else {}
+    own |= {} if settings.effort == "default" else {"effort": settings.effort}
     diagnosis = None if result.diagnosis is None else asdict(result.diagnosis)
-    return _Made(X, Y, parameters, result.history, diagnosis, _extras(result, affinity))
+    record = {**_record(settings, result.seed, [result], **own), "diagnosis": diagnosis}
+    return Vectors(X, Y, record, _extras(result, affinity))
 
 
 def _walk(affinity: Affinity, settings: Settings) -> Operator:
@@ -178,7 +188,7 @@ def _refined(first: Fit, settings: Settings, weight: Array | None, pool: Machine
     return result
 
 
-def _power(affinity: Affinity, settings: Settings, pool: Machine) -> _Made:
+def _power(affinity: Affinity, settings: Settings, pool: Machine) -> Vectors:
     """Take power steps, without epochs; in this process, also where there are others."""
     facts, seed = affinity.facts, seed_of(settings.random_state)
     crowded = facts.ends >= DENSE or facts.n < FEW
@@ -187,50 +197,34 @@ def _power(affinity: Affinity, settings: Settings, pool: Machine) -> _Made:
     made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
     if settings.shrinkage:
         np.multiply(made.X, _lengths(affinity, settings)[:, None], out=made.X, casting="same_kind")
-    parameters = {
-        "n_components": settings.n_components, "view": "power", "effort": settings.effort,
-        "steps": made.steps, "shrinkage": settings.shrinkage, "base_measure": 0.0, "constraint": "none",
-        "random_state": settings.random_state, "seed": seed,
-    }  # fmt: skip
-    parameters |= {"degree_scale": made.degree_scale} if made.degree_scale else {}
-    return _Made(made.X, None, parameters, {}, None, {})
+    own = {"degree_scale": made.degree_scale} if made.degree_scale else {}
+    return Vectors(made.X, None, _record(settings, seed, (), effort=settings.effort, steps=made.steps, **own))
 
 
-def _fused(affinity: Affinity, settings: Settings, pool: Machine) -> _Made:
+def _fused(affinity: Affinity, settings: Settings, pool: Machine) -> Vectors:
     """Fit several views of a graph and fuse them."""
     A = affinity.counts
     assert A is not None
     X, fits, seed, degree_scale = fit_views(A, settings, _lengths(affinity, settings), pool)
-    parameters = {
-        "n_components": settings.n_components,
-        "view": "fused",
-        "views": [asdict(view) for view in settings.views],
-        "degree_scale": degree_scale,
-        "shrinkage": settings.shrinkage,
-        "base_measure": 0.0,
-        "constraint": "none",
-        "random_state": settings.random_state,
-        "seed": seed,
-    }
-    history = {key: np.concatenate([fit.history[key] for fit in fits]) for key in fits[0].history}
-    history["epoch"] = np.arange(len(history["epoch"]))
+    views = [asdict(view) for view in settings.views]
     extras = {"neighbours_to_vector": neighbours_to_vector(row_normalize(affinity.operator), X, pool)}
     diagnoses = {
         view.name: asdict(fit.diagnosis)
         for view, fit in zip(settings.views, fits)
         if fit.diagnosis is not None
     }
-    return _Made(X, None, parameters, history, {"views": diagnoses} if diagnoses else None, extras)
+    record = _record(settings, seed, fits, views=views, degree_scale=degree_scale)
+    return Vectors(X, None, {**record, "diagnosis": {"views": diagnoses} if diagnoses else None}, extras)
 
 
-def _with_attributes(affinity: Affinity, made: _Made, pool: Machine) -> tuple[_Made, dict[str, Any]]:
-    """Fuse the vectors of a graph with the attributes of its nodes; also return how, for the provenance."""
+def _with_attributes(affinity: Affinity, made: Vectors, pool: Machine) -> Vectors:
+    """Fuse the vectors of a graph with the attributes of its nodes."""
     A, attributes = affinity.counts, affinity.attributes
     assert A is not None
     assert attributes is not None
     A = sparse.csr_array(A + A.T) if affinity.directed else A
     walk = row_normalize(Sparse(A, symmetric=True))
-    seed = int(made.parameters["seed"])
+    seed = int(made.provenance["parameters"]["seed"])
     fused = fuse_attributes(made.X, A, attributes.matrix, attributes.known, seed, pool)
     extras = {
         "neighbours_to_vector": neighbours_to_vector(walk, fused.X, pool),
@@ -247,7 +241,7 @@ def _with_attributes(affinity: Affinity, made: _Made, pool: Machine) -> tuple[_M
             for column in attributes.columns
         ],
     }
-    return replace(made, X=fused.X, extras=extras), record
+    return replace(made, X=fused.X, extras=extras, provenance={**made.provenance, "attributes": record})
 
 
 def _lengths(affinity: Affinity, settings: Settings) -> NDArray[np.float64]:
@@ -263,18 +257,22 @@ def _item_weight(affinity: Affinity, power: float) -> NDArray[np.float64] | None
         return None
     if affinity.symmetric and not affinity.directed:
         return base_measure(affinity.sizes, power)
+    return base_measure(_column_sizes(affinity), power)
+
+
+def _column_sizes(affinity: Affinity) -> NDArray[np.float64]:
     assert affinity.counts is not None
-    return base_measure(np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1), power)
+    return np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
 
 
-def _view(settings: Settings) -> dict[str, Any]:
+def _view(settings: Settings) -> Json:
     record = {"chosen": settings.view, "why": settings.origin.get("view", "")}
     return record | ({"ruled_out_by": list(settings.ruled_out_by)} if settings.ruled_out_by else {})
 
 
-def _data(affinity: Affinity, settings: Settings) -> dict[str, Any]:
+def _data(affinity: Affinity, settings: Settings) -> Json:
     """Return the description of the data for the provenance."""
-    facts = affinity.facts
+    facts, details = affinity.facts, affinity.details
     options = {k: v for k, v in affinity.parameters.items() if _plain(v)}
     if not settings.views and settings.walk_length != facts.length:
         options["length"] = settings.walk_length
@@ -284,7 +282,7 @@ def _data(affinity: Affinity, settings: Settings) -> dict[str, Any]:
         "shape": list(facts.shape),
         "entries": facts.entries,
         "options": options,
-        **{key: affinity.details[key] for key in ("directed", "weighted") if key in affinity.details},
+        **{key: details[key] for key in ("directed", "weighted") if key in details},
     }
     if settings.shrinkage:
         data["mean_neighbours"] = facts.mean_neighbours
@@ -298,7 +296,7 @@ def _extras(result: Fit, affinity: Affinity) -> dict[str, Array]:
     """Return the arrays, besides vectors and sizes, that adding items needs, and the sizes of columns."""
     extras = {}
     if result.state.Y is not None and affinity.counts is not None:
-        extras["context_sizes"] = np.asarray(affinity.counts.sum(axis=0), dtype=np.float64).reshape(-1)
+        extras["context_sizes"] = _column_sizes(affinity)
     if result.state.classes is not None:
         extras["classes"] = result.state.classes
     if result.state.Y is not None and result.problem.item_weight is not None:

@@ -21,10 +21,10 @@ from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import row_blocks
+from softvec.fit.problem import push
 from softvec.fit.recipes import FUSED, View
 from softvec.fit.run import Fit, fit, seed_of
 from softvec.fit.settings import Callback, Settings
-from softvec.fit.start import push
 from softvec.operators import Operator, Powers, Product, Sparse, check_nonnegative, row_normalize
 
 Array = NDArray[Any]
@@ -117,12 +117,11 @@ def fit_views(
             checkpoint=saved[number],
             views=(),
         )
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # a sharp view is worth having for its P: docs/log/views.md
+        # a sharp view is worth having for its P: docs/log/views.md
+        with warnings.catch_warnings(action="ignore"):
             result = fit(operator, chosen, pool)
         seed = result.seed if seed is None else seed
-        half = halved(result.state.X)
+        half = copied(result.state.X, np.float16)  # a third of the digits, which the axes do not miss
         result.state.X = half[:0]
         parts[view.name] = half
         fits.append(result)
@@ -135,11 +134,6 @@ def fit_views(
     alone = np.diff(A.indptr) == 0  # almost zero, in a random direction, as in a single fit
     X[alone] = _ISOLATED * parts[settings.views[0].name][alone]
     return X, fits, int(seed or 0), scale
-
-
-def halved(X: Array) -> Array:
-    """Return the vectors of a view in half precision, a third of the digits, which the axes do not miss."""
-    return X if X.dtype == np.float16 else copied(X, np.float16)
 
 
 def checkpoints_of_views(path: str | os.PathLike[str]) -> list[str]:
