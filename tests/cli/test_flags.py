@@ -14,7 +14,7 @@ import typer
 import softvec
 from softvec.cli import embed_flags
 from softvec.cli.app import app
-from softvec.cli.flags import flag_writer, with_groups
+from softvec.cli.flags import Command, callback_of, flag_writer
 from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
 from softvec.embedding import Embedding
 from softvec.fit.settings import OPTIONS, Flag
@@ -111,11 +111,16 @@ def test_a_new_setting_is_a_flag_without_more_code():
     Flags = dataclasses.make_dataclass("Flags", [embed_flags._flag(dataclasses.fields(new)[0])])
     given = []
 
-    def command(source: str, fit: Flags) -> None:
-        given.append(fit)
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Fitting(Command):
+        source: str
+        fit: Flags
+
+        def run(self) -> None:
+            given.append(self.fit)
 
     app = typer.Typer()
-    app.command()(with_groups(command))
+    app.command()(callback_of(Fitting))
     app(["data", "--patience", "5"], standalone_mode=False)
     assert given == [Flags(patience=5)]
 
@@ -159,6 +164,20 @@ def test_embed_prints_the_exact_loss(call, folder, more):
     assert (result["loss"], result["loss_rows"]) == (diagnosis["exact_loss"], diagnosis["n_rows"])
     assert result["approximated_loss"] == record["history"]["loss"][-1]
     assert err[-1] == f"exact loss {diagnosis['exact_loss']:.4f} ({diagnosis['n_rows']} rows)"
+
+
+def test_views_that_do_not_minimise_their_loss_are_named(call, folder):
+    graph = nx.barabasi_albert_graph(1000, 12, seed=1)
+    (folder / "e.txt").write_text("".join(f"{a} {b}\n" for a, b in graph.edges))
+    words = ("embed", "e.txt", "-d", 64, "--seed", 0, "-o", "e.svec")
+    err = call(*words).err.splitlines()
+    views = Embedding.load("e.svec").provenance["diagnosis"]["views"]
+    losses = {name: view["exact_loss"] for name, view in views.items()}
+    assert max(losses["hubs"], losses["walk"]) < np.log(1000) < losses["pairs"]
+    shown = ", ".join(f"{name} {loss:.2f}" for name, loss in losses.items())
+    assert err[-2] == f"exact loss of the views: {shown}"
+    assert err[-1].startswith("view pairs does not minimise its loss (equal probabilities: 6.91)")
+    assert "minimise" not in call(*words, "--quiet").err
 
 
 @pytest.mark.parametrize(
@@ -231,3 +250,24 @@ def test_set_takes_constants_as_python_writes_them(typed, value):
     from softvec.cli.options import parse_settings
 
     assert parse_settings([f"symmetric={typed}"]) == {"symmetric": value}
+
+
+def test_links_take_the_options_that_their_notes_name(call, folder):
+    write_graph(folder / "e.txt", 6)
+    call("embed", "e.txt", "-d", 4, "--seed", 0, "-q")
+    lines = (folder / "e.txt").read_text().splitlines()
+    (folder / "w.csv").write_text(
+        "source,target,a,b\n" + "".join(f"{line},1.5,2.5\n".replace(" ", ",") for line in lines)
+    )
+    words = ("links", "e.svec", "--graph", "w.csv", "-n", 2)
+    assert call(*words).err.count("name one with --set weight=...") == 1
+    assert "no weights are used" not in call(*words, "--set", "weight=a").err
+
+
+def test_info_names_settings_by_their_flags(call, folder):
+    write_graph(folder / "e.txt", 4)
+    call("embed", "e.txt", "-d", 4, "--seed", 5, "--epochs", 3, "-q")
+    line = next(row for row in call("info", "e.svec").out.splitlines() if row.startswith("parameters"))
+    assert "--dim 4, " in line
+    assert "--epochs 3, " in line
+    assert "n_components" not in line

@@ -44,6 +44,32 @@ def test_links(call, karate):
     assert "no item is named" in call("links", karate, "--graph", "karate.txt", "--of", 99, code=2)
 
 
+def test_an_isolated_node_is_said_to_have_neither_links_nor_neighbours(run_command, tmp_path):
+    import networkx as nx
+
+    graph = nx.relabel_nodes(nx.karate_club_graph(), str)
+    graph.add_node("alone")
+    nx.write_graphml(graph, tmp_path / "club.graphml")
+    run_command("embed", "club.graphml", "--dim", 8, "--seed", 0, "-q")
+    answer = run_command("neighbors", "club.svec", "alone")
+    line = "alone: a zero vector, as of an item without edges, has no"
+    assert answer == ("", f"{line} neighbours\n")
+    links = ("links", "club.svec", "--graph", "club.graphml", "--of", "alone")
+    assert json.loads(run_command(*links, "--json").out) == []
+    answer = run_command(*links)
+    assert answer.out == ""
+    assert f"{line} links\n" in answer.err
+
+
+def test_neighbours_say_when_they_are_ranked_by_length_too(karate, run_command):
+    said = "ranked by cosine times length; --cosine ranks by the cosine alone\n"
+    for more, line in ([], said), (["--cosine"], ""):
+        answer = run_command("neighbors", karate, 33, *more)
+        cosines = [float(row.split("\t")[1]) for row in answer.out.splitlines()]
+        assert (cosines == sorted(cosines, reverse=True)) == (not line)
+        assert answer.err == line
+
+
 def test_recommend(call, tmp_path):
     import pyarrow.parquet as pq
 
@@ -60,7 +86,7 @@ def test_recommend(call, tmp_path):
     assert [line.split("\t")[0] for line in shown] == ["u3", "u3"]
     assert "nobody" in call("recommend", "shop.svec", "nobody", "--known", "orders.csv", code=2)
     line = call("recommend", "shop.svec", "-o", "top.xlsx", code=2)
-    assert "top.xlsx: recommendations are written as .csv or .parquet" in line
+    assert "top.xlsx: a table is written as .csv, .tsv, .txt or .parquet" in line
     assert "would replace the input" in call("recommend", "shop.svec", "-q", "-o", "orders.csv", code=2)
     assert "nothere.csv does not exist" in call("recommend", "shop.svec", "--known", "nothere.csv", code=2)
     (tmp_path / "orders.csv").unlink()
@@ -81,7 +107,31 @@ def test_predict(call, karate, tmp_path):
     found = {int(line.split(",")[0]): line.split(",")[1] for line in lines[1:]}
     assert np.mean([label == club[name] for name, label in found.items()]) > 0.75
     assert len(call("predict", karate, "labels.tsv", "--C", "10").splitlines()) == 34 - len(known)
+    unknown, args = 34 - len(known), ("predict", karate, "labels.tsv", "--C", "10")
+    every = [line.split("\t") for line in call(*args, "--all").splitlines()]
+    assert len(every) == 2 * unknown == len(call(*args, "--top", "2").splitlines())
+    likely = [row for row in every if float(row[2]) >= 0.5]
+    assert [line.split("\t") for line in call(*args, "--threshold", "0.5").splitlines()] == likely
+    assert "--all gives every label" in call(*args, "--all", "--top", "2", code=2)
     assert "--C is 'x'" in call("predict", karate, "labels.tsv", "--C", "x", code=2)
+
+
+def test_the_extension_decides_how_a_table_is_written(call, karate, tmp_path):
+    import pyarrow.parquet as pq
+
+    (tmp_path / "labels.txt").write_text("".join(f"{i} {'ab'[i < 9]}\n" for i in range(0, 34, 2)))
+    for name in ("p.csv", "p.tsv", "p", "p.parquet"):
+        call("predict", karate, "labels.txt", "-o", name, "-q")
+    header, *rows = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()]
+    assert (header, len(rows)) == (["name", "label", "probability"], 17)
+    for name in ("p.tsv", "p"):
+        assert [line.split("\t") for line in (tmp_path / name).read_text().splitlines()] == rows
+    stored = pq.read_table(tmp_path / "p.parquet").to_pylist()
+    assert [[str(row["name"]), row["label"], f"{row['probability']:.6g}"] for row in stored] == rows
+    assert "groups.xlsx: a table is written as" in call("communities", karate, "-o", "groups.xlsx", code=2)
+    report = json.loads(call("communities", karate, "-o", "groups.csv", "--json"))
+    assert report["output"] == "groups.csv"
+    assert (tmp_path / "groups.csv").read_text().startswith("name,community\n")
 
 
 def test_embed_goes_on_from_vectors(call, karate, tmp_path):

@@ -135,6 +135,10 @@ def mistake(folder, run_command):
         (["embed", "comments.txt"], "--set comment=null reads them"),
         (["add", "v.svec", "e.txt"], "pass --set beta=..."),
         (["demo", "-o", "e.txt"], "e.txt is a file"),
+        (["links", "v.svec", "e.txt"], "Missing option '--graph'; files go after --graph, --attributes. See"),
+        (["links", "v.svec", "--graph", "e.txt", "l.txt"], "files go after --graph"),
+        (["convert", "v.svec", "x.bin", "--format", "word2vec"], "v.svec is a softvec file, not word2vec"),
+        (["embed", "e.txt", "-k", "corpus"], "pass --min-count 1; if the lines are edges, pass --kind graph"),
     ],
 )
 def test_mistakes(mistake, folder, arguments, expected):

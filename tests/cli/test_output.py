@@ -149,3 +149,8 @@ def test_a_fast_fit_tells_its_power_steps(call, folder):
     err = call("embed", "edges.txt", "-d", 4, "--seed", 0, "--effort", "fast").err
     assert "power steps in" in err
     assert "loss" not in err
+
+
+def test_an_output_format_is_called_to_in_every_command(call, folder):
+    (folder / "e.txt").write_text("a b\nb c\nc a\n")
+    assert call("embed", "e.txt", "-d", 2, "-o", "-", "--to", "csv", "-q").out.startswith('"name","0","1"\n')

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-_LEAST_ADDRESSES = 512 << 20  # bytes; with less, OpenBLAS waits for ever while it is loaded
+_LEAST_ADDRESSES = 1 << 30  # bytes; with 600 MiB OpenBLAS waits for ever, with 900 LLVM aborts
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
 _received: list[int] = []  # signals that end the command
 
@@ -139,6 +139,9 @@ def _misused(error: Any) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "softvec"
     text = " ".join(error.format_message().split())
+    if "Missing option" in text or "extra argument" in text:
+        flags = [each.opts[0] for each in context.command.params if each.metavar == "FILE"] if context else []
+        text = text.rstrip(".") + (f"; files go after {', '.join(flags)}" if flags else "")
     if text:
         end = "" if text.endswith(("?", "!")) else "."
         complain(f"{text.rstrip('.')}{end} See {command} --help")

@@ -2,93 +2,69 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from typer import Option as Flag
-
+from softvec.cli.flags import flag
 from softvec.cli.options import (
     Labels,
     Regularization,
     Seed,
     Threads,
-    Vectors,
-    check_target,
-    load_vectors,
+    VectorCommand,
     plain_name,
     regularization,
 )
-from softvec.cli.terminal import (
-    Session,
-    arrow,
-    print_json,
-    print_table,
-    say,
-    seconds,
-    shows_progress,
-    working,
-)
+from softvec.cli.tables import arrow, check_table, give, print_table
+from softvec.cli.terminal import Session, print_json, say, seconds, shows_progress, working
 from softvec.core.checks import counted
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-def communities(
-    vectors: Vectors,
-    n_clusters: Annotated[
-        int | None, Flag("-k", "--number", help="Number of communities (default: detected).", min=1)
-    ] = None,
-    graph: Annotated[
-        str | None,
-        Flag(
-            "--graph",
-            metavar="FILE",
-            help="Graph file, to report the modularity of the communities (default: none).",
-        ),
-    ] = None,
-    output: Annotated[
-        str, Flag("-o", "--output", help="Lines of name and community; - is standard output.")
-    ] = "-",
-    random_state: Seed = 0,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Communities(VectorCommand):
     """Detect communities and list the community of each item.
 
     [dim]Examples:[/dim]
-
       softvec communities graph.svec -o groups.tsv
-
       softvec communities graph.svec -k 7 | head
-
       softvec communities graph.svec --graph edges.txt -o groups.tsv
     """
-    import numpy as np
 
-    check_target(output)
-    emb = load_vectors(vectors, session)
-    groups = emb.cluster(n_clusters, random_state=random_state, verbose=shows_progress(session))
-    sizes = np.bincount(groups[groups >= 0]).tolist()
-    quality = {} if graph is None else {"modularity": _modularity(graph, emb, groups, session)}
-    members = [(str(plain_name(name)), group) for name, group in zip(emb, groups.tolist())]
-    if output != "-":
-        from softvec.core.files import atomic_write
+    n_clusters: int | None = flag("-k --number", "Number of communities (default: detected).", min=1)
+    graph: str | None = flag(
+        "--graph", "Graph file, to report the modularity of the communities (default: none).", metavar="FILE"
+    )
+    output: str = flag(
+        "-o --output", "Table of name, community (.tsv, .csv, .parquet); - is standard output.", "-"
+    )
+    random_state: Seed = 0
 
-        with atomic_write(output, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}\t{group}\n" for name, group in members)
-    if session.json:
-        listed = {} if output != "-" else {"members": dict(members)}
-        print_json({"communities": len(sizes), "sizes": sizes, **quality, "output": output, **listed})
-        return
-    if output == "-":
-        sys.stdout.writelines(f"{printable(name)}\t{group}\n" for name, group in members)
-    largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
-    shown = f"{len(sizes)} communities of {largest} items" if len(sizes) > 1 else f"1 community of {largest}"
-    score = "".join(f", modularity {value:.4f}" for value in quality.values())
-    say(session, shown + score + arrow(output))
+    def run(self) -> None:
+        """List the members, and say how large the communities are."""
+        import numpy as np
+
+        check_table(self.output)
+        emb = self.load()
+        progress = shows_progress(self)
+        groups = emb.cluster(self.n_clusters, random_state=self.random_state, verbose=progress)
+        sizes = np.bincount(groups[groups >= 0]).tolist()
+        quality = {} if self.graph is None else {"modularity": _modularity(self.graph, emb, groups, self)}
+        rows = [(str(plain_name(name)), group) for name, group in zip(emb, groups.tolist())]
+        facts = {"communities": len(sizes), "sizes": sizes, **quality}
+        if self.json and self.output == "-":
+            print_json({**facts, "output": "-", "members": dict(rows)})
+            return
+        give(self, self.output, ("name", "community"), rows, facts=facts, called="members")
+        largest = ", ".join(f"{size:,}" for size in sizes[:8]) + (", ..." if len(sizes) > 8 else "")
+        count = f"{len(sizes)} communities" if len(sizes) > 1 else "1 community"
+        score = "".join(f", modularity {value:.4f}" for value in quality.values())
+        of = f"{count} of {largest}" + (" items" if len(sizes) > 1 else "")
+        say(self, of + score + arrow(self.output))
 
 
 def _modularity(path: str, emb: Embedding, groups: Any, session: Session) -> float:
@@ -106,71 +82,79 @@ def _modularity(path: str, emb: Embedding, groups: Any, session: Session) -> flo
     return modularity(affinity, members)
 
 
-def evaluate(
-    vectors: Vectors,
-    labels: Labels,
-    ratio: Annotated[
-        list[float] | None,
-        Flag("--ratio", help="Share of labelled items to train on; repeatable (default: 0.5)."),
-    ] = None,
-    repeats: Annotated[int, Flag("--repeats", help="Number of random splits.", min=1)] = 5,
-    c: Regularization = "cv",
-    random_state: Seed = 0,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(VectorCommand):
     """Score the vectors against known labels, by logistic regression and k-means.
 
     [dim]Examples:[/dim]
-
       softvec evaluate cora.svec cora_labels.npy
-
       softvec evaluate ppi.svec ppi_labels.npz --ratio 0.1 --ratio 0.5 --json
     """
-    from softvec import evaluate as tasks
-    from softvec.read.labels import read_labels
 
-    emb = load_vectors(vectors, session)
-    groups = read_labels(labels, emb.names)
-    ratios, strength = tuple(ratio or (0.5,)), regularization(c)
-    target = groups.members if groups.multiple else groups.codes
-    with working(session, "logistic regression"):
-        scores = tasks.node_classification(
-            emb.vectors, target, ratios=ratios, repeats=repeats, C=strength, random_state=random_state
-        )
-    result = {"classification": scores.to_dict()}
-    rows = [
-        (f"{metric.replace('_', ' ')}, {share:.0%} labelled", value, score.spread[metric])
-        for share, score in scores.by_ratio.items()
-        for metric, value in score.mean.items()
-    ]
-    if not groups.multiple:
-        with working(session, "communities"):
-            found = tasks.communities(emb.vectors, groups.codes, random_state=random_state)
-        result["communities"] = found.to_dict()
-        rows += [(f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()]
-    if session.json:
-        print_json(result)
-        return
-    labelled = int((groups.codes >= 0).sum())
-    kind = "several labels" if groups.multiple else "one label"
-    classes = counted(len(groups.classes), "class", "classes")
-    say(session, f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
-    print_table(("score", "mean", "deviation"), rows)
+    labels: Labels
+    ratio: list[float] | None = flag(
+        "--ratio", "Share of labelled items to train on; repeatable (default: 0.5)."
+    )
+    repeats: int | None = flag(
+        "--repeats", "Number of random splits (default: 5, 1 above 20,000 labelled items).", min=1
+    )
+    c: Regularization = "cv"
+    random_state: Seed = 0
+
+    def run(self) -> None:
+        """Print a table of scores."""
+        from softvec import evaluate as tasks
+        from softvec.embedding.persons import of_labels
+        from softvec.read.labels import read_labels
+
+        emb = self.load()
+        emb, groups = of_labels(emb, read_labels(self.labels, emb.names))
+        target = groups.members if groups.multiple else groups.codes
+        labelled = int((groups.codes >= 0).sum())
+        many = labelled > tasks.classification.MANY
+        ratios, repeats = self._splits(labelled, tasks.classification.MANY)
+        strength, seed = regularization(self.c), self.random_state
+        with working(self, "logistic regression"):
+            scores = tasks.node_classification(
+                emb.vectors, target, ratios=ratios, repeats=repeats, C=strength, random_state=seed,
+                verbose=many and shows_progress(self),
+            )  # fmt: skip
+        of_ratio = {str(share): score.to_dict() for share, score in scores.items()}
+        result: dict[str, object] = {"classification": {"task": "node classification", "ratios": of_ratio}}
+        rows = [
+            (f"{metric.replace('_', ' ')}, {share:.0%} labelled", value, score.spread[metric])
+            for share, score in scores.items()
+            for metric, value in score.mean.items()
+        ]
+        if not groups.multiple:
+            with working(self, "communities"):
+                found = tasks.communities(
+                    emb.vectors, groups.codes, n_init=1 if many else 10, random_state=seed
+                )
+            result["communities"] = found.to_dict()
+            rows += [
+                (f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()
+            ]
+        if self.json:
+            print_json(result)
+            return
+        kind = "several labels" if groups.multiple else "one label"
+        classes = counted(len(groups.classes), "class", "classes")
+        say(self, f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
+        print_table(("score", "mean", "deviation"), rows)
+
+    def _splits(self, labelled: int, most: int) -> tuple[tuple[float, ...], int]:
+        """Return the ratios and the number of splits; by default one of at most so many items to train on."""
+        if labelled <= most:
+            return tuple(self.ratio or (0.5,)), self.repeats or 5
+        ratios, repeats = tuple(self.ratio or (min(0.5, most / labelled),)), self.repeats or 1
+        text = f"{labelled:,} labelled items: {counted(repeats, 'split')}, {ratios[0]:.0%} to train on"
+        say(self, f"{text}, C chosen on 5,000 items; see --repeats and --ratio")
+        return ratios, repeats
 
 
-def normalizer(
-    vectors: Vectors,
-    beta: Annotated[
-        float | None, Flag("--beta", help="Inverse temperature (default: that of the fit, or 1).")
-    ] = None,
-    error: Annotated[float, Flag("--error", help="Largest 95th percentile of the error of log Z.")] = 0.01,
-    rows: Annotated[int, Flag("--rows", help="Number of vectors to measure the error on.", min=1)] = 300,
-    random_state: Seed = 0,
-    n_jobs: Threads = None,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Normalizer(VectorCommand):
     """Compare estimates of the softmax normaliser with the exact sum.
 
     For a sample of vectors x, log Z = log sum_y exp(beta x.y) is summed
@@ -179,38 +163,49 @@ def normalizer(
     have length 1 here, as in the softmax that was fitted.
 
     [dim]Examples:[/dim]
-
       softvec normalizer words.svec
-
       softvec normalizer glove.txt --beta 1 --error 0.001 --json
     """
-    import numpy as np
 
-    from softvec.core.checks import recorded
-    from softvec.normalizers import select
+    beta: float | None = flag("--beta", "Inverse temperature (default: that of the fit, or 1).")
+    error: float = flag("--error", "Largest 95th percentile of the error of log Z.", 0.01)
+    rows: int = flag("--rows", "Number of vectors to measure the error on.", 300, min=1)
+    random_state: Seed = 0
+    n_jobs: Threads = None
 
-    emb = load_vectors(vectors, session)
-    fitted = recorded(emb, "parameters")
-    beta = float(fitted.get("beta", 1.0)) if beta is None else beta
-    X = np.array(emb.vectors)
-    shortened = bool(fitted.get("shrinkage"))
-    if shortened:
-        X /= np.linalg.norm(X, axis=1, keepdims=True)  # none is 0: see softvec.api
-        say(session, f"vectors are scaled back to length 1: they were shortened after the fit ({vectors})")
-    Y = X if emb.context_vectors is None else np.array(emb.context_vectors)
-    with working(session, "comparing normalisers"):
-        found = select(Y, X, beta=beta, error=error, rows=rows, random_state=random_state, n_jobs=n_jobs)
-    count = min(rows, len(X))
-    if session.json:
-        size = {"vectors": len(Y), "dimensions": Y.shape[1], "rows": count}
-        chosen = {"chosen": found.chosen.method, "meets_error": found.meets_error}
-        tried = [vars(row) for row in found.tried]
-        print_json({"beta": beta, **size, "lengthened": shortened, **chosen, "methods": tried})
-        return
-    say(session, f"error of log Z on {count:,} of {len(X):,} vectors, {len(Y):,} items, beta {beta:g}")
-    table = [
-        (row.method, f"{row.median_error:.2g}", f"{row.p95_error:.2g}", seconds(row.seconds), mark)
-        for row in found.tried
-        for mark in ["chosen" if row is found.chosen else ""]
-    ]
-    print_table(("method", "median error", "95%", "time for all", ""), table)
+    def run(self) -> None:
+        """Print a table of estimates, their errors and their time."""
+        import numpy as np
+
+        from softvec.core.checks import recorded
+        from softvec.normalizers import select
+
+        emb = self.load()
+        fitted = recorded(emb, "parameters")
+        beta = float(fitted.get("beta", 1.0)) if self.beta is None else self.beta
+        X = np.array(emb.vectors)
+        shortened = bool(fitted.get("shrinkage"))
+        if shortened:
+            X /= np.linalg.norm(X, axis=1, keepdims=True)  # none is 0: see softvec.api
+            text = "vectors are scaled back to length 1: they were shortened after the fit"
+            say(self, f"{text} ({self.vectors})")
+        Y = X if emb.context_vectors is None else np.array(emb.context_vectors)
+        with working(self, "comparing normalisers"):
+            found = select(
+                Y, X, beta=beta, error=self.error, rows=self.rows, random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+        count = min(self.rows, len(X))
+        if self.json:
+            size = {"vectors": len(Y), "dimensions": Y.shape[1], "rows": count}
+            chosen = {"chosen": found.chosen.method, "meets_error": found.meets_error}
+            tried = [vars(row) for row in found.tried]
+            print_json({"beta": beta, **size, "lengthened": shortened, **chosen, "methods": tried})
+            return
+        say(self, f"error of log Z on {count:,} of {len(X):,} vectors, {len(Y):,} items, beta {beta:g}")
+        table = [
+            (row.method, f"{row.median_error:.2g}", f"{row.p95_error:.2g}", seconds(row.seconds), mark)
+            for row in found.tried
+            for mark in ["chosen" if row is found.chosen else ""]
+        ]
+        print_table(("method", "median error", "95%", "time for all", ""), table)

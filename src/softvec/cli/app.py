@@ -8,7 +8,7 @@ import typer
 from typer import Option as Flag
 
 from softvec.cli import analyse, demo, embed, files, items, map, query
-from softvec.cli.flags import FlagCommand, with_groups
+from softvec.cli.flags import Command, FlagCommand, callback_of
 
 app = typer.Typer(
     name="softvec",
@@ -38,22 +38,23 @@ def options(
     """Turn graphs, text, pairs, contacts and tables into vectors."""
 
 
-for _command, _panel in (
-    (embed.embed, "Make vectors"),
-    (items.add, "Make vectors"),
-    (demo.demo, "Make vectors"),
-    (query.neighbors, "Use vectors"),
-    (query.similarity, "Use vectors"),
-    (items.links, "Use vectors"),
-    (items.recommend, "Use vectors"),
-    (items.predict, "Use vectors"),
-    (items.epidemic, "Use vectors"),
-    (analyse.communities, "Use vectors"),
-    (analyse.evaluate, "Use vectors"),
-    (map.plot, "Use vectors"),
-    (map.map, "Use vectors"),
-    (files.info, "Files"),
-    (files.convert, "Files"),
-    (analyse.normalizer, "Use vectors"),
-):
-    app.command(cls=FlagCommand, rich_help_panel=_panel)(with_groups(_command))
+_COMMANDS: dict[str, tuple[type[Command], ...]] = {
+    "Make vectors": (embed.Embed, items.Add, demo.Demo),
+    "Use vectors": (
+        query.Neighbors,
+        query.Similarity,
+        items.Links,
+        items.Recommend,
+        items.Predict,
+        items.Epidemic,
+        analyse.Communities,
+        analyse.Evaluate,
+        map.Plot,
+        map.Map,
+        analyse.Normalizer,
+    ),
+    "Files": (files.Info, files.Convert),
+}
+for _panel, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(cls=FlagCommand, rich_help_panel=_panel)(callback_of(_command))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Option as Flag
-
+from softvec.cli.flags import Command, flag
 from softvec.cli.map import plotting_module
 from softvec.cli.options import Seed, Threads
-from softvec.cli.terminal import Session, console, note, print_json, print_table, seconds, working
+from softvec.cli.tables import print_table
+from softvec.cli.terminal import console, note, print_json, seconds, working
+from softvec.core.checks import Json
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,18 +28,10 @@ class Example:
     affinity: Affinity
     labels: Any  # the known label of each item, or None
     dim: int
-    graph: Any = None  # whose edges are drawn on its map, or None
 
 
-def demo(
-    output: Annotated[Path, Flag("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
-        "softvec-demo"
-    ),
-    seed: Seed = 0,
-    threads: Threads = None,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Demo(Command):
     """Embed small data sets, score the vectors against known labels, and draw maps.
 
     The data comes with scikit-learn and networkx: handwritten digits linked to
@@ -47,36 +39,40 @@ def demo(
     characters of Les Misérables.
 
     [dim]Example:[/dim]
-
       softvec demo --output demo-output
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = "is a file" if output.is_file() else f"cannot be made: {error.strerror}"
-        raise InputError(f"{output} {reason}; give another folder with -o") from error
-    if not session.silent:
-        console().print(
+
+    output: Path = flag("-o --output", "Output folder.", Path("softvec-demo"), metavar="DIR")
+    seed: Seed = 0
+    threads: Threads = None
+
+    def run(self) -> None:
+        """Run the examples one after another, and say what to do next."""
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = "is a file" if self.output.is_file() else f"cannot be made: {error.strerror}"
+            raise InputError(f"{self.output} {reason}; give another folder with -o") from error
+        self._print(
             "Three small data sets, embedded, scored and drawn: under a minute, nothing to download, 2 MB in "
-            f"{output}.\n",
-            markup=False,
+            f"{self.output}.\n"
         )
-    reports = []
-    with working(session, "building the data"):
-        examples = [_digits(), *_graphs()]
-    for example in examples:
-        with working(session, f"embedding, scoring and drawing {example.title}"):
-            reports.append(_run(example, output, seed, threads))
-        if not session.silent:
-            print_table(("", ""), [("example", example.title), *_rows(reports[-1])])
-    if session.json:
-        print_json({"output": str(output), "examples": reports})
-    elif not session.quiet:
-        console().print(
-            f"Open {reports[0]['map']} in a browser. "
-            f"Next: softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}",
-            markup=False,
-        )
+        reports = []
+        with working(self, "building the data"):
+            examples = [_digits(), *_graphs()]
+        for example in examples:
+            with working(self, f"embedding, scoring and drawing {example.title}"):
+                reports.append(_run(example, self.output, self.seed, self.threads))
+            if not self.silent:
+                print_table(("", ""), [("example", example.title), *_rows(reports[-1])])
+        if self.json:
+            print_json({"output": str(self.output), "examples": reports})
+        look = f"softvec neighbors {reports[-1]['vectors']} {reports[-1]['example']}"
+        self._print(f"Open {reports[0]['map']} in a browser. Next: {look}")
+
+    def _print(self, text: str) -> None:
+        if not self.silent:
+            console().print(text, markup=False)
 
 
 def _digits() -> Example:
@@ -101,20 +97,18 @@ def _graphs() -> list[Example]:
     karate, novel = nx.karate_club_graph(), nx.les_miserables_graph()
     clubs = [karate.nodes[node]["club"] for node in karate]
     return [
-        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8, karate),
-        Example("miserables", "Les Misérables", to_affinity(novel), None, 16, novel),
+        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8),
+        Example("miserables", "Les Misérables", to_affinity(novel), None, 16),
     ]
 
 
-def _run(example: Example, output: Path, seed: int | None, threads: int | None) -> dict[str, Any]:
+def _run(example: Example, output: Path, seed: int | None, threads: int | None) -> Json:
     import numpy as np
 
     from softvec.api import embed
     from softvec.evaluate import communities, node_classification
 
-    started = time.perf_counter()
     emb = embed(example.affinity, example.dim, random_state=seed, n_jobs=threads)
-    spent = time.perf_counter() - started
     scores: dict[str, float] = {}
     if example.labels is not None:
         codes = np.unique(np.asarray(example.labels), return_inverse=True)[1]
@@ -125,7 +119,7 @@ def _run(example: Example, output: Path, seed: int | None, threads: int | None) 
     emb.save(vectors)
     places = emb.layout(random_state=seed)
     pictures = _draw(emb, example, output, places)
-    look = {"coordinates": places.coordinates, "edges": example.affinity, "title": example.title}
+    look = {"coordinates": places, "edges": example.affinity, "title": example.title}
     emb.map(example.labels, **look, random_state=seed).save(page)
     losses = emb.provenance["history"]["loss"]
     biggest = emb.names[int(np.argmax(emb.sizes)) if emb.sizes is not None else 0]
@@ -133,7 +127,7 @@ def _run(example: Example, output: Path, seed: int | None, threads: int | None) 
         "name": example.key,
         "data": example.affinity.summary,
         "dimensions": example.dim,
-        "seconds": spent,
+        "seconds": emb.provenance["seconds"]["fitting"],
         "epochs": len(losses),
         "loss": [losses[0], losses[-1]],
         **scores,
@@ -153,13 +147,14 @@ def _draw(emb: Embedding, example: Example, output: Path, places: Any) -> list[P
         return []
     paths = [output / f"{example.key}.png", output / f"{example.key}_loss.png"]
     colours = "clusters" if example.labels is None else example.labels
-    axes = plotting.plot_map(emb, colours, coordinates=places, edges=example.graph, title=example.title)
+    edges = example.affinity if example.affinity.kind == "graph" else None
+    axes = plotting.plot_map(emb, colours, coordinates=places, edges=edges, title=example.title)
     plotting.save(axes, paths[0])
     plotting.save(plotting.plot_loss(emb, title=example.title), paths[1])
     return paths
 
 
-def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(report: Json) -> list[tuple[str, str]]:
     """Return what a report says, as the rows of a table."""
     first, last = report["loss"]
     shape = f"{report['dimensions']} dimensions, {report['epochs']} epochs in {seconds(report['seconds'])}"

@@ -2,91 +2,99 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument
-from typer import Option as Flag
-
-from softvec.cli.options import Vectors, load_vectors, open_vectors
-from softvec.cli.terminal import Session, gibibytes, print_json, print_table, say
+from softvec.cli.flags import argument, flag
+from softvec.cli.options import VectorCommand, load_vectors
+from softvec.cli.tables import print_table
+from softvec.cli.terminal import Session, gibibytes, print_json, say
+from softvec.core.checks import Json, counted
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-def convert(
-    vectors: Vectors,
-    target: Annotated[str, Argument(metavar="OUTPUT", help="Output file, or -.")],
-    to: Annotated[str | None, Flag("--to", help="Output format (default: from the extension).")] = None,
-    side: Annotated[
-        str | None,
-        Flag("--side", help="Of a two-sided embedding: rows or context (default: both if possible)."),
-    ] = None,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Convert(VectorCommand):
     """Convert vectors to another format.
 
     .svec (own), .txt .vec .bin (word2vec, gensim), .parquet, .feather,
-    .safetensors, .csv, .tsv (TensorBoard projector), .npy.
+    .csv, .tsv (TensorBoard projector), .npy.
 
     [dim]Examples:[/dim]
-
       softvec convert words.svec words.bin
-
       softvec convert glove.6B.50d.txt glove.svec
-
       softvec convert words.svec - --to word2vec | head -1
     """
-    from softvec.core.checks import counted
-    from softvec.embedding.files.formats import FORMATS, format_of, write_vectors
 
-    chosen = format_of(target, to)
-    emb = (load_vectors if FORMATS[chosen].from_memory else open_vectors)(vectors, session)
-    write_vectors(emb, target, chosen, side=side)
-    written = emb.context_vectors if side == "context" else emb.vectors
-    n = 0 if written is None else len(written)
-    if session.json and target != "-":
-        print_json({"output": target, "format": chosen, "vectors": n, "dimensions": emb.n_components})
-    say(session, f"{counted(n, 'vector')} -> {target} ({chosen})")
+    target: str = argument("OUTPUT", "Output file, or -.")
+    to: str | None = flag("--to", "Output format (default: from the extension).")
+    side: str | None = flag(
+        "--side", "Of a two-sided embedding: rows or context (default: both if possible)."
+    )
+
+    def run(self) -> None:
+        """Write the vectors."""
+        from softvec.embedding.files.formats import format_of
+
+        chosen = format_of(self.target, self.to)
+        emb = self.open()
+        emb.save(self.target, chosen, side=self.side)
+        written = emb.context_vectors if self.side == "context" else emb.vectors
+        n = 0 if written is None else len(written)
+        if self.json and self.target != "-":
+            size = {"vectors": n, "dimensions": emb.n_components}
+            print_json({"output": self.target, "format": chosen, **size})
+        say(self, f"{counted(n, 'vector')} -> {self.target} ({chosen})")
 
 
-def info(
-    vectors: Annotated[str, Argument(metavar="FILE", help="Vector or data file, or -.")],
-    dim: Annotated[
-        int, Flag("--dim", "--dimensions", "-d", help="Dimensions to estimate memory for.", min=1)
-    ] = 128,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Info(VectorCommand):
     """Summarise a vector file, or show how softvec would read a data file.
 
     [dim]Examples:[/dim]
-
       softvec info words.svec
-
       softvec info edges.txt.gz
     """
-    described = _described(vectors, dim, session)
-    if session.json:
-        print_json(described)
-        return
-    if described.get("vectors", described.get("rows", 0)) > len(described["names"]):
-        described = described | {"names": [*described["names"], "..."]}
-    rows = [(key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None]
-    print_table(("", vectors), rows)
+
+    vectors: str = argument("FILE", "Vector or data file, or -.")
+    dim: int = flag("--dim --dimensions -d", "Dimensions to estimate memory for.", 128, min=1)
+
+    def run(self) -> None:
+        """Print what is known, line by line."""
+        described = _described(self.vectors, self.dim, self.format)
+        if self.json:
+            print_json(described)
+            return
+        if (described.get("vectors", described.get("rows")) or 0) > len(described["names"]):
+            described = described | {"names": [*described["names"], "..."]}
+        if isinstance(described.get("parameters"), dict):
+            described = described | {"parameters": _as_flags(described["parameters"])}
+        rows = [
+            (key.replace("_", " "), _text(value)) for key, value in described.items() if value is not None
+        ]
+        print_table(("", self.vectors), rows)
 
 
-def _described(file: str, dim: int, session: Session) -> dict[str, Any]:
+def _as_flags(parameters: Json) -> Json:
+    """Return the settings of a fit by the flags of ``embed`` that set them."""
+    from softvec.fit.settings import OPTIONS
+
+    flags = {each.name: each.metadata["flag"].names.split()[0] for each in OPTIONS if each.metadata["flag"]}
+    return {flags.get(name, name): value for name, value in parameters.items()}
+
+
+def _described(file: str, dim: int, format: str | None) -> Json:
     from softvec.embedding.files.formats import is_folder
     from softvec.embedding.files.record import RecordError
 
     if file != "-" and is_folder(file):
         return _folder(file)
-    undeclared = file != "-" and session.format is None  # it may hold data
+    undeclared = file != "-" and format is None  # it may hold data
     try:
-        emb = load_vectors(file, Session(quiet=True, format=session.format))
+        emb = load_vectors(file, Session(quiet=True), format)
     except InputError as no_vectors:
         if not undeclared or isinstance(no_vectors, RecordError):
             raise
@@ -112,7 +120,7 @@ def _reads_as_edges(emb: Embedding, file: str) -> bool:
             return False
 
 
-def _folder(file: str) -> dict[str, Any]:
+def _folder(file: str) -> Json:
     """Describe a folder of vectors by its manifest and first names, without reading all vectors."""
     from softvec.embedding.files.parts import peek
 
@@ -122,7 +130,7 @@ def _folder(file: str) -> dict[str, Any]:
     return _vectors(first) | counts
 
 
-def _vectors(emb: Embedding) -> dict[str, Any]:
+def _vectors(emb: Embedding) -> Json:
     from softvec.cli.report import mapping, measured_loss
 
     record = dict(emb.provenance)
@@ -147,16 +155,16 @@ def _vectors(emb: Embedding) -> dict[str, Any]:
     }
 
 
-def _data(file: str, dim: int, no_vectors: Exception) -> dict[str, Any]:
+def _data(file: str, dim: int, no_vectors: Exception) -> Json:
     """Read the file as embed would; if that fails too, raise the more helpful of the two errors."""
-    from softvec.api import read
+    from softvec.api import requested_affinity
     from softvec.fit.memory import available_memory, needed_memory
     from softvec.fit.resolve import resolve
     from softvec.request import Request
 
     request = Request.of(file, n_components=dim)
     try:
-        affinity = read(file, request)
+        affinity = requested_affinity(file, request)
     except InputError as no_data:
         vector_file = str(file).endswith((".svec", ".bin", ".vec"))
         raise (no_vectors if vector_file else no_data) from None

@@ -1,17 +1,21 @@
-"""Groups of flags, and options in errors and warnings shown as flags."""
+"""How a command declares its flags, and options in errors and warnings shown as flags."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
 
+import typer
 from typer.core import TyperCommand
+from typer.models import ArgumentInfo
 
-from softvec.cli.terminal import note
+from softvec.cli.terminal import Session, note
 from softvec.core.errors import AdviceWarning, InputError, NameOnly, Option
 from softvec.core.files import refuse_input_as_output
 
@@ -28,47 +32,69 @@ _ONE_VALUE = {
 }
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter of a command that is a dataclass by the flags that are its fields.
+def flag(names: str, help: str, default: Any = None, **more: Any) -> Any:
+    """Declare a flag as a field of a command: names with spaces between; the default ``...`` is none."""
+    if default is None:
+        more["show_default"] = False  # the help says what happens
+    option = typer.Option(*names.split(), help=help, **more)
+    return field(default=MISSING if default is ... else default, metadata={"flag": option})
 
-    The command receives the group of flags as one object.
+
+def argument(metavar: str, help: str, default: Any = ...) -> Any:
+    """Declare an argument as a field of a command."""
+    told = {"flag": typer.Argument(metavar=metavar, help=help)}
+    return field(default=MISSING if default is ... else default, metadata=told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Session, ABC):
+    """A command: its fields are its arguments and flags, its docstring is its help."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do it."""
+
+
+def callback_of(command: type[Command]) -> Callable[..., None]:
+    """Return a function for typer whose parameters are the fields of a command.
+
+    Those of a field that is itself a dataclass take its place.
     """
-    signature = inspect.signature(command, eval_str=True)
-    flags: list[inspect.Parameter] = []
-    groups: dict[str, tuple[Any, list[str]]] = {}
-    for name, parameter in signature.parameters.items():
-        if not is_dataclass(parameter.annotation):
-            flags.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        own = _flags_of(parameter.annotation)
-        if name == "session" and "vectors" not in signature.parameters:
-            own = own[1:]
-        groups[name] = parameter.annotation, [flag.name for flag in own]
-        flags += own
+    parameters = list(_parameters(command))
 
     def run(**values: Any) -> None:
-        held = {
-            name: group(**{flag: values.pop(flag) for flag in own}) for name, (group, own) in groups.items()
-        }
-        command(**values, **held)
+        _filled(command, values).run()
 
-    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]
+    run.__name__, run.__module__ = command.__name__.lower(), command.__module__
+    run.__doc__ = re.sub(r"\n( {6}\S)", r"\n\n\1", command.__doc__ or "")  # an example is a paragraph
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
-def _flags_of(group: Any) -> list[inspect.Parameter]:
-    """Return the fields of a dataclass as parameters."""
-    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(
-            flag.name,
-            kind,
-            default=inspect.Parameter.empty if flag.default is MISSING else flag.default,
-            annotation=hints[flag.name],
-        )
-        for flag in fields(group)
-    ]
+def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
+    """Yield the fields of a dataclass as parameters; a command's own come before the inherited flags."""
+    hints = get_type_hints(kind, include_extras=True)
+    bases = [vars(base).get("__annotations__", ()) for base in kind.__mro__ if issubclass(base, Session)]
+
+    def place(each: Field[Any]) -> tuple[int, int]:
+        depth = next((i for i, declared in enumerate(bases) if each.name in declared), 0)
+        return (0, -depth) if isinstance(each.metadata.get("flag"), ArgumentInfo) else (1, depth)
+
+    for each in sorted(fields(kind), key=place):
+        hint, told = hints[each.name], each.metadata.get("flag")
+        if is_dataclass(hint):
+            yield from _parameters(hint)
+            continue
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        hint = hint if told is None else Annotated[hint, told]
+        yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _filled(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return a dataclass, and those in its fields, made of the values of its parameters."""
+    hints = get_type_hints(kind)
+    nested = {name: _filled(hints[name], values) for name in hints if is_dataclass(hints[name])}
+    return kind(**{each.name: nested.get(each.name, values.get(each.name)) for each in fields(kind)})
 
 
 class FlagCommand(TyperCommand):
@@ -81,9 +107,15 @@ class FlagCommand(TyperCommand):
         """Run the command."""
         others = getattr(getattr(ctx.parent, "command", None), "commands", {})
         write = flag_writer(self.params, others["embed"].params if "embed" in others else ())
-        warnings.showwarning = lambda message, *_, **__: note(
-            message.message.render(write) if isinstance(message, AdviceWarning) else str(message)
-        )
+        said: set[str] = set()  # a command may read a file twice
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            text = message.message.render(write) if isinstance(message, AdviceWarning) else str(message)
+            if text not in said:
+                note(text)
+            said.add(text)
+
+        warnings.showwarning = show
         try:
             _keep_inputs(self.params, ctx.params)
             return super().invoke(ctx)
@@ -91,7 +123,7 @@ class FlagCommand(TyperCommand):
             raise InputError(error.message.render(write)) from error
 
 
-def _keep_inputs(parameters: Iterable[Any], values: dict[str, Any]) -> None:
+def _keep_inputs(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
     """Raise an error if a file that the command writes is one that it reads.
 
     The vectors of ``--init`` may be replaced: that is how vectors are updated in place.

@@ -4,44 +4,40 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-from typer import Argument
-from typer import Option as Flag
-
+from softvec.cli.flags import argument, flag
 from softvec.cli.options import (
     Columns,
     Labels,
+    Others,
     Regularization,
     Seed,
     Threads,
-    Vectors,
-    check_target,
-    columns_of,
-    default_output,
-    load_vectors,
+    VectorCommand,
+    columns_option,
     parse_settings,
     plain_name,
     regularization,
     resolve,
+    say_zeros,
 )
-from softvec.cli.terminal import (
-    Session,
+from softvec.cli.tables import (
     arrow,
-    print_json,
-    print_table,
-    say,
-    working,
-    write_csv,
-    write_parquet,
+    check_table,
+    check_target,
+    default_output,
+    give,
+    records,
+    write_table,
 )
+from softvec.cli.terminal import print_json, say, working
 from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
 from softvec.core.files import refuse_input_as_output
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
-    from softvec.evaluate import EpidemicPrediction
 
 _MODELS = {
     "prediction": "predicted",
@@ -49,336 +45,235 @@ _MODELS = {
     "time": "from time alone",
     "prevalence": "from the share of infected alone",
 }
+_STATES = ("person", "time", "probability", "observed", "active")
+_CURVE = ("time", "expected", "low", "high")
 
 
-@dataclass(frozen=True)
-class NewItems:
-    """How new items are added."""
-
-    isolated: Annotated[
-        str, Flag("--isolated", help="New items not connected to a known one: error or drop.")
-    ] = "error"
-    attributes: Annotated[
-        str | None,
-        Flag("--attributes", metavar="FILE", help="Table of attributes of new items (default: none)."),
-    ] = None
-    columns: Columns = None
-    more: Annotated[
-        list[str] | None,
-        Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
-    ] = None
-    n_jobs: Threads = None
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of :meth:`softvec.Embedding.add`."""
-        columns = {} if self.columns is None else {"columns": columns_of(self.columns)}
-        own = {"isolated": self.isolated, "n_jobs": self.n_jobs, "attributes": self.attributes}
-        return parse_settings(self.more or []) | columns | own
-
-
-def add(
-    vectors: Vectors,
-    edges: Annotated[
-        str | None,
-        Argument(metavar="[EDGES]", help="Edges between new and known names; - is standard input."),
-    ] = None,
-    output: Annotated[
-        str | None, Flag("-o", "--output", help="File for old and new vectors (default: VECTORS_added.svec).")
-    ] = None,
-    new: NewItems = NewItems(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Add(VectorCommand):
     """Add new items to an embedding by edges, attributes or both; the old vectors do not change.
 
     [dim]Examples:[/dim]
-
       softvec add graph.svec new_edges.txt
-
       softvec add graph.svec --attributes new_people.csv
-
       softvec add shop.svec new_orders.csv --columns customer,article -o shop2.svec
     """
-    from softvec.embedding.files.formats import format_of
 
-    target = output or default_output(vectors, "_added.svec")
-    written_as = format_of(target)
-    check_target(target)
-    if vectors == "-" and edges == "-":
-        raise InputError("standard input holds the vectors; give the edges as a file")
-    emb = load_vectors(vectors, session)
-    with working(session, "adding items"):
-        extended = emb.add(edges, **new.options())
-    extended.save(target, written_as)
-    added = extended.provenance["additions"][-1]
-    if session.json and target != "-":
-        print_json(
-            {"output": target, "vectors": len(extended), "added": added["items"], "edges": added["edges"]}
-        )
-    say(
-        session,
-        f"{counted(added['items'], 'item')} added by {counted(added['edges'], 'edge')}: "
-        f"{len(extended):,} vectors -> {target}",
+    edges: str | None = argument("[EDGES]", "Edges between new and known names; - is standard input.", None)
+    output: str | None = flag("-o --output", "File for old and new vectors (default: VECTORS_added.svec).")
+    isolated: str = flag("--isolated", "New items not connected to a known one: error or drop.", "error")
+    attributes: str | None = flag(
+        "--attributes", "Table of attributes of new items (default: none).", metavar="FILE"
     )
-
-
-@dataclass(frozen=True)
-class KnownLinks:
-    """How known links are read."""
-
-    attributes: Annotated[
-        str | None,
-        Flag("--attributes", metavar="FILE", help="Attributes the vectors were fitted with (default: none)."),
-    ] = None
     columns: Columns = None
+    more: Others = None
     n_jobs: Threads = None
 
-    def options(self) -> dict[str, Any]:
-        """Return the options of :meth:`softvec.Embedding.links`."""
-        values = {"columns": columns_of(self.columns), "attributes": self.attributes}
-        return {"n_jobs": self.n_jobs, **{name: value for name, value in values.items() if value is not None}}
+    def run(self) -> None:
+        """Write the old and the new vectors."""
+        from softvec.embedding.files.formats import format_of
+
+        target = self.output or default_output(self.vectors, "_added.svec")
+        written_as = format_of(target)
+        check_target(target)
+        if self.vectors == "-" and self.edges == "-":
+            raise InputError("standard input holds the vectors; give the edges as a file")
+        options = parse_settings(self.more or []) | columns_option(self.columns)
+        options |= {"isolated": self.isolated, "n_jobs": self.n_jobs, "attributes": self.attributes}
+        emb = self.load()
+        with working(self, "adding items"):
+            extended = emb.add(self.edges, **options)
+        extended.save(target, written_as)
+        added = extended.provenance["additions"][-1]
+        if self.json and target != "-":
+            counts = {"added": added["items"], "edges": added["edges"]}
+            print_json({"output": target, "vectors": len(extended), **counts})
+        items, edges = counted(added["items"], "item"), counted(added["edges"], "edge")
+        say(self, f"{items} added by {edges}: {len(extended):,} vectors -> {target}")
 
 
-def links(
-    vectors: Vectors,
-    exclude: Annotated[
-        str,
-        Flag(
-            "--graph",
-            metavar="FILE",
-            help="Known links, usually the embedded data: left out, and some hidden to calibrate.",
-        ),
-    ],
-    n: Annotated[int, Flag("-n", "--number", help="Number of links.", min=1)] = 100,
-    of: Annotated[
-        str | None, Flag("--of", metavar="NAME", help="Only links of this item (default: all links).")
-    ] = None,
-    missing: Annotated[
-        float, Flag("--missing", help="Share of all links that the data is assumed to lack.")
-    ] = 0.1,
-    known: KnownLinks = KnownLinks(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Links(VectorCommand):
     """List the most likely missing links, with probabilities calibrated on hidden links.
 
     [dim]Examples:[/dim]
-
       softvec links graph.svec --graph edges.txt -n 20
-
       softvec links shop.svec --graph orders.csv --of ann --json
     """
-    emb = load_vectors(vectors, session)
-    item = None if of is None else resolve(emb.names, of)
-    if not recorded(emb, "softmax"):
-        with working(session, "calibrating on hidden links"):
-            emb = emb.calibrate(exclude, **known.options())
-    with working(session, "comparing pairs"):
-        likeliest = emb.links(n, item=item, exclude=exclude, missing=missing, **known.options())
-    softmax = emb.provenance["softmax"]
-    say(
-        session,
-        f"{softmax['nats_gained']:+.2f} ± {softmax['standard_error']:.2f} nats over popularity on "
-        f"{counted(softmax['n_hidden'], 'hidden link')}",
+
+    exclude: str = flag(
+        "--graph",
+        "Known links, usually the embedded data: left out, and some hidden to calibrate.",
+        ...,
+        metavar="FILE",
     )
-    rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
-    keys = ("a", "b", "probability", "expected")
-    if session.json:
-        print_json([dict(zip(keys, row)) for row in rows])
-    else:
-        print_table(keys, [(a, b, *(f"{value:.3g}" for value in numbers)) for a, b, *numbers in rows])
+    n: int = flag("-n --number", "Number of links.", 100, min=1)
+    of: str | None = flag("--of", "Only links of this item (default: all links).", metavar="NAME")
+    missing: float = flag("--missing", "Share of all links that the data is assumed to lack.", 0.1)
+    attributes: str | None = flag(
+        "--attributes", "Attributes the vectors were fitted with (default: none).", metavar="FILE"
+    )
+    columns: Columns = None
+    more: Others = None
+    n_jobs: Threads = None
+
+    def run(self) -> None:
+        """Calibrate where the vectors are not, and print the links."""
+        known = parse_settings(self.more or []) | columns_option(self.columns) | {"n_jobs": self.n_jobs}
+        known |= {} if self.attributes is None else {"attributes": self.attributes}
+        emb = self.load()
+        item = None if self.of is None else resolve(emb.names, self.of)
+        if not recorded(emb, "softmax"):
+            with working(self, "calibrating on hidden links"):
+                emb = emb.calibrate(self.exclude, **known)
+        with working(self, "comparing pairs"):
+            likeliest = emb.links(self.n, item=item, exclude=self.exclude, missing=self.missing, **known)
+        say_zeros(self, emb, [] if item is None else [item], "links")
+        softmax = emb.provenance["softmax"]
+        gain = f"{softmax['nats_gained']:+.2f} ± {softmax['standard_error']:.2f} nats over popularity"
+        by = f", told by the {softmax['source']}" if "source" in softmax else ""
+        say(self, f"{gain} on {counted(softmax['n_hidden'], 'hidden link')}{by}")
+        rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
+        give(self, "-", ("a", "b", "probability", "expected"), rows)
 
 
-def recommend(
-    vectors: Vectors,
-    users: Annotated[
-        list[str] | None, Argument(metavar="USERS", help="Names of users (default: all).")
-    ] = None,
-    known: Annotated[
-        str | None,
-        Flag("--known", metavar="FILE", help="Known pairs, which are left out (default: the embedded file)."),
-    ] = None,
-    n: Annotated[int, Flag("-n", "--number", help="Number of items of each user.", min=1)] = 10,
-    output: Annotated[
-        str, Flag("-o", "--output", help="CSV or parquet of user, item, score; - is standard output.")
-    ] = "-",
-    columns: Columns = None,
-    n_jobs: Threads = None,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Recommend(VectorCommand):
     """Recommend new items to users, for vectors of two sides.
 
     [dim]Examples:[/dim]
-
       softvec recommend shop.svec -n 10 -o top.parquet
-
       softvec recommend shop.svec ann bob --known orders.csv
     """
-    if os.path.splitext(output)[1] not in ("", ".csv", ".parquet"):
-        raise InputError(f"{output}: recommendations are written as .csv or .parquet")
-    check_target(output)
-    emb = load_vectors(vectors, session)
-    source = known or _embedded_file(emb, output, session)
-    options = {} if columns is None else {"columns": columns_of(columns)}
-    wanted = [resolve(emb.names, user) for user in users or []]
-    with working(session, "recommending"):
-        best = emb.recommend(wanted or None, n, known=source, n_jobs=n_jobs, **options)
-    keys = ("user", "item", "score")
-    rows = [(plain_name(user), plain_name(item), s) for user, tops in best.items() for item, s in tops]
-    if output.endswith(".parquet"):
-        write_parquet(output, keys, rows)
-    elif output != "-":
-        write_csv(output, keys, ((user, item, f"{score:.6g}") for user, item, score in rows))
-    elif session.json:
-        print_json(records(keys, rows))
-    else:
-        print_table(keys, rows)
-    say(session, f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}" + arrow(output))
+
+    users: list[str] | None = argument("USERS", "Names of users (default: all).", None)
+    known: str | None = flag(
+        "--known", "Known pairs, which are left out (default: the embedded file).", metavar="FILE"
+    )
+    n: int = flag("-n --number", "Number of items of each user.", 10, min=1)
+    output: str = flag(
+        "-o --output", "Table of user, item, score (.csv, .tsv, .parquet); - is standard output.", "-"
+    )
+    columns: Columns = None
+    n_jobs: Threads = None
+
+    def run(self) -> None:
+        """Write or print the items of each user."""
+        check_table(self.output)
+        emb = self.load()
+        source = self.known or self._embedded_file(emb)
+        wanted = [resolve(emb.names, user) for user in self.users or []]
+        options = columns_option(self.columns) | {"known": source, "n_jobs": self.n_jobs}
+        with working(self, "recommending"):
+            best = emb.recommend(wanted or None, self.n, **options)
+        rows = [(plain_name(user), plain_name(item), s) for user, tops in best.items() for item, s in tops]
+        give(self, self.output, ("user", "item", "score"), rows)
+        of = f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}"
+        say(self, of + arrow(self.output))
+
+    def _embedded_file(self, emb: Embedding) -> str:
+        """Return the file that was embedded, whose pairs are known; refuse to write over it."""
+        source = recorded(emb, "data").get("source")
+        if source is None or not os.path.exists(source):
+            raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
+        refuse_input_as_output(source, self.output)
+        say(self, f"known pairs, which are left out, from {source}")
+        return str(source)
 
 
-def _embedded_file(emb: Embedding, output: str, session: Session) -> str:
-    """Return the file that was embedded, whose pairs are known; refuse to write over it."""
-    source = recorded(emb, "data").get("source")
-    if source is None or not os.path.exists(source):
-        raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
-    refuse_input_as_output(source, output)
-    say(session, f"known pairs, which are left out, from {source}")
-    return str(source)
-
-
-def predict(
-    vectors: Vectors,
-    labels: Labels,
-    output: Annotated[
-        str, Flag("-o", "--output", help="CSV of name, label, probability; - is standard output.")
-    ] = "-",
-    c: Regularization = "cv",
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Predict(VectorCommand):
     """Predict the labels of unlabelled items.
 
     [dim]Examples:[/dim]
-
       softvec predict genes.svec functions.tsv -o predicted.csv
     """
-    check_target(output)
-    emb = load_vectors(vectors, session)
-    with working(session, "logistic regression"):
-        predicted = emb.predict(labels, C=regularization(c))
-    keys = ("name", "label", "probability")
-    rows = [(plain_name(name), label, probability) for name, label, probability in predicted]
-    if output != "-":
-        write_csv(output, keys, ((name, label, f"{p:.6g}") for name, label, p in rows))
-    if session.json:
-        shown = {"output": output, "items": len(rows)} if output != "-" else {"items": records(keys, rows)}
-        summary = {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C}
-        print_json(summary | shown)
-        return
-    if output == "-":
-        print_table(keys, rows)
-    classes = counted(len(predicted.classes), "class", "classes")
-    say(
-        session,
-        f"{counted(len(rows), 'label')} of {classes}, predicted from {predicted.n_labelled:,} known labels; "
-        f"cross-validated accuracy {predicted.accuracy:.1%}" + arrow(output),
+
+    labels: Labels
+    output: str = flag(
+        "-o --output", "Table of name, label, probability (.csv, .tsv, .parquet); - is standard output.", "-"
     )
+    top: int | None = flag("--top", "Number of labels of each item, most likely first (default: 1).", min=1)
+    threshold: float | None = flag(
+        "--threshold", "All labels of at least this probability (default: none).", min=0, max=1
+    )
+    every: bool = flag("--all", "All labels of each item.", False)
+    c: Regularization = "cv"
+
+    def run(self) -> None:
+        """Write or print the labels, and say how accurate they are."""
+        check_table(self.output)
+        if self.every and (self.top is not None or self.threshold is not None):
+            raise InputError("--all gives every label of each item; leave it out, or --top and --threshold")
+        emb = self.load()
+        with working(self, "logistic regression"):
+            predicted = emb.predict(self.labels, C=regularization(self.c))
+        n = self.top if self.top or self.every or self.threshold is not None else 1
+        chosen = predicted.several(n, self.threshold or 0.0)
+        rows = [(plain_name(name), label, probability) for name, label, probability in chosen]
+        facts = {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C}
+        facts |= {} if self.output == "-" else {"items": len(predicted)}
+        give(self, self.output, ("name", "label", "probability"), rows, facts=facts, called="items")
+        of = f"{counted(len(rows), 'label')} of {counted(len(predicted.classes), 'class', 'classes')}"
+        known = f"predicted from {predicted.n_labelled:,} known labels"
+        accuracy = f"cross-validated accuracy {predicted.accuracy:.1%}"
+        if predicted.multiple:
+            accuracy += " (the most likely label is one of the item's own)"
+        say(self, f"{of}, {known}; {accuracy}{arrow(self.output)}")
 
 
-def records(keys: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Return rows as dictionaries."""
-    return [dict(zip(keys, row)) for row in rows]
-
-
-@dataclass(frozen=True)
-class EpidemicFlags:
-    """How an epidemic is predicted."""
-
-    active_only: Annotated[
-        bool, Flag("--active-only", help="Only people with a contact in the window, in the curve too.")
-    ] = False
-    level: Annotated[float, Flag("--level", help="Coverage of the band.")] = 0.9
-    seed: Seed = 0
-    threads: Threads = None
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of :func:`softvec.evaluate.predict_epidemic`."""
-        run = {"random_state": self.seed, "n_jobs": self.threads}
-        return {"everyone": not self.active_only, "level": self.level, **run}
-
-
-def epidemic(
-    vectors: Vectors,
-    observations: Annotated[
-        str, Argument(metavar="OBSERVATIONS", help="CSV with the columns person, time, state (1 or 0).")
-    ],
-    output: Annotated[
-        str, Flag("-o", "--output", help="CSV of person, time, probability; - is standard output.")
-    ] = "-",
-    contacts: Annotated[
-        str | None,
-        Flag("--contacts", metavar="FILE", help="Contacts that were embedded; they help (default: none)."),
-    ] = None,
-    curve: Annotated[
-        str | None,
-        Flag("--curve", metavar="FILE", help="CSV of the number of infected, with a band (default: none)."),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        Flag("--plot", metavar="FILE", help="Plot of the curve: .png, .pdf or .svg (default: none)."),
-    ] = None,
-    model: EpidemicFlags = EpidemicFlags(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Epidemic(VectorCommand):
     """Predict infections over time, from vectors of contacts and some observed states.
 
     [dim]Examples:[/dim]
-
       softvec embed contacts.csv -k temporal --window 15min
-
       softvec epidemic contacts.svec tests.csv --contacts contacts.csv --plot curve.png
     """
-    from softvec.evaluate import predict_epidemic
 
-    for target in (output, curve, plot):
-        check_target(target or "-")
-    emb = load_vectors(vectors, session)
-    with working(session, "logistic regression"):
-        result = predict_epidemic(emb, observations, contacts=contacts, **model.options())
-    rows = [(*pair[:2], f"{pair.probability:.6g}", *map(int, pair[3:])) for pair in result]
-    keys = ("person", "time", "probability", "observed", "active")
-    points = list(zip(sorted(set(result.times)), *(values.tolist() for values in result.curve[1:])))
-    if output != "-":
-        write_csv(output, keys, rows)
-    if curve is not None:
-        shown = [(time, *(f"{value:.6g}" for value in numbers)) for time, *numbers in points]
-        write_csv(curve, ("time", "expected", "low", "high"), shown)
-    if plot is not None:
-        from softvec.cli.map import plotting_module
+    observations: str = argument("OBSERVATIONS", "CSV with the columns person, time, state (1 or 0).")
+    output: str = flag(
+        "-o --output", "Table of person, time, probability (.csv, .tsv, .parquet); - is standard output.", "-"
+    )
+    contacts: str | None = flag(
+        "--contacts", "Contacts that were embedded; they help (default: none).", metavar="FILE"
+    )
+    curve: str | None = flag(
+        "--curve", "Table of the number of infected, with a band (default: none).", metavar="FILE"
+    )
+    plot: str | None = flag(
+        "--plot", "Plot of the curve: .png, .pdf or .svg (default: none).", metavar="FILE"
+    )
+    active_only: bool = flag(
+        "--active-only", "Only people with a contact in the window, in the curve too.", False
+    )
+    level: float = flag("--level", "Coverage of the band.", 0.9)
+    seed: Seed = 0
+    threads: Threads = None
 
-        plotting_module().save(result.plot(), plot)
-    if session.json:
-        print_json(_epidemic_summary(result, points, output, plot))
-        return
-    if output == "-":
-        print_table(keys, rows)
-    say(session, repr(result).strip("<>") + arrow(output, plot))
-    losses = ", ".join(f"{values['log_loss']:.3f} {_MODELS[name]}" for name, values in result.scores.items())
-    say(session, f"cross-validated log loss: {losses}")
+    def run(self) -> None:
+        """Write or print the probabilities; write and draw the curve."""
+        from softvec.evaluate import predict_epidemic
 
+        check_table(self.output)
+        check_table(self.curve or "-")
+        check_target(self.plot or "-")
+        emb = self.load()
+        with working(self, "logistic regression"):
+            result = predict_epidemic(
+                emb, self.observations, contacts=self.contacts, everyone=not self.active_only,
+                level=self.level, random_state=self.seed, n_jobs=self.threads,
+            )  # fmt: skip
+        curve = list(zip(sorted(set(result.times)), *(values.tolist() for values in result.curve[1:])))
+        if self.curve is not None:
+            write_table(self.curve, _CURVE, curve)
+        if self.plot is not None:
+            from softvec.cli.map import plotting_module
 
-def _epidemic_summary(
-    result: EpidemicPrediction, points: list[tuple[Any, ...]], output: str, plot: str | None
-) -> dict[str, Any]:
-    listed = {"output": output} if output != "-" else {"probabilities": [pair._asdict() for pair in result]}
-    return {
-        "observations": int(result.observed.sum()),
-        "pairs": len(result),
-        "scores": result.scores,
-        "level": result.level,
-        "curve": records(("time", "expected", "low", "high"), points),
-        "plot": plot,
-        **listed,
-    }
+            plotting_module().save(result.plot(), self.plot)
+        facts = {"observations": int(result.observed.sum()), "pairs": len(result), "scores": result.scores}
+        facts |= {"level": result.level, "curve": records(_CURVE, curve), "plot": self.plot}
+        give(self, self.output, _STATES, list(result), facts=facts, called="probabilities")
+        say(self, repr(result).strip("<>") + arrow(self.output, self.plot))
+        losses = (f"{values['log_loss']:.3f} {_MODELS[name]}" for name, values in result.scores.items())
+        say(self, f"cross-validated log loss: {', '.join(losses)}")

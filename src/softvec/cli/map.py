@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.options import Seed, Vectors, check_target, default_output, load_vectors
+from softvec.cli.flags import flag
+from softvec.cli.options import Seed, VectorCommand
+from softvec.cli.tables import check_target, default_output
 from softvec.cli.terminal import Session, note, print_json, say, working
 from softvec.core.errors import InputError, Message
 
@@ -28,81 +31,76 @@ EdgesFile = Annotated[
 Method = Annotated[str, Flag("--method", help="Layout of a map: auto, pca, tsne, opentsne or umap.")]
 
 
-@dataclass(frozen=True)
-class Picture:
-    """What is drawn, and how large."""
-
-    method: Method = "auto"
-    labels: Colours = None
-    values: Annotated[
-        bool | None,
-        Flag("--values/--groups", help="Labels are values on a colour bar, or groups (default: detected)."),
-    ] = None
-    edges: EdgesFile = None
-    names: Annotated[
-        int | None,
-        Flag("--names", help="Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0),
-    ] = None
-    limit: Annotated[
-        int | None, Flag("--limit", help="Maximum number of items, largest first (default: all).", min=1)
-    ] = None
-    title: Annotated[str | None, Flag("--title", help="Title of the picture (default: none).")] = None
-    size: Annotated[
-        str | None,
-        Flag("--size", metavar="WxH", help="Width and height in inches, e.g. 7x5 (default: automatic)."),
-    ] = None
-    dpi: Annotated[int, Flag("--dpi", help="Dots per inch.", min=10, max=2400)] = 200
-    seed: Seed = 0
-
-
-def plot(
-    vectors: Vectors,
-    output: Annotated[
-        str | None, Flag("-o", "--output", help="Picture: .png, .pdf or .svg (default: VECTORS.png).")
-    ] = None,
-    kind: Annotated[str, Flag("--kind", help="Picture: map, loss or similarities.")] = "map",
-    picture: Picture = Picture(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Plot(VectorCommand):
     """Draw a map of the vectors, the loss, or histograms of similarities.
 
     [dim]Examples:[/dim]
-
       softvec plot graph.svec --labels clusters
-
       softvec plot words.svec --limit 2000 --names 60 --size 7x5 -o words.pdf
-
       softvec plot graph.svec --labels groups.tsv --edges graph.txt --dpi 300
-
       softvec plot graph.svec --kind loss
     """
-    if kind not in ("map", "loss", "similarities"):
-        raise InputError(f"--kind is {kind!r}; expected map, loss or similarities")
-    emb = load_vectors(vectors, session)
-    path = output or default_output(vectors, ".png" if kind == "map" else f"_{kind}.png")
-    check_target(path)
-    if picture.edges is not None and kind != "map":
-        raise InputError("--edges are drawn on a map; leave out --edges or --kind")
-    plotting = plotting_module()
-    labels, title = picture.labels, picture.title
-    colours = plotting.labels_in_file(labels, emb) if labels not in (None, "clusters") else labels
-    emb = emb if picture.limit is None else plotting.largest(emb, picture.limit)
-    options: dict[str, Any] = {"size": _size(picture.size)}
-    options["title"] = plotting.plain_text(title) if title else None  # a title is text, not a formula
-    with working(session, "drawing"):
-        if kind == "loss":
-            axes = plotting.plot_loss(emb, **options)
-        elif kind == "similarities":
-            axes = plotting.plot_similarities(emb, colours, random_state=picture.seed, **options)
-        else:
-            options |= {"method": picture.method, "n_names": picture.names, "edges": picture.edges}
-            options["continuous"] = picture.values
-            axes = plotting.plot_map(emb, colours, random_state=picture.seed, **options)
-    plotting.save(axes, path, dpi=picture.dpi)
-    if session.json and path != "-":  # standard output holds the picture
-        print_json({"output": path, "kind": kind})
-    say(session, f"picture -> {'standard output' if path == '-' else path}")
+
+    output: str | None = flag("-o --output", "Picture: .png, .pdf or .svg (default: VECTORS.png).")
+    kind: str = flag("--kind", "Picture: map, loss or similarities.", "map")
+    method: Method = "auto"
+    labels: Colours = None
+    values: bool | None = flag(
+        "--values/--groups", "Labels are values on a colour bar, or groups (default: detected)."
+    )
+    edges: EdgesFile = None
+    names: int | None = flag(
+        "--names", "Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0
+    )
+    limit: int | None = flag("--limit", "Maximum number of items, largest first (default: all).", min=1)
+    title: str | None = flag("--title", "Title of the picture (default: none).")
+    size: str | None = flag(
+        "--size", "Width and height in inches, e.g. 7x5 (default: automatic).", metavar="WxH"
+    )
+    dpi: int = flag("--dpi", "Dots per inch.", 200, min=10, max=2400)
+    seed: Seed = 0
+
+    def run(self) -> None:
+        """Draw and write the picture."""
+        if self.kind not in ("map", "loss", "similarities"):
+            raise InputError(f"--kind is {self.kind!r}; expected map, loss or similarities")
+        emb = self.load()
+        path = self.output or default_output(
+            self.vectors, ".png" if self.kind == "map" else f"_{self.kind}.png"
+        )
+        check_target(path)
+        if self.edges is not None and self.kind != "map":
+            raise InputError("--edges are drawn on a map; leave out --edges or --kind")
+        plotting = plotting_module()
+        colours = labels_of_map(self.labels, emb)
+        emb = emb if self.limit is None else plotting.largest(emb, self.limit)
+        options: dict[str, Any] = {"size": _size(self.size)}
+        options["title"] = plotting.plain_text(self.title) if self.title else None  # text, not a formula
+        with working(self, "drawing"):
+            if self.kind == "loss":
+                axes = plotting.plot_loss(emb, **options)
+            elif self.kind == "similarities":
+                axes = plotting.plot_similarities(emb, colours, random_state=self.seed, **options)
+            else:
+                options |= {"method": self.method, "n_names": self.names, "edges": self.edges}
+                options |= {"continuous": self.values, "random_state": self.seed}
+                if self.labels not in (None, "clusters"):
+                    options["legend"] = Path(str(self.labels)).stem
+                axes = plotting.plot_map(emb, colours, **options)
+        plotting.save(axes, path, dpi=self.dpi)
+        if self.json and path != "-":  # standard output holds the picture
+            print_json({"output": path, "kind": self.kind})
+        say(self, f"picture -> {'standard output' if path == '-' else path}")
+
+
+def labels_of_map(labels: str | None, emb: Embedding) -> Any:
+    """Return what colours a map: the labels in a file, or "clusters"."""
+    if labels is None or labels == "clusters":
+        return labels
+    from softvec.plotting.colours import labels_in_file
+
+    return labels_in_file(labels, emb)
 
 
 def plotting_module() -> Any:
@@ -125,64 +123,45 @@ def _size(text: str | None) -> tuple[float, float] | None:
     return width, height
 
 
-@dataclass(frozen=True)
-class Page:
-    """What an interactive map shows."""
-
-    labels: Colours = None
-    metadata: Annotated[
-        str | None,
-        Flag(
-            "--metadata",
-            metavar="FILE",
-            help="Table with a column 'name': .csv, .tsv or .parquet (default: none).",
-        ),
-    ] = None
-    edges: EdgesFile = None
-    method: Method = "auto"
-    n_neighbors: Annotated[
-        int | None,
-        Flag("--neighbors", help="Neighbours of each item (default: 10; 0 above 100,000 items).", min=0),
-    ] = None
-    title: Annotated[str | None, Flag("--title", help="Title (default: name of the data file).")] = None
-    theme: Annotated[str, Flag("--theme", help="Theme: auto, light or dark.")] = "auto"
-    open_it: Annotated[bool, Flag("--open", help="Open the page in a browser.")] = False
-    random_state: Seed = 0
-
-
-def map(
-    vectors: Vectors,
-    output: Annotated[
-        str | None,
-        Flag("-o", "--output", help="Page (.html), or .parquet, .graphml, .gexf (default: VECTORS.html)."),
-    ] = None,
-    page: Page = Page(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Map(VectorCommand):
     """Make an interactive map: one HTML file that needs no server or network.
 
     [dim]Examples:[/dim]
-
       softvec map graph.svec --labels clusters --open
-
       softvec map graph.svec --labels groups.tsv --edges edges.txt -o map.html
-
       softvec map words.svec --method umap -o words.html
     """
-    from softvec.read.labels import read_labels
 
-    path = output or default_output(vectors, ".html")
-    check_map_target(path)
-    emb = load_vectors(vectors, session)
-    options = {each.name: getattr(page, each.name) for each in fields(page) if each.name != "open_it"}
-    if page.labels is not None and page.labels != "clusters":
-        options["labels"] = dict(zip(emb, read_labels(page.labels, emb.names).texts))
-    write_map(emb, path, session, **options)
-    if session.json and path != "-":  # standard output holds the page
-        print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
-    if page.open_it:
-        _open(path)
+    output: str | None = flag(
+        "-o --output", "Page (.html), or .parquet, .graphml, .gexf (default: VECTORS.html)."
+    )
+    labels: Colours = None
+    metadata: str | None = flag(
+        "--metadata", "Table with a column 'name': .csv, .tsv or .parquet (default: none).", metavar="FILE"
+    )
+    edges: EdgesFile = None
+    method: Method = "auto"
+    n_neighbors: int | None = flag(
+        "--neighbors", "Neighbours of each item (default: 10; 0 above 100,000 items).", min=0
+    )
+    title: str | None = flag("--title", "Title (default: name of the data file).")
+    theme: str = flag("--theme", "Theme: auto, light or dark.", "auto")
+    open_it: bool = flag("--open", "Open the page in a browser.", False)
+    random_state: Seed = 0
+
+    def run(self) -> None:
+        """Write the map, and open it if asked to."""
+        path = self.output or default_output(self.vectors, ".html")
+        check_map_target(path)
+        emb = self.load()
+        names = ("metadata", "edges", "method", "n_neighbors", "title", "theme", "random_state")
+        options = {name: getattr(self, name) for name in names}
+        write_map(emb, path, self, labels=labels_of_map(self.labels, emb), **options)
+        if self.json and path != "-":  # standard output holds the page
+            print_json({"output": path, "points": len(emb) + len(emb.context_names or ())})
+        if self.open_it:
+            _open(path)
 
 
 def check_map_target(path: str) -> None:

@@ -5,84 +5,66 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument
-from typer import Option as Flag
-
-from softvec.cli.options import Vectors, load_vectors, open_vectors, plain_name, resolve
-from softvec.cli.terminal import Session, note, print_json, print_table, say
-from softvec.core.checks import counted
+from softvec.cli.flags import argument, flag
+from softvec.cli.options import VectorCommand, plain_name, resolve, say_zeros
+from softvec.cli.tables import print_table, records
+from softvec.cli.terminal import Session, note, print_json, say
+from softvec.core.checks import Json, counted
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 
-@dataclass(frozen=True)
-class Search:
-    """Among which items neighbours are searched, and how they are ranked."""
-
-    context: Annotated[bool, Flag("--context", help="Neighbours from the second side: items for a user.")] = (
-        False
-    )
-    cosine: Annotated[
-        bool,
-        Flag("--cosine", help="Rank by the cosine alone (default: times the length, for graphs)."),
-    ] = False
-    type: Annotated[
-        str | None, Flag("--type", help="Only items of this type, see embed --types (default: all).")
-    ] = None
-
-    def options(self) -> dict[str, str | None]:
-        """Return the options of :meth:`softvec.Embedding.most_similar`."""
-        among, rank = "context" if self.context else "rows", "cosine" if self.cosine else "auto"
-        return {"among": among, "rank": rank, "type": self.type}
-
-
-def neighbors(
-    vectors: Vectors,
-    names: Annotated[
-        list[str] | None,
-        Argument(metavar="NAMES", help="Names, or - for a list on standard input; unknown ones are skipped."),
-    ] = None,
-    n: Annotated[int, Flag("-n", "--number", help="Number of neighbours.", min=1)] = 10,
-    minus: Annotated[
-        list[str] | None,
-        Flag("--minus", help="Name to subtract from the sum of the others; repeatable (default: none)."),
-    ] = None,
-    plus: Annotated[bool, Flag("--sum", help="Search once, for the sum of all names.")] = False,
-    search: Search = Search(),
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Neighbors(VectorCommand):
     """List the nearest neighbours of items.
 
     [dim]Examples:[/dim]
-
       softvec neighbors words.svec happy sad
-
       softvec neighbors words.svec king woman --minus man
-
       softvec neighbors shop.svec ann --context --json
     """
-    listed = names == ["-"]
-    words = _given(names or [], vectors)
-    emb = open_vectors(vectors, session)
-    keys = [resolve(emb.names, word) for word in words]
-    options: Any = search.options()
-    if minus or plus:
-        without = [resolve(emb.names, name) for name in minus or []]
-        title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
-        answers = {title: emb.most_similar(keys, without, n, **options)}
-    else:
-        keys = _with_vectors(emb, keys) if listed else keys
-        found = emb.most_similar_batch(keys, n, **options)
-        answers = dict(zip(map(str, keys), found))
-    if not session.quiet:
-        _say_how(emb, keys)
-    shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}
-    _print_neighbours(shown, listed, session)
+
+    names: list[str] | None = argument(
+        "NAMES", "Names, or - for a list on standard input; unknown ones are skipped.", None
+    )
+    n: int = flag("-n --number", "Number of neighbours.", 10, min=1)
+    minus: list[str] | None = flag(
+        "--minus", "Name to subtract from the sum of the others; repeatable (default: none)."
+    )
+    plus: bool = flag("--sum", "Search once, for the sum of all names.", False)
+    context: bool = flag("--context", "Neighbours from the second side: items for a user.", False)
+    cosine: bool = flag(
+        "--cosine", "Rank by the cosine alone (default: times the length, for graphs).", False
+    )
+    type: str | None = flag("--type", "Only items of this type, see embed --types (default: all).")
+
+    def run(self) -> None:
+        """Search once for each name, or once for a sum."""
+        from softvec.embedding.persons import of_persons
+
+        listed = self.names == ["-"]
+        words = _given(self.names or [], self.vectors)
+        emb = self.open()
+        keys = [resolve(emb.names, word) for word in words]
+        emb = of_persons(emb, keys)
+        among, rank = "context" if self.context else "rows", "cosine" if self.cosine else "auto"
+        options: Any = {"among": among, "rank": rank, "type": self.type}
+        if self.minus or self.plus:
+            without = [resolve(emb.names, name) for name in self.minus or []]
+            title = " + ".join(map(str, keys)) + "".join(f" - {name}" for name in without)
+            answers = {title: emb.most_similar(keys, without, self.n, **options)}
+        else:
+            keys = _with_vectors(emb, keys) if listed else keys
+            answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, self.n, **options)))
+        say_zeros(self, emb, keys, "neighbours")
+        _say_how(self, emb, keys)
+        shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}
+        _print_neighbours(shown, listed, self)
 
 
 def _given(names: list[str], vectors: str) -> list[str]:
@@ -100,6 +82,8 @@ def _print_neighbours(answers: dict[str, list[tuple[Any, float]]], listed: bool,
     if session.json:
         print_json({key: [{"name": a, "cosine": s} for a, s in rows] for key, rows in answers.items()})
         return
+    if any(a[1] < b[1] for rows in answers.values() for a, b in pairwise(rows)):
+        say(session, "ranked by cosine times length; --cosine ranks by the cosine alone")
     keyed = (len(answers) > 1 or listed) and not sys.stdout.isatty()
     for key, rows in answers.items():
         table: list[tuple[Any, ...]] = [(key, *row) for row in rows] if keyed else list(rows)
@@ -123,60 +107,57 @@ def _with_vectors(emb: Embedding, keys: list[Any]) -> list[Any]:
     return known
 
 
-def _say_how(emb: Any, keys: list[Any]) -> None:
-    """Print the recall of an index, and the share of neighbours that seeds have in common, if measured."""
-    index = vars(emb).get("index")
-    if index is not None:
-        note(f"searched with an index that finds {index.recall:.1%} of the true ten nearest")
-    if not isinstance(emb.provenance.get("stability"), dict) or "stable_neighbours" not in emb.extras:
+def _say_how(session: Session, emb: Any, keys: list[Any]) -> None:
+    """Print the share of neighbours that seeds have in common, if measured."""
+    measured = isinstance(emb.provenance.get("stability"), dict) and "stable_neighbours" in emb.extras
+    if session.quiet or not measured:
         return
     stability = emb.stability()
     shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
-    measured = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
-    if measured:
+    shown = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
+    if shown:
         what = f"share of the {stability.n_neighbors} nearest that {stability.repeats} seeds have in common"
-        note(f"{what}: {', '.join(measured)}")
+        note(f"{what}: {', '.join(shown)}")
 
 
-def similarity(
-    vectors: Vectors,
-    names: Annotated[list[str] | None, Argument(metavar="NAMES", help="Pairs of names.")] = None,
-    pairs: Annotated[
-        str | None,
-        Flag("--pairs", metavar="FILE", help="Lines of two names and a score, to correlate (default: none)."),
-    ] = None,
-    *,
-    session: Session,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Similarity(VectorCommand):
     """Print cosines of pairs of items, or their rank correlation with given scores.
 
     [dim]Examples:[/dim]
-
       softvec similarity words.svec cat dog cat car
-
       softvec similarity words.svec --pairs EN-WS-353-SIM.txt
     """
-    if not names and pairs is None:
-        raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
-    if len(names or []) % 2:
-        raise InputError(f"{counted(len(names or []), 'name')} given; similarity takes pairs of names")
-    emb = load_vectors(vectors, session)
-    result: dict[str, Any] = {}
-    if names:
-        keys = [resolve(emb.names, name) for name in names]
-        scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
-        rows = [(plain_name(a), plain_name(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
-        result["pairs"] = [{"a": a, "b": b, "cosine": s} for a, b, s in rows]
-        if not session.json:
-            print_table(("a", "b", "cosine"), rows)
-    if pairs is not None:
-        from softvec.evaluate import word_similarity
 
-        correlation = word_similarity(emb, pairs)
-        result["correlation"] = correlation.to_dict()
-        if not session.json:
-            known, total = correlation.settings["n_known"], correlation.settings["n_pairs"]
-            say(session, f"{known:,} of {total:,} pairs have both names")
-            print_table(("measure", "value"), list(correlation.mean.items()), title=pairs)
-    if session.json:
-        print_json(result)
+    names: list[str] | None = argument("NAMES", "Pairs of names.", None)
+    pairs: str | None = flag(
+        "--pairs", "Lines of two names and a score, to correlate (default: none).", metavar="FILE"
+    )
+
+    def run(self) -> None:
+        """Print a table of pairs, then one of the correlation."""
+        words = self.names or []
+        if not words and self.pairs is None:
+            raise InputError("no names given; try: softvec similarity VECTORS NAME NAME, or --pairs FILE")
+        if len(words) % 2:
+            raise InputError(f"{counted(len(words), 'name')} given; similarity takes pairs of names")
+        emb = self.load()
+        result: Json = {}
+        if words:
+            keys = [resolve(emb.names, name) for name in words]
+            scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
+            rows = [(plain_name(a), plain_name(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
+            result["pairs"] = records(("a", "b", "cosine"), rows)
+            if not self.json:
+                print_table(("a", "b", "cosine"), rows)
+        if self.pairs is not None:
+            from softvec.evaluate import word_similarity
+
+            correlation = word_similarity(emb, self.pairs)
+            result["correlation"] = correlation.to_dict()
+            if not self.json:
+                known, total = correlation.settings["n_known"], correlation.settings["n_pairs"]
+                say(self, f"{known:,} of {total:,} pairs have both names")
+                print_table(("measure", "value"), list(correlation.mean.items()), title=self.pairs)
+        if self.json:
+            print_json(result)

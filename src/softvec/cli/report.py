@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from softvec.api import Watch
 from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, say, seconds, working
-from softvec.core.checks import counted
+from softvec.core.checks import Json, counted
 from softvec.core.errors import AdviceWarning, InputError, Option, listed
 from softvec.core.memory import available_memory, peak_memory
 from softvec.core.scratch import on_disk
@@ -94,7 +94,7 @@ def remove_checkpoint(checkpoint: str | os.PathLike[str] | None, made: Mapping[s
         Checkpoint(path, 1, "").delete()
 
 
-def report(emb: Embedding, target: str, session: Session, stability: str = "") -> None:
+def report(emb: Embedding, target: str, session: Session) -> None:
     """Print what was made: the vectors, the work, the exact loss on a sample of rows, and the stability."""
     record, context = emb.provenance, emb.context_vectors
     _tell_other_view(record["view"].get("ruled_out_by", []))
@@ -113,10 +113,12 @@ def report(emb: Embedding, target: str, session: Session, stability: str = "") -
         f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
     )
-    if steps is None:
+    if views := mapping(mapping(record["diagnosis"]).get("views")):
+        _tell_views(views, record["data"]["shape"][1], session)
+    elif steps is None:
         say(session, loss_line(record))
-    if stability:
-        say(session, stability)
+    if "stability" in record:
+        say(session, repr(emb.stability()).strip("<>"))
 
 
 def _tell_other_view(options: Sequence[str]) -> None:
@@ -133,7 +135,7 @@ def _tell_other_view(options: Sequence[str]) -> None:
     )  # fmt: skip
 
 
-def measured_loss(record: Mapping[str, Any]) -> dict[str, Any]:
+def measured_loss(record: Mapping[str, Any]) -> Json:
     """Return the loss of finished vectors by the exact softmax, from their provenance, with its error.
 
     That is the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which the
@@ -173,7 +175,21 @@ def loss_line(record: Mapping[str, Any]) -> str:
     return f"exact loss {shown} ({values['loss_rows']:,} rows)"
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def _tell_views(views: Mapping[str, Any], n: int, session: Session) -> None:
+    """Say the exact loss of fused views, and where it is above that of equal probabilities."""
+    losses = {name: view["exact_loss"] for name, view in views.items()}
+    shown = ", ".join(f"{name} {loss:.2f}" for name, loss in losses.items())
+    say(session, f"exact loss of the views: {shown}")
+    for name, loss in losses.items():
+        if loss > math.log(n):
+            said = f"view {name} does not minimise its loss (equal probabilities: {math.log(n):.2f}): its "
+            say(
+                session,
+                said + "softmax is too sharp for the normaliser; it is fused for the walk that it sees",
+            )
+
+
+def mapping(value: Any) -> Json:
     """Return a part of a record, or nothing where a file holds something else there."""
     return value if isinstance(value, dict) else {}
 
@@ -192,7 +208,7 @@ def _steps(record: Mapping[str, Any]) -> int | None:
     return sum(counts) if counts else None
 
 
-def _summary(emb: Embedding, target: str) -> dict[str, Any]:
+def _summary(emb: Embedding, target: str) -> Json:
     record = emb.provenance
     summary = {
         "output": target,

@@ -1,11 +1,11 @@
-"""Output of the commands: tables and results on standard output, everything else on standard error."""
+"""What commands print: JSON on standard output; messages, errors and progress on standard error."""
 
 from __future__ import annotations
 
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.core.checks import is_number
 from softvec.core.errors import CODES, printable
 
 _SECONDS_BETWEEN_LINES = 10.0  # of progress, where standard error is not a terminal
@@ -26,13 +25,10 @@ def _silence_warnings(quiet: bool) -> bool:
     return quiet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
-    """Flags of all commands; ``--format`` only of those that read vectors."""
+    """Flags of all commands."""
 
-    format: Annotated[str | None, Flag("--format", help="Format of the vector file (default: detected).")] = (
-        None
-    )
     quiet: Annotated[
         bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
     ] = False
@@ -80,65 +76,6 @@ def print_json(value: Any) -> None:
     """Print JSON, with terminal control codes escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     sys.stdout.write(CODES.sub(lambda code: f"\\u{ord(code[0]):04x}", text) + "\n")
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
-    """Print a table; plain tab-separated lines where standard output is not a terminal."""
-    if not sys.stdout.isatty():
-        for row in rows:
-            sys.stdout.write("\t".join(_cell(value) for value in row) + "\n")
-        return
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = None if title is None else Text(printable(title))
-    table = Table(title=shown, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
-    for j, name in enumerate(columns):
-        number = bool(rows) and is_number(rows[0][j])
-        table.add_column(
-            Text(printable(name)), justify="right" if number else "left", style="" if number else "cyan"
-        )
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    console().print(table)
-
-
-def write_csv(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table as CSV, whole or not at all."""
-    import csv
-
-    from softvec.core.files import atomic_write
-
-    with atomic_write(path, "w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
-def write_parquet(path: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table as parquet, whole or not at all; names of mixed types become text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from softvec.core.files import atomic_write
-
-    columns = [list(column) for column in zip(*rows)] or [[] for _ in header]
-    plain = [col if len({type(v) for v in col}) < 2 else [str(v) for v in col] for col in columns]
-    with atomic_write(path, "wb") as file:
-        pq.write_table(pa.table(dict(zip(header, plain))), file)
-
-
-def arrow(*outputs: str | None) -> str:
-    """Return " -> " and the files that were written, or nothing."""
-    written = ", ".join(path for path in outputs if path and path != "-")
-    return f" -> {written}" if written else ""
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return printable(str(value))  # integers are names: no thousands separators
 
 
 @contextmanager
