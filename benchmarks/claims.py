@@ -241,7 +241,8 @@ MEASURED = (
         updates, "python -m benchmarks.additions",
     ),
     Measured(
-        "Attributes of nodes", "README.md", "attributes, smoothed attributes, graph, both side by side",
+        "Attributes of nodes", "README.md",
+        "attributes, smoothed attributes, graph, both side by side; on three graphs PANE and FastRP",
         "five graphs, and two with shuffled sources; they were seen while the weights were chosen",
         attributes, "python -m benchmarks.attributes",
     ),

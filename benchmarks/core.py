@@ -88,7 +88,7 @@ def run_code(interpreter: Path, code: str, *words: object) -> dict[str, Any]:
 
 def block_graph(n: int, c: float, seed: int = 0) -> sparse.csr_array:
     """Return the paper's DCSBM at alpha = 2."""
-    from softvec.generators import dcsbm
+    from experiments.generators import dcsbm
 
     return dcsbm(n, c, 4, alpha=2.0, random_state=seed).adjacency
 
@@ -197,7 +197,6 @@ def limit(quick: bool) -> dict[str, Any]:
     """Compare an epoch with the bare gather and the matrix products that it contains."""
     from softvec import kernels
     from softvec.core.machine import machine
-    from softvec.core.threads import row_blocks
     from softvec.fit import Engine, Problem, random_start
     from softvec.operators import Runtime, row_normalize
 
@@ -211,18 +210,18 @@ def limit(quick: bool) -> dict[str, Any]:
         P = row_normalize(A)
         X = random_start(n, d, 0, 0, np.float32, pool)
         engine = Engine(Problem(P, beta=6.0, regularization=0.0), X, None, pool, epochs=10)
-        runtime = Runtime(kernels.select(10**12), pool, engine.block)
+        runtime = Runtime(kernels.select(10**12), pool, engine.runtime.block)
         omega = np.eye(d, dtype=np.float32) / d
-        out = np.empty((engine.block, d), np.float32)
+        out = np.empty((engine.runtime.block, d), np.float32)
 
         def bare_gather() -> None:
-            rows = P.plan(engine.rows.source, runtime)
+            rows = P.plan(runtime)(engine.rows.source)
             pool.map(lambda lo, hi: rows(lo, hi, np.empty((hi - lo, d), np.float32), out[:0]), blocks)
 
         def products() -> None:
             pool.map(lambda lo, hi: (X[lo:hi] @ omega, X[lo:hi].T @ X[lo:hi])[0].shape, blocks)
 
-        blocks = row_blocks(n, engine.block)
+        blocks = engine.rows.blocks
         engine.epoch(0.1)
         for _ in range(5):
             times = []

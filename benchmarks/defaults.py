@@ -20,10 +20,10 @@ from scipy import sparse
 import softvec
 from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
 from benchmarks.peers.graphs import load
+from experiments.generators import dcsbm
 from softvec import EDRep
 from softvec.evaluate.classification import node_classification
 from softvec.evaluate.communities import communities
-from softvec.generators import dcsbm
 from softvec.operators import Powers, row_normalize
 
 DEFAULT: dict[str, Any] = {"walk_length": 3}
@@ -72,7 +72,7 @@ def graph(name: str) -> tuple[sparse.csr_array, Any]:
 def score(name: str, A: sparse.csr_array, X: np.ndarray, labels: Any, repeats: int) -> float:
     """Return micro-F1 at half of the labels (C by cross-validation), or NMI of nodes that have an edge."""
     if name.startswith("dcsbm"):
-        return 100 * communities(X, labels, scored=np.diff(A.indptr) > 0, n_init=5)["nmi"]
+        return 100 * communities(X, np.where(np.diff(A.indptr) > 0, labels, -1), n_init=5)["nmi"]
     found = node_classification(X, labels, ratios=(0.5,), repeats=repeats, C="cv", random_state=0)
     return 100 * found[0.5]["micro_f1"]
 

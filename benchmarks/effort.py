@@ -43,20 +43,21 @@ D, TURNS = 128, 3
 OURS = {"softvec fast": {"effort": "fast"}, "softvec": {}}
 RIVALS = ("FastRP", "Cleora")
 CHILD = """
-import json, sys, time
+import json, statistics, sys, time
 import numpy as np, scipy.sparse as sp
 from benchmarks.peers import adapters
 source, target, adapter, params, turn, d = sys.argv[1:]
 prepare, embed = getattr(adapters, adapter)()
 A = sp.load_npz(source)
 prepared = prepare(sp.csr_array(A) if adapter == "softvec" else sp.csr_matrix(A))
-seconds = 0.0
-while seconds == 0.0 or (not warm and seconds < 5):  # the first turn warms up, unless it is a long one
-    warm, begin = seconds > 0, time.process_time()
+embed(prepared, int(d), int(turn), json.loads(params))  # warms up
+seconds = []
+while len(seconds) < 3 or (sum(seconds) < 1 and len(seconds) < 50):
+    begin = time.process_time()
     X = embed(prepared, int(d), int(turn), json.loads(params))
-    seconds = time.process_time() - begin
+    seconds.append(time.process_time() - begin)
 np.save(target, np.asarray(X, dtype=np.float32))
-print(json.dumps(seconds))
+print(json.dumps(statistics.median(seconds)))
 """
 
 
@@ -64,7 +65,7 @@ def graph_of(name: str) -> Graph:
     """Return a labelled graph by name; blocks_N is a block model of N nodes."""
     if not name.startswith("blocks_"):
         return load(name)
-    from softvec.generators import dcsbm
+    from experiments.generators import dcsbm
 
     A, labels, _ = dcsbm(int(name.split("_")[1]), c=10, q=10, alpha=3.0, random_state=0)
     return Graph(name, sp.csr_array(A).astype(np.float32), labels)
@@ -82,7 +83,7 @@ def methods() -> dict[str, tuple[str | None, str, dict[str, Any]]]:
 
 
 def run(graph: Graph, row: tuple[str | None, str, dict[str, Any]], folder: Path, turn: int) -> Any:
-    """Return the processor seconds of one turn, after one that warms up, and its vectors."""
+    """Return the processor seconds of one turn, the median of several fits, and its vectors."""
     environment, adapter, params = row
     environments.ensure(environment)
     source, target = folder / "graph.npz", folder / "X.npy"

@@ -39,7 +39,7 @@ def contacts(seed: int, groups: int, inside: float) -> np.ndarray:
 
 def outbreak(rows: np.ndarray, seed: int) -> np.ndarray:
     """Return the states of an epidemic that infects a fifth of the people at once or more."""
-    from softvec.generators import sir
+    from experiments.generators import sir
 
     while True:
         epidemic = sir(rows, beta=0.3, mu=0.05, random_state=seed)

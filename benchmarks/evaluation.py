@@ -36,7 +36,7 @@ _DEGREE = 20  # mean degree of the generated graphs: ten edges per node
 def generate(kind: str, edges: int) -> dict[str, Any]:
     """Draw a graph in this process, after a small one for compilation, and report time and peak memory."""
     from benchmarks.rmat import rmat
-    from softvec.generators import dcsbm
+    from experiments.generators import dcsbm
 
     def draw(n: int) -> Any:
         if kind == "rmat":

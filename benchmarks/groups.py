@@ -28,9 +28,9 @@ import scipy.sparse as sp
 import softvec
 from benchmarks import datasets
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, summary, versions, write_json
+from experiments.generators import dcsbm
 from softvec.core.checks import unit_rows
 from softvec.evaluate import modularity, partition_scores
-from softvec.generators import dcsbm
 
 GRAPHS = (
     "karate", "polbooks", "football", "polblogs", "cora", "citeseer", "amazon_edrep", "pubmed",
@@ -68,10 +68,14 @@ def matrix(graph: nx.Graph) -> sp.csr_array:
 
 def small_groups() -> Iterator[tuple[str, sp.csr_array, np.ndarray]]:
     """Yield rings of caves and cliques."""
-    yield "30 caves of 6", matrix(nx.connected_caveman_graph(30, 6)), np.arange(180) // 6
+    for count, size in ((30, 6), (50, 4), (200, 5)):
+        graph = nx.connected_caveman_graph(count, size)
+        yield f"{count} caves of {size}", matrix(graph), np.arange(count * size) // size
     relaxed = nx.relaxed_caveman_graph(30, 6, 0.2, seed=1)
     yield "30 caves of 6, a fifth of the edges rewired", matrix(relaxed), np.arange(180) // 6
-    yield "ring of 30 cliques of 5", matrix(nx.ring_of_cliques(30, 5)), np.arange(150) // 5
+    for count, size in ((30, 3), (30, 5), (50, 4), (200, 5)):
+        graph = nx.ring_of_cliques(count, size)
+        yield f"ring of {count} cliques of {size}", matrix(graph), np.arange(count * size) // size
 
 
 def lfr(quick: bool) -> Iterator[tuple[str, sp.csr_array, np.ndarray]]:

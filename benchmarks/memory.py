@@ -141,7 +141,7 @@ def request(d, **more):
     return Request.of(n_components=d, random_state=0, **{**options, **more})
 
 def build():
-    return api.read(source, request(8))
+    return api.requested_affinity(source, request(8))
 
 saved = {}
 if job.get("checkpoint"):

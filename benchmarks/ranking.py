@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import softvec
+from benchmarks import datasets
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, write_json
-from softvec import datasets
 from softvec.names.align import label_matrix
 
 GRAPHS = ("karate", "polbooks", "football", "polblogs", "cora", "citeseer", "ppi")

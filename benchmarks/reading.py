@@ -140,12 +140,12 @@ def edges_by(rival: str, path: str) -> dict[str, Any]:
 def text_by(rival: str, path: str) -> dict[str, Any]:
     """Count a corpus with softvec, or scan it and train one word2vec epoch with gensim."""
     if rival == "softvec":
-        from softvec.affinity import read_corpus
+        from softvec.affinity import read
 
         load_kernels("text", "cooccurrence")
 
         def run() -> int:
-            return read_corpus(path, window=5, min_count=5).shape[0]
+            return read(path, kind="corpus", window=5, min_count=5).shape[0]
 
     else:
         from gensim.models import Word2Vec

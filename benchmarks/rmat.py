@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.generators.random import draw
+from experiments.generators.seeds import RandomState, block_seeds
 from softvec.affinity.compress import canonical_csr, edges_to_csr
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
-from softvec.generators._random import RandomState, block_seeds
 from softvec.kernels._jit import njit
-from softvec.kernels.random import draw
 
 _LOW32 = np.uint64(0xFFFFFFFF)
 EDGES_PER_BLOCK = 1 << 18

@@ -48,12 +48,12 @@ with machine(threads) as pool:
     X = random_start(n, d, 0, 0, np.float32, pool)
     engine = Engine(Problem(P, beta=6.0, regularization=0.0), X, None, pool, epochs=100)
     engine.epoch(0.5)
-    blocks = row_blocks(n, engine.block)
-    runtime = Runtime(kernels.select(10**12), pool, engine.block)
+    blocks = engine.rows.blocks
+    runtime = Runtime(kernels.select(10**12), pool, engine.runtime.block)
     omega = np.eye(d, dtype=np.float32) / d
 
     def gather():
-        rows = P.plan(engine.rows.source, runtime)
+        rows = P.plan(runtime)(engine.rows.source)
         pool.map(lambda lo, hi: rows(lo, hi, np.empty((hi - lo, d), np.float32), X[:0]), blocks)
 
     def products():

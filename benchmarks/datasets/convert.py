@@ -117,7 +117,7 @@ def linqs(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
 
 def matlab(dataset: Dataset, data: dict[str, bytes]) -> dict[str, bytes]:
     """Convert a MATLAB file with a sparse ``network`` and a node x label matrix ``group``."""
-    from softvec.read.matrices import load_mat
+    from softvec.read.foreign_child import load_mat
 
     content = load_mat(io.BytesIO(data["archive"]), variable_names=["network", "group"])
     if not {"network", "group"} <= set(content):

@@ -81,7 +81,7 @@ def load(name: str) -> Graph:
 
 def block_model(alpha: float, n: int = 10_000, seed: int = 0) -> Graph:
     """Return a degree-corrected block-model graph: four communities, mean degree 10 (the paper's)."""
-    from softvec.generators import dcsbm
+    from experiments.generators import dcsbm
 
     A, labels, _ = dcsbm(n, c=10, q=4, alpha=alpha, random_state=seed)
     A = sp.csr_array(A)

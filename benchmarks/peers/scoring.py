@@ -96,7 +96,7 @@ def clustering(X: np.ndarray, graph: Graph) -> dict[str, float]:
     linked = np.diff(graph.A.indptr) > 0
     starts = 10 if len(X) <= 12_000 else 2
     with threadpool_limits(2):
-        found = communities(X, graph.labels, scored=linked, n_init=starts, random_state=0)
+        found = communities(X, np.where(linked, graph.labels, -1), n_init=starts, random_state=0)
     return {"nmi": 100 * found["nmi"], "ari": 100 * found["ari"]}
 
 
