@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent)]
 
 import inventories  # noqa: E402
 from explain import write_figures  # noqa: E402
+from live_map import write_map  # noqa: E402
 from reference_pages import write_pages  # noqa: E402
 from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
@@ -75,6 +76,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "write_computation_times": False,
     "show_memory": False,
+    "thumbnail_size": (640, 420),
     "download_all_examples": True,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib",),
@@ -89,7 +91,7 @@ sphinx_gallery_conf = {
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "softvec"
-html_static_path = ["_static"]
+html_static_path = ["_static", "figures/generated/pages"]
 html_css_files = ["softvec.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -121,3 +123,4 @@ html_sidebars = {
 
 write_pages(HERE / "api" / "generated")
 write_figures(HERE / "figures" / "generated")
+write_map(HERE / "figures" / "generated" / "pages")

@@ -34,10 +34,16 @@ emb
 # An epidemic on the same contacts, without recovery. Each person is tested once.
 
 from softvec.evaluate import predict_epidemic
-from softvec.generators import sir
 
-epidemic = sir(np.array(rows), beta=0.15, mu=0.0, seed_node=3, random_state=2)
-sick = epidemic.states[1:] == 1  # (snapshot, person)
+contacts = np.array(rows)
+sick = np.zeros((steps, people), bool)  # at the end of each snapshot
+before = np.arange(people) == 3
+for t in range(steps):
+    a, b = contacts[contacts[:, 0] == t, 1:].T
+    infects = (before[a] | before[b]) & (rng.random(len(a)) < 0.15)
+    sick[t] = before
+    sick[t, a[infects]] = sick[t, b[infects]] = True
+    before = sick[t]
 tests = {(person, int(t)): bool(sick[t, person]) for person, t in enumerate(rng.integers(0, steps, people))}
 
 # %%

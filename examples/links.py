@@ -11,13 +11,13 @@ Hide some edges of a graph, embed the rest, and turn cosines into probabilities.
 # degree-matched ones are a fairer test.
 
 import matplotlib.pyplot as plt
+import networkx as nx
 import numpy as np
 
 import softvec
 from softvec.evaluate import split_edges
-from softvec.generators import dcsbm
 
-A = dcsbm(1500, c=16, q=5, alpha=3.0, theta=np.ones(1500), random_state=1).adjacency
+A = nx.to_scipy_sparse_array(nx.planted_partition_graph(5, 300, 64 / 1500, 4 / 1500, seed=1))
 split = split_edges(A, 0.2, random_state=0)
 print(split.positives.shape, {kind: pairs.shape for kind, pairs in split.negatives.items()})
 

@@ -16,10 +16,13 @@ def write_figures(folder: Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in zip(names, (_softmax, _gaussian, _beta)):
         figure = draw()
         figure.savefig(folder / name, dpi=110)
+        plt.close(figure)  # the gallery would take an open figure for that of its first example
 
 
 def softmax(X: np.ndarray, beta: float) -> np.ndarray:
@@ -54,7 +57,7 @@ def _softmax():
 
 def _block_vectors(beta: float) -> np.ndarray:
     import softvec
-    from softvec.generators import dcsbm
+    from experiments.generators import dcsbm
 
     A = dcsbm(2000, c=15, q=5, alpha=3.0, theta=np.ones(2000), random_state=0).adjacency
     with warnings.catch_warnings():

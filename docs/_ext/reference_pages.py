@@ -8,7 +8,7 @@ from pathlib import Path
 import softvec
 
 # In the order of the pages; a public module that is missing here comes last.
-ORDER = ("affinity", "operators", "normalizers", "evaluate", "plotting", "generators")
+ORDER = ("affinity", "operators", "normalizers", "evaluate", "plotting")
 
 
 def public_modules() -> list[str]:

@@ -7,11 +7,14 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
 python - <<'PYTHON'
+import numpy as np
 from scipy import sparse
 
-from softvec.generators import dcsbm
-
-sparse.save_npz("graph.npz", sparse.csr_matrix(dcsbm(60_000, c=10, q=8, alpha=3.0, random_state=0).adjacency))
+rng = np.random.default_rng(0)  # eight groups, and most edges within a group
+a, b = rng.integers(60_000, size=(2, 300_000))
+b = np.where(rng.random(len(a)) < 0.9, a // 7_500 * 7_500 + b % 7_500, b)
+A = sparse.csr_matrix((np.ones(len(a)), (a, b)), shape=(60_000, 60_000))
+sparse.save_npz("graph.npz", ((A + A.T) > 0).astype(float))
 PYTHON
 
 options=(--kind graph --dim 128 --seed 0 --view walk --epochs 4 --quiet)
