@@ -28,6 +28,7 @@ lint: $(STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m mypy --strict --follow-imports silent --cache-dir .mypy_cache/strict tests/embedding/typed_script.py
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) tools/house.py --check
 

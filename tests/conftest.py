@@ -88,7 +88,7 @@ def open_map(browser, tmp_path):
         html = made if isinstance(made, str) else made.html
         path = tmp_path / f"map{len(contexts)}.html"
         path.write_text(html, encoding="utf-8", newline="\n")
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}} | options)
         contexts.append(context)
         context.set_offline(True)
         context.set_default_timeout(60_000)

@@ -34,8 +34,7 @@ import softvec
 RECORD = Path(__file__).with_name("behaviour.json")
 # Modules that users may import; those in softvec.__all__ are added.
 MODULES = (
-    "affinity", "api", "embedding", "estimator", "generators", "kernels", "normalizers",
-    "operators", "plotting",
+    "affinity", "api", "embedding", "estimator", "kernels", "normalizers", "operators", "plotting",
 )  # fmt: skip
 
 

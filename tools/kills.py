@@ -37,7 +37,7 @@ from softvec.embedding import Embedding  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "kills.json"
 PAGE = ROOT / "docs" / "reliability.md"
-FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "safetensors", "txt", "bin")
+FORMATS = ("svec", "npy", "tsv", "csv", "parquet", "feather", "txt", "bin")
 COMMANDS = ("embed", "embed dense", "convert", "add")  # a dense graph is fitted three times
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 2.0  # seconds by the clock to stop in; a busy machine may need more

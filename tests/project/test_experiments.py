@@ -260,11 +260,11 @@ def test_settings_are_scored_on_sets_that_did_not_choose_them():
 def test_frequent_contexts_count_as_little_as_in_the_operator(tmp_path):
     from experiments.rivals import row_stochastic
     from experiments.words.run import subsampled
-    from softvec.affinity.files import read_corpus
+    from softvec.affinity import read
 
     text = tmp_path / "text.txt"
     text.write_text("the cat saw the dog\nthe dog saw the cat\na cat ran\n" * 3)
-    weighted = read_corpus(text, window=2, min_count=1, context_subsample=0.05)
+    weighted = read(text, kind="corpus", window=2, min_count=1, context_subsample=0.05)
     P = row_stochastic(subsampled(weighted, 0.05))
     n = P.shape[0]
     np.testing.assert_allclose(weighted.operator @ np.eye(n), P.toarray(), atol=1e-6)
