@@ -32,7 +32,9 @@ from softvec.cluster.choose import ClusterWorkers, choose
 from softvec.cluster.driver import plan
 from softvec.cluster.memory import halo_rows
 from softvec.core.machine import machine
-from softvec.fit import Problem, Settings, fit
+from softvec.fit.problem import Problem
+from softvec.fit.run import fit
+from softvec.fit.settings import Settings
 from softvec.operators import Powers, Sparse, row_normalize
 
 path, d, walk, epochs, cluster = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]

@@ -96,8 +96,8 @@ def block_graph(n: int, c: float, seed: int = 0) -> sparse.csr_array:
 def exact_loss(A: sparse.csr_array, w: int, X: np.ndarray, rows: int = 1000) -> float:
     """Return the paper's loss per row (beta 1, regularised) with the exact softmax, on a sample of rows."""
     from softvec.core.machine import machine
-    from softvec.fit import Problem
     from softvec.fit.diagnose import diagnose
+    from softvec.fit.problem import Problem
     from softvec.operators import Powers, row_normalize
 
     X = np.ascontiguousarray(X, dtype=np.float32)
@@ -197,7 +197,8 @@ def limit(quick: bool) -> dict[str, Any]:
     """Compare an epoch with the bare gather and the matrix products that it contains."""
     from softvec import kernels
     from softvec.core.machine import machine
-    from softvec.fit import Engine, Problem, random_start
+    from softvec.fit.engine import Engine
+    from softvec.fit.problem import Problem, random_start
     from softvec.operators import Runtime, row_normalize
 
     n, neighbours, d = (100_000 if quick else 1_000_000), 20, 128

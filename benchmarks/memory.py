@@ -83,11 +83,12 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 from softvec import api
-from softvec.fit import memory, recipes
+import softvec.fit.resolve as defaults
+from softvec.fit import memory
 from softvec.fit.resolve import resolve
 from softvec.request import Request
 
-recipes.FUSED = tuple(replace(view, n_epochs=2) for view in recipes.FUSED)  # epochs take time, not memory
+defaults.FUSED = tuple(replace(view, n_epochs=2) for view in defaults.FUSED)  # epochs take time, not memory
 job = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
 SIZES = {

@@ -22,7 +22,8 @@ from benchmarks.common import RESULTS, ROOT, interleave, provenance, replace_sec
 from benchmarks.datasets import load
 from benchmarks.rmat import rmat
 from softvec.core.machine import machine
-from softvec.fit import Engine, Problem, random_start
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, random_start
 from softvec.operators import Sparse, row_normalize
 
 DIMENSION, THREADS = 128, 2

@@ -36,7 +36,8 @@ from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
 from benchmarks.rmat import rmat
 from softvec.operators import Runtime, Sparse, row_normalize
-from softvec.fit import Engine, Problem, random_start
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, random_start
 
 n, d, threads = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 begin = time.perf_counter()

@@ -1,6 +1,6 @@
 """Which views of a graph should the vectors hold? Classification with one walk, with single views, and fused.
 
-A view is one fit of unit vectors to one walk on the graph (`softvec.fit.recipes.FUSED`). Fused, they are put
+A view is one fit of unit vectors to one walk on the graph (`softvec.fit.resolve.FUSED`). Fused, they are put
 side by side, turned to their principal axes, and two coordinates tell the degree.
 
     python -m benchmarks.views                          # every row on every graph
@@ -31,7 +31,7 @@ from benchmarks.peers import netmf, prone
 from benchmarks.peers.graphs import Graph, load
 from benchmarks.peers.scoring import classification, clustering, scaled
 from softvec import EDRep
-from softvec.fit.recipes import FUSED, View
+from softvec.fit.resolve import FUSED, View
 from softvec.fit.views import view_operator
 
 Make = Callable[[sp.csr_array, int, int], np.ndarray]
@@ -51,7 +51,7 @@ def embed(A: sp.csr_array, d: int, seed: int, *, view: str) -> np.ndarray:
 
 def fused_of(A: sp.csr_array, d: int, seed: int, *, views: Sequence[View]) -> np.ndarray:
     """Return vectors that fuse other views than the default does."""
-    with patch("softvec.fit.recipes.FUSED", tuple(views)):
+    with patch("softvec.fit.resolve.FUSED", tuple(views)):
         return embed(A, d, seed, view="fused")
 
 

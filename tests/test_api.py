@@ -10,8 +10,7 @@ from scipy import sparse
 import softvec
 from softvec import api
 from softvec.core.errors import InputError
-from softvec.fit.recipes import BUILDER_DEFAULTS
-from softvec.fit.resolve import resolve
+from softvec.fit.resolve import BUILDER_DEFAULTS, resolve
 from softvec.request import Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")

@@ -12,7 +12,7 @@ from softvec.core.checks import integer, recorded
 from softvec.core.errors import InputError, Option, did_you_mean, warn
 from softvec.embedding import Embedding
 from softvec.embedding.align import continued
-from softvec.fit.recipes import BUILDER_DEFAULTS
+from softvec.fit.resolve import BUILDER_DEFAULTS
 from softvec.fit.settings import OPTIONS, Effort, Settings, SharedOptions, ViewName
 
 FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
@@ -229,6 +229,8 @@ CONTRADICTIONS: tuple[tuple[Any, ...], ...] = (
      Option("effort", "fast"), " is for fits without init; leave it out"),
     (lambda r: r.settings.view == "links" and r.settings.effort == "fast",
      Option("view", "links"), _TWO_SIDES, Option("effort")),
+    (lambda r: r.settings.view == "neighbours" and r.settings.effort == "fast",
+     Option("view", "neighbours"), " is a fit by epochs; leave out ", Option("effort")),
     (lambda r: r.settings.view == "links" and r.settings.symmetric is True,
      Option("view", "links"), _TWO_SIDES, Option("symmetric")),
     (lambda r: r.repeats > 1 and (r.init is not None or r.settings.checkpoint is not None),

@@ -445,7 +445,7 @@ def test_what_is_known_of_an_affinity_is_typed():
 def test_the_default_of_text_is_one_build(monkeypatch):
     """The P that embed fits is made once, with the weights of columns that were added afterwards before."""
     from softvec import api
-    from softvec.fit.recipes import BUILDER_DEFAULTS
+    from softvec.fit.resolve import BUILDER_DEFAULTS
     from softvec.operators import Sparse, row_normalize
 
     rng = np.random.default_rng(0)

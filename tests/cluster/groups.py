@@ -10,7 +10,7 @@ import numpy as np
 
 from softvec.cluster.driver import plan, whole_of
 from softvec.core.machine import machine
-from softvec.fit import fit
+from softvec.fit.run import fit
 
 
 class ThreadGroup:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from softvec.fit import Settings, prepared
-from softvec.fit.recipes import FUSED
+from softvec.fit.resolve import FUSED
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.fit.views import view_operator
 from softvec.operators import Powers
 from tests.cluster.groups import Ranks, fitted

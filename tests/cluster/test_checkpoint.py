@@ -9,8 +9,9 @@ import pytest
 
 from softvec.core.errors import InputError
 from softvec.core.storage import Storage
-from softvec.fit import Settings, prepared
 from softvec.fit.checkpoint import Checkpoint
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.operators import Powers
 from tests.cluster.groups import Ranks, fitted
 from tests.cluster.processes import random_graph

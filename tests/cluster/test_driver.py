@@ -15,7 +15,9 @@ from softvec.cluster.rank import reduce_in_pairs
 from softvec.cluster.shard import balanced_bounds, rows_per_unit
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
-from softvec.fit import Problem, Settings, prepared
+from softvec.fit.problem import Problem
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.operators import Sparse, as_operator
 from tests.cluster.groups import ThreadGroup
 from tests.cluster.groups import run as on_ranks

@@ -11,8 +11,10 @@ from softvec.cluster import partition
 from softvec.cluster.choose import ClusterWorkers
 from softvec.cluster.driver import plan
 from softvec.core.errors import InputError
-from softvec.fit import Problem, Settings, prepared
-from softvec.fit.recipes import FUSED
+from softvec.fit.problem import Problem
+from softvec.fit.resolve import FUSED
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.fit.views import view_operator
 from softvec.kernels.partition import stream_rows
 from softvec.operators import Powers, Product, Sparse, Sum, as_operator

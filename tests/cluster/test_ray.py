@@ -19,7 +19,8 @@ from softvec.cluster.choose import ClusterWorkers
 from softvec.cluster.ray import RayCluster
 from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError
-from softvec.fit import Settings, prepared
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.operators import Powers
 from tests.cluster.groups import fitted
 from tests.cluster.processes import command, finished, random_graph

@@ -9,7 +9,8 @@ from softvec.cluster import rounds
 from softvec.cluster.operator import Sharded, join, split
 from softvec.cluster.rounds import pays
 from softvec.core.machine import Machine
-from softvec.fit import Settings, prepared
+from softvec.fit.run import prepared
+from softvec.fit.settings import Settings
 from softvec.kernels import compiled, reference
 from softvec.operators import Powers, Runtime, Sparse
 from tests.cluster.groups import run as on_ranks

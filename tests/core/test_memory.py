@@ -12,7 +12,8 @@ from benchmarks import memory as memory_jobs
 from softvec.core import memory as _container
 from softvec.core import threads as _parallel
 from softvec.core.errors import InputError
-from softvec.fit import Settings, memory
+from softvec.fit import memory
+from softvec.fit.settings import Settings
 
 
 def ring(n):

@@ -7,9 +7,12 @@ from scipy.special import logsumexp
 
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
-from softvec.fit import Engine, Problem, Settings, State, optimize, random_start
 from softvec.fit.diagnose import diagnose
 from softvec.fit.edges import _second
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, State, random_start
+from softvec.fit.run import optimize
+from softvec.fit.settings import Settings
 from softvec.operators import LinearOperatorAdapter, Powers, as_operator, row_normalize
 
 N, D = 14, 4

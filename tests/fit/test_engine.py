@@ -8,16 +8,10 @@ from scipy.special import logsumexp
 import softvec
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
-from softvec.fit import (
-    Engine,
-    Problem,
-    Settings,
-    State,
-    find_classes,
-    optimize,
-    power_start,
-    random_start,
-)
+from softvec.fit.engine import Engine
+from softvec.fit.problem import Problem, State, find_classes, power_start, random_start
+from softvec.fit.run import optimize
+from softvec.fit.settings import Settings
 from softvec.operators import Powers, as_operator, normalize, row_normalize
 
 N, D, K = 14, 4, 3

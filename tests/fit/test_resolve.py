@@ -6,8 +6,7 @@ import pytest
 
 from softvec.affinity.base import Facts
 from softvec.core.errors import InputError
-from softvec.fit.recipes import FUSED
-from softvec.fit.resolve import links_candidates, resolve
+from softvec.fit.resolve import FUSED, links_candidates, resolve
 from softvec.request import Earlier, Request
 
 # 100 nodes of 6 neighbours each; and of 40
@@ -188,6 +187,7 @@ def test_what_the_data_cannot_have_is_refused(options, facts, message):
         ({"view": "fused", "walk_length": 3}, "view='fused' sets its own walks; leave out walk_length"),
         ({"view": "fused", "length": 3}, "sets its own walks"),
         ({"view": "links", "effort": "fast"}, "is a fit of two sides; leave out effort"),
+        ({"view": "neighbours", "effort": "fast"}, "is a fit by epochs; leave out effort"),
         ({"view": "links", "symmetric": True}, "is a fit of two sides; leave out symmetric"),
         ({"repeats": 2, "checkpoint": "a"}, "repeats use different seeds"),
         ({"partition": "stream"}, "is for a cluster"),

@@ -16,7 +16,8 @@ from softvec.affinity import compress
 from softvec.affinity.matrices import is_symmetric
 from softvec.core import scratch
 from softvec.core.errors import InputError
-from softvec.fit import Settings, memory
+from softvec.fit import memory
+from softvec.fit.settings import Settings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from softvec.core.errors import InputError
 from softvec.core.machine import ALONE, machine
 from softvec.evaluate.communities import communities
 from softvec.fit.problem import push
-from softvec.fit.recipes import FUSED, epochs_of_views, views_of
+from softvec.fit.resolve import FUSED, views_of
 from softvec.fit.views import degree_coordinates, neighbours_to_vector, view_operator
 from softvec.operators import row_normalize
 
@@ -61,11 +61,11 @@ def test_views_of_a_small_dense_graph_are_less_sharp():
 
 
 def test_few_dimensions_take_more_epochs():
-    assert epochs_of_views(64) == epochs_of_views(512) == [view.n_epochs for view in FUSED]
-    assert epochs_of_views(16) == [2 * view.n_epochs for view in FUSED]
-    assert sum(epochs_of_views(32)) == len(
-        softvec.embed(two_kinds(300, 40), 32).provenance["history"]["epoch"]
-    )
+    facts = random_walk(two_kinds()).facts
+    epochs = {d: [view.n_epochs for view in views_of(facts, d)] for d in (16, 32, 64, 512)}
+    assert epochs[64] == epochs[512] == [view.n_epochs for view in FUSED]
+    assert epochs[16] == [2 * view.n_epochs for view in FUSED]
+    assert sum(epochs[32]) == len(softvec.embed(two_kinds(300, 40), 32).provenance["history"]["epoch"])
 
 
 def test_views_are_chosen_by_the_neighbours_at_the_ends_of_edges():

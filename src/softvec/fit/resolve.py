@@ -1,23 +1,67 @@
 """What will be done: the settings of a fit, from what the user wants and what the data is like.
 
-The only place that decides: a table of rules for the view, and layers of defaults for everything else. Each
-value is recorded with its origin; progress bars, memory estimates and provenance read the record.
+The only place that decides: a table of rules for the view, and layers of defaults for everything else. What
+no layer names is the default of `Settings`. Each value is recorded with its origin; progress bars, memory
+estimates and provenance read the record. Reasons and measurements are in docs/decisions.md and docs/log.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softvec.core.errors import InputError, Option, listed
-from softvec.fit.recipes import DENSE, STEP, Values, of_effort, of_kind, of_view, views_of
 from softvec.fit.settings import OPTIONS, Settings
 
 if TYPE_CHECKING:
     from softvec.affinity.base import Facts
     from softvec.request import Earlier, Request
 
+Values: TypeAlias = dict[str, Any]  # of settings, by name
+# Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
+# by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
+# the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
+DENSE = 20.0
+_FEW = 64  # dimensions below which a fit takes more epochs
+MOST_EPOCHS = 20  # of a graph by default: of a directed one, and in few dimensions
+# Defaults of each kind of data. `base_measure` is the power of the size by which items weigh in the softmax;
+# the fewer neighbours, the shorter the vector by `shrinkage` (benchmarks/shrinkage.py).
+_ANY_KIND: Values = {
+    "walk_length": 1, "n_epochs": Settings.n_epochs, "beta": Settings.beta, "base_measure": 0.0,
+    "shrinkage": 0.0,
+}  # fmt: skip
+RECIPES: dict[str, Values] = {
+    "graph": {"walk_length": 3, "n_epochs": 12, "shrinkage": 0.5},
+    "corpus": {"beta": 16.0, "base_measure": 0.25},  # benchmarks/words.py, benchmarks/analogies.py
+    "bipartite": {"beta": 4.0, "base_measure": 1.0},  # benchmarks/two_sided.py
+    "features": {"walk_length": 3},
+}
+# Half of the mean number of neighbours, within these bounds, is beta of a graph: few neighbours say little
+# about an item, and a sharp softmax would learn their accidents (benchmarks/defaults.py).
+_BETA_OF_GRAPHS = (3.0, 6.0)
+# Options of builders: the frequency above which words count less as context (benchmarks/words.py).
+BUILDER_DEFAULTS = {"corpus": {"context_subsample": 1e-5}}
+# `view="links"` chooses between the default, one sharp step, and two vectors for each node, as a source and
+# as a target, with targets weighed by their degree: one set of vectors cannot say that unlike nodes are
+# linked. No one of them finds hidden links best on all graphs (docs/decisions.md).
+STEP: Values = {"walk_length": 1, "beta": 20.0, "normalizer": "edges"}
+FUSED_SHRINKAGE = 0.25  # vectors of several views are steadier than those of one fit, which takes 0.5
+# Defaults of each view; "neighbours" has a sharp softmax, exact where items are near, with its full gradient:
+# experiments/neighbours. Power steps need no epochs, and a walk of one step (docs/decisions.md).
+VIEWS: dict[str, Values] = {
+    "links": {
+        "symmetric": False, "base_measure": 1.0, "beta": 6.0, "n_epochs": 60, "walk_length": 1,
+        "normalizer": "edges",
+    },
+    "fused": {"shrinkage": FUSED_SHRINKAGE},
+    "neighbours": {
+        "walk_length": 1, "beta": 40.0, "n_epochs": 120, "shrinkage": 0.0, "gradient": "full",
+        "normalizer": "near", "init": "power",
+    },
+    "power": {"walk_length": 1, "n_epochs": 0, "shrinkage": 0.0},
+}  # fmt: skip
 # Options that fused views do not set themselves; any other one is an option of a single fit.
 _OF_ANY_VIEW = (
     "n_components", "random_state", "n_jobs", "callbacks", "verbose", "walk_length", "shrinkage", "view",
@@ -33,6 +77,45 @@ _SOLVABLE = {
     "n_clusters": 1, "constraint": "sphere", "gradient": "row", "normalizer": "mixture", "regularization": 0
 }  # fmt: skip
 _NOT_REFINED = frozenset({"n_epochs", "learning_rate", "tol", "gradient", "checkpoint"})
+
+
+@dataclass(frozen=True)
+class View:
+    """One walk on a graph, how it is fitted, and how long its vectors are where views are fused.
+
+    ``steps`` is the mean of the first powers of the walk; ``two_steps`` exactly two of them, the node in the
+    middle weighted by its degree to the power ``-damping`` (1 is the plain walk). ``init`` may be the name of
+    an earlier view, whose vectors are the initial ones after ``push`` products with the walk.
+    """
+
+    name: str
+    steps: int = 1
+    two_steps: bool = False
+    damping: float = 1.0
+    beta: float = Settings.beta
+    n_epochs: int = 8
+    learning_rate: float = Settings.learning_rate
+    init: str = "power"
+    push: int = 0
+    weight: float = 1.0
+
+
+# A step of the walk prefers a neighbour to any node by a factor of about n over the mean number of
+# neighbours; a softmax much sharper than its logarithm learns accidents. Only graphs of a few hundred nodes
+# with many neighbours reach this bound of beta (docs/decisions.md).
+SHARPNESS = 1.6
+
+
+# Chosen among the rows of benchmarks/views.py. One set of vectors can only say that like is linked to like:
+# two steps make a second positive number of a negative eigenvalue, and damping the middle keeps which hubs a
+# node stands beside. A high beta keeps fine differences; its many small axes are noise on other graphs, so
+# that it weighs less. The walk starts from the vectors of the hubs, pushed one step: near the detection
+# threshold of communities it would need twice the epochs from a random start.
+FUSED = (
+    View("hubs", two_steps=True, damping=0.5, n_epochs=5, weight=1.3),
+    View("walk", steps=2, init="hubs", push=1, learning_rate=0.6, weight=1.8),
+    View("pairs", two_steps=True, beta=32.0),
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +139,10 @@ def _single(request: Request) -> list[str]:
 def _by_power(request: Request) -> bool:
     """Return whether power steps are asked for."""
     return request.settings.effort == "fast" or request.settings.view == "power"
+
+
+def _asked_for(view: str) -> Callable[[Request, Facts], bool]:
+    return lambda request, facts: request.settings.view == view
 
 
 def _of_epochs(request: Request) -> list[str]:
@@ -96,10 +183,7 @@ RULES = (
         "power",
         "a fast fit takes power steps, no epochs",
     ),
-    Rule(lambda r, f: r.settings.view == "walk", "walk", "asked for"),
-    Rule(lambda r, f: r.settings.view == "fused", "fused", "asked for"),
-    Rule(lambda r, f: r.settings.view == "links", "links", "asked for"),
-    Rule(lambda r, f: r.settings.view == "neighbours", "neighbours", "asked for"),
+    *(Rule(_asked_for(view), view, "asked for") for view in ("walk", *VIEWS)),
     Rule(lambda r, f: r.own_walk or "walk_length" in r.given, "walk", "asked for"),
     *NOT_FUSED,
     Rule(
@@ -188,13 +272,46 @@ def _refuse_view(request: Request, facts: Facts) -> None:
         raise InputError(fused, here, "fused views have settings of their own; leave out ", *listed(single))
 
 
+def of_kind(facts: Facts, d: int) -> Values:
+    """Return the settings of a kind of data in d dimensions: beta by the density of a graph."""
+    values = {"symmetric": facts.symmetric, **_ANY_KIND, **RECIPES.get(facts.kind, {})}
+    if facts.kind == "graph" and facts.links is not None:
+        low, high = _BETA_OF_GRAPHS
+        values["beta"] = round(min(max(facts.mean_neighbours / 2, low), high), 2)
+    if not facts.symmetric:
+        values["walk_length"] = 1
+    most = max(values["n_epochs"], MOST_EPOCHS)
+    values["n_epochs"] = most if facts.directed else min(_in_few_dimensions(values["n_epochs"], d), most)
+    return values
+
+
+def _in_few_dimensions(epochs: int, d: int) -> int:
+    """Return the epochs in d dimensions: twice as many in a quarter of 64.
+
+    In few dimensions a random start holds little of what is to be found, so that it takes longer.
+    """
+    return round(epochs * max(1.0, (_FEW / d) ** 0.5))
+
+
+def views_of(facts: Facts, d: int) -> tuple[View, ...]:
+    """Return the views of a graph in d dimensions.
+
+    They are less sharp where a neighbour is little rarer than any node.
+    """
+    views = tuple(replace(view, n_epochs=_in_few_dimensions(view.n_epochs, d)) for view in FUSED)
+    if not facts.links:
+        return views
+    beta = max(SHARPNESS * math.log(facts.linked**2 / facts.links), 1.0)
+    share = min(1.0, beta / Settings.beta)
+    return tuple(replace(view, beta=round(share * view.beta, 2)) for view in views)
+
+
 def _layered(request: Request, facts: Facts, view: str) -> tuple[Values, dict[str, str]]:
     """Return the values of all settings after the layers of defaults, and where each came from."""
     asked, earlier = request.settings, request.earlier
     layers = [
         ("kind of data", of_kind(facts, asked.n_components)),
-        ("view", of_view(view)),
-        ("effort", of_effort("fast" if view == "power" else asked.effort)),
+        ("effort" if view == "power" else "view", VIEWS.get(view, {})),
     ]
     if earlier is not None:
         layers += [("update", _UPDATE), ("earlier fit", _kept(request, earlier))]

@@ -19,7 +19,7 @@ from softvec.core.errors import InputError
 if TYPE_CHECKING:  # the command line reads the settings before it needs NumPy
     from numpy.typing import NDArray
 
-    from softvec.fit.recipes import View
+    from softvec.fit.resolve import View
 
 T = TypeVar("T")
 Callback: TypeAlias = Callable[[int, float, "NDArray[Any]"], Any]

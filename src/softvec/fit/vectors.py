@@ -21,7 +21,7 @@ from softvec.fit.diagnose import spread
 from softvec.fit.fold_in import refine
 from softvec.fit.power import FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
-from softvec.fit.recipes import DENSE, MOST_EPOCHS, View
+from softvec.fit.resolve import DENSE, MOST_EPOCHS, View
 from softvec.fit.run import Fit, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector

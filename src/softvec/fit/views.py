@@ -22,7 +22,7 @@ from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import copied, empty
 from softvec.core.threads import row_blocks
 from softvec.fit.problem import push
-from softvec.fit.recipes import FUSED, View
+from softvec.fit.resolve import FUSED, View
 from softvec.fit.run import Fit, fit, seed_of
 from softvec.fit.settings import Callback, Settings
 from softvec.operators import Operator, Powers, Product, Sparse, check_nonnegative, row_normalize
