@@ -29,8 +29,8 @@ import json, sys
 from scipy import sparse
 from benchmarks.common import peak_rss
 from softvec.cluster.choose import ClusterWorkers, choose
-from softvec.cluster.driver import plan
-from softvec.cluster.memory import halo_rows
+from softvec.cluster.plan import plan
+from softvec.cluster.plan import halo_rows
 from softvec.core.machine import machine
 from softvec.fit.problem import Problem
 from softvec.fit.run import fit

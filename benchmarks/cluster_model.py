@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import RESULTS, ROOT, provenance, read_json, replace_section, write_json
-from softvec.cluster.rounds import Counts, cuts, pays
+from softvec.cluster.halo import Counts, cuts, pays
 
 D, EDGES, CORES = 128, 10, 16
 NETWORKS = (10, 25, 100)  # Gbit/s

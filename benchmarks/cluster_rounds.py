@@ -22,7 +22,7 @@ from scipy import sparse
 from benchmarks.common import RESULTS, ROOT, provenance, replace_section, write_json
 from benchmarks.datasets import load
 from benchmarks.partition import owners
-from softvec.cluster.rounds import Counts, pays
+from softvec.cluster.halo import Counts, pays
 
 GRAPHS = {"Pubmed": "pubmed", "dblp_prone": "dblp_prone", "moby": "moby", "BlogCatalog": "blogcatalog"}
 WORKERS = (8, 64)

@@ -33,7 +33,7 @@ from softvec.request import EmbedOptions, FitOptions, KindName, Request
 
 if TYPE_CHECKING:
     from softvec.cluster.choose import Cluster
-    from softvec.cluster.rank import Report
+    from softvec.cluster.worker import Report
     from softvec.core.machine import Workers
 
 __all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]

@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from softvec.cluster.driver import plan, whole_of
+from softvec.cluster.plan import plan, whole_of
 from softvec.core.machine import machine
 from softvec.fit.run import fit
 

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
-from softvec.cluster import memory
 from softvec.cluster.choose import choose
-from softvec.cluster.driver import plan
 from softvec.cluster.operator import Sharded, join, split
-from softvec.cluster.rank import reduce_in_pairs
-from softvec.cluster.shard import balanced_bounds, rows_per_unit
+from softvec.cluster.plan import balanced_bounds, needed_memory, plan, refuse_if_too_big, rows_per_unit
+from softvec.cluster.worker import reduce_in_pairs
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
 from softvec.fit.problem import Problem
@@ -67,11 +65,11 @@ def test_what_a_cluster_cannot_do_is_refused():
 @pytest.mark.usefixtures("small_blocks")
 def test_too_little_memory_names_a_number_of_workers():
     cut = plan(problem(), Settings(n_components=512, random_state=0), False, 2)
-    need = memory.needed_memory(cut, 0)
-    memory.refuse_if_too_big(cut, None)
-    memory.refuse_if_too_big(cut, 2 * need)
+    need = needed_memory(cut)[0]
+    refuse_if_too_big(cut, None)
+    refuse_if_too_big(cut, 2 * need)
     with pytest.raises(InputError, match=r"each of 2 workers needs about .* use about .* such workers"):
-        memory.refuse_if_too_big(cut, need - 1)
+        refuse_if_too_big(cut, need - 1)
 
 
 @pytest.mark.parametrize("text", ["nothing", "local:0", "ray://", "local:x", ""])

@@ -16,7 +16,7 @@ from scipy import sparse
 import softvec
 from softvec import kernels
 from softvec.cluster import choose
-from softvec.cluster.driver import mapped
+from softvec.cluster.plan import mapped
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
 from tests.cluster.groups import ThreadCluster, run

@@ -21,8 +21,8 @@ import softvec
 from softvec.cluster import connect as connect_module
 from softvec.cluster.choose import choose
 from softvec.cluster.connect import _reason, connect, starts_heads
-from softvec.cluster.hosts import this_host
 from softvec.cluster.ray import RayCluster
+from softvec.cluster.worker import this_host
 from softvec.core.errors import InputError
 from softvec.embedding import Embedding
 from tests.cluster.processes import command, finished

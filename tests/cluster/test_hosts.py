@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from softvec.cluster.hosts import compare, this_host
+from softvec.cluster.worker import compare, this_host
 from softvec.core.errors import InputError
 
 

@@ -27,10 +27,10 @@ def test_the_command_on_ranks_writes_the_bytes_of_one_process(ranks, edges, tmp_
 
 
 ROUNDS = """
-from softvec.cluster import operator, rounds
+from softvec.cluster import halo, operator
 def multiply(*arguments):
     sys.stderr.write("in rounds\\n")
-    return rounds.multiply(*arguments)
+    return halo.multiply(*arguments)
 operator.pays, operator.multiply = lambda counts, d, dtype: True, multiply
 """
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import softvec
-from softvec.cluster import pace, ray
-from softvec.cluster.pace import Pace, Timed, waiting, watched
-from softvec.cluster.rank import Report
+from softvec.cluster import ray, worker
+from softvec.cluster.worker import Pace, Report, Timed, watched
 from softvec.core.machine import Single
 from softvec.fit.engine import Engine
 from tests.cluster.groups import run
@@ -72,7 +71,7 @@ def test_a_slow_worker_of_a_fit_is_named_once(monkeypatch, caplog, tmp_path):
             time.sleep(0.05)
         return epoch(self, *arguments, **options)
 
-    monkeypatch.setattr(pace, "_LEAST", 0.02)
+    monkeypatch.setattr(worker, "_LEAST", 0.02)
     monkeypatch.setattr(Engine, "epoch", slow)
     monkeypatch.setattr(choose, "choose", lambda text, n_jobs=None: ThreadCluster(2))
     parts = write(tmp_path, edges())[1]
@@ -99,7 +98,7 @@ def test_what_arrives_meanwhile_is_no_wait():
         with ThreadPoolExecutor(1) as thread:
             coming = thread.submit(group.gather, None)
             time.sleep(0.2)
-            with waiting(group):
+            with group.waiting():
                 coming.result()
         return group.spent
 

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from softvec.cluster import partition
 from softvec.cluster.choose import ClusterWorkers
-from softvec.cluster.driver import plan
+from softvec.cluster.plan import plan
 from softvec.core.errors import InputError
 from softvec.fit.problem import Problem
 from softvec.fit.resolve import FUSED

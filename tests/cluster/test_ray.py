@@ -16,8 +16,8 @@ pytest.importorskip("ray")
 import softvec
 from softvec.cluster import ray as ray_module
 from softvec.cluster.choose import ClusterWorkers
+from softvec.cluster.halo import Counts, pays
 from softvec.cluster.ray import RayCluster
-from softvec.cluster.rounds import Counts, pays
 from softvec.core.errors import InputError
 from softvec.fit.run import prepared
 from softvec.fit.settings import Settings

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from softvec import kernels
-from softvec.cluster import rounds
+from softvec.cluster import halo as rounds
+from softvec.cluster.halo import pays
 from softvec.cluster.operator import Sharded, join, split
-from softvec.cluster.rounds import pays
 from softvec.core.machine import Machine
 from softvec.fit.run import prepared
 from softvec.fit.settings import Settings

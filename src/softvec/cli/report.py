@@ -19,7 +19,7 @@ from softvec.core.scratch import on_disk
 if TYPE_CHECKING:
     from softvec.affinity import Affinity
     from softvec.cluster.choose import Cluster
-    from softvec.cluster.rank import Report
+    from softvec.cluster.worker import Report
     from softvec.embedding import Embedding
 
 

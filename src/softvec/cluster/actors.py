@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.cluster.connect import end_with, load_ray
-from softvec.cluster.driver import mapped
-from softvec.cluster.hosts import Host, this_host
-from softvec.cluster.rank import Report, Task, reduce_in_pairs
+from softvec.cluster.plan import mapped
+from softvec.cluster.worker import Host, Report, Task, reduce_in_pairs, this_host
 from softvec.fit.problem import State
 from softvec.fit.run import Start
 

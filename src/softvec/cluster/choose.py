@@ -7,11 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, Self
 
-from softvec.cluster.driver import Plan, whole_of
-from softvec.cluster.memory import refuse_if_too_big
-from softvec.cluster.pace import watched
 from softvec.cluster.partition import PARTITIONS, back, cut
-from softvec.cluster.rank import Report
+from softvec.cluster.plan import Plan, refuse_if_too_big, whole_of
+from softvec.cluster.worker import Report, watched
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.progress import Progress

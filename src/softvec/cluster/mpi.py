@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.driver import Plan
-from softvec.cluster.hosts import compare, this_host
-from softvec.cluster.rank import Report, reduce_in_pairs
+from softvec.cluster.plan import Plan
+from softvec.cluster.worker import Report, compare, reduce_in_pairs, this_host
 from softvec.core.errors import InputError
 from softvec.core.memory import available_memory
 from softvec.core.threads import resolve_n_jobs

@@ -16,15 +16,60 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.cluster.halo import Halo
-from softvec.cluster.rounds import Counts, keeps_bits, multiply, pays
-from softvec.cluster.shard import Shard
+from softvec.cluster.halo import Counts, Halo, keeps_bits, multiply, pays
 from softvec.core.errors import InputError
 from softvec.core.machine import Group
 from softvec.operators import Operator, Plan, Rows, Runtime, Sparse
 from softvec.operators.base import Composite
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The rows ``row_bounds[rank]`` to ``row_bounds[rank + 1]`` of a sparse matrix.
+
+    Attributes
+    ----------
+    rank : int
+    shape : tuple of int
+        Shape of the whole matrix.
+    row_bounds, column_bounds : ndarray of int64, shape (workers + 1,)
+        Where the rows, and the vectors of the columns, of each worker begin; one array for both if rows and
+        columns are the same items. Multiples of whole units of rows, except the last.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Where the entries of each own row begin.
+    indices : ndarray of int64
+        Global column numbers of the entries; within a row in the order of the whole matrix.
+    values : ndarray of float32 or float64, or None
+        None if all entries of the whole matrix are 1.
+    symmetric : bool
+        Whether the whole matrix equals its transpose.
+    row_scale, column_scale : ndarray of float64 or None
+        Scales of the own rows and columns: the entry of row i and column j is
+        ``row_scale[i] * value * column_scale[j]``.
+    """
+
+    rank: int
+    shape: tuple[int, int]
+    row_bounds: Array
+    column_bounds: Array
+    indptr: Array
+    indices: Array
+    values: Array | None = None
+    symmetric: bool = False
+    row_scale: Array | None = None
+    column_scale: Array | None = None
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The first own row, and the one after the last."""
+        return int(self.row_bounds[self.rank]), int(self.row_bounds[self.rank + 1])
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """The first own column, and the one after the last."""
+        return int(self.column_bounds[self.rank]), int(self.column_bounds[self.rank + 1])
 
 
 class Sharded(Operator):

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.cluster.driver import Plan, mapped, plan
-from softvec.cluster.memory import halo_rows, sparse_leaves
-from softvec.cluster.shard import rows_per_unit
+from softvec.cluster.plan import Plan, halo_rows, mapped, plan, rows_per_unit, sparse_leaves
 from softvec.core.errors import InputError, Option
 from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings

@@ -19,9 +19,8 @@ import numpy as np
 
 from softvec.cluster.actors import Worker
 from softvec.cluster.connect import LOOPBACK, connect, load_ray, own_signals, starts_heads
-from softvec.cluster.driver import Plan, mapped
-from softvec.cluster.hosts import compare, this_host
-from softvec.cluster.rank import Report
+from softvec.cluster.plan import Plan, mapped
+from softvec.cluster.worker import Report, compare, this_host
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, warn
 from softvec.core.memory import available_memory
