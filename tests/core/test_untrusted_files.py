@@ -226,7 +226,7 @@ def test_matrix_market_damage(tmp_path, case):
 @pytest.mark.parametrize("field", ["real", "integer"])
 @pytest.mark.parametrize("dense", [False, True])
 def test_matrix_market_agrees_with_scipy(tmp_path, symmetry, field, dense):
-    from softvec.read.matrix_market import read_matrix_market
+    from softvec.read.matrices import read_matrix_market
     from softvec.read.streams import open_source
 
     rng = np.random.default_rng(1)
@@ -245,7 +245,7 @@ def test_matrix_market_repeats_and_patterns(tmp_path):
     path = tmp_path / "a.mtx"
     path.write_bytes(b"%%MatrixMarket matrix coordinate pattern general\n%\n\n3 3 3\n1 2\n1 2\n+3 1\n")
     expected = mmread(io.BytesIO(path.read_bytes().replace(b"+", b""))).toarray()
-    from softvec.read.matrix_market import read_matrix_market
+    from softvec.read.matrices import read_matrix_market
     from softvec.read.streams import open_source
 
     assert np.array_equal(read_matrix_market(open_source(path)).matrix.toarray(), expected)

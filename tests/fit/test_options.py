@@ -19,7 +19,7 @@ def test_kinds_are_a_literal():
 
 
 def test_every_option_of_a_builder_or_reader_is_typed():
-    from softvec.read.options import TABLE_OPTIONS
+    from softvec.read.table import TABLE_OPTIONS
 
     own = set(inspect.signature(embed).parameters)
     names = {name for kind in KINDS.values() for name in kind.options}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from softvec.affinity import read
 from softvec.core.errors import GuessWarning
 from softvec.kernels import text
-from softvec.read import dialect as lines
+from softvec.read.table import all_integers
+from softvec.read.text_table import split
 
 QUICK = settings(max_examples=80, deadline=None)
 
@@ -31,8 +32,8 @@ def test_pairs_in_one_pass(delimiter, pairs, odd, ending):
     content = ("\n".join([*rows[:3], odd, *rows[3:]]) + ending).encode()
     got = np.zeros((content.count(b"\n") + 1, 2), np.int64)
     n = text.parse_pairs(np.frombuffer(content, np.uint8), delimiter or 32, got)
-    want = [lines.split(line, delimiter) for line in content.split(b"\n") if line.strip()]
-    good = all(len(row) == 2 and lines.all_integers(row) for row in want)
+    want = [split(line, delimiter) for line in content.split(b"\n") if line.strip()]
+    good = all(len(row) == 2 and all_integers(row) for row in want)
     assert n == (len(want) if good else -1)
     if good:
         assert got[:n].tolist() == [[int(field) for field in row] for row in want]
@@ -50,7 +51,7 @@ def test_both_engines_give_the_same_names(delimiter, rows, end):
     """Integers parsed by Arrow or by the kernel are those that Python's rules call integers."""
     content = "".join(delimiter.join(row) + end for row in rows).encode()
     options = {"kind": "pairs", "header": False, "delimiter": delimiter, "columns": (0, 1)}
-    whole = lines.all_integers([field.encode() for row in rows for field in row])
+    whole = all_integers([field.encode() for row in rows for field in row])
     want = {int(field) if whole else field for row in rows for field in row}
     for small in (2_000_000, 0):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():

@@ -19,10 +19,10 @@ from softvec.core.errors import GuessWarning, InputError
 from softvec.read import text_table
 from softvec.read.columns import add_table
 from softvec.read.detect import detect
-from softvec.read.dialect import sample_lines
 from softvec.read.edges import EdgeBuilder
-from softvec.read.options import TableOptions
 from softvec.read.streams import text_blocks
+from softvec.read.table import TableOptions
+from softvec.read.text_table import sample_lines
 
 rng = np.random.default_rng(3)
 OPENED: dict[str, int] = {}

@@ -20,7 +20,7 @@ from softvec.operators import DANGLING, Operator, Powers, Sparse, checked_csr, r
 from softvec.operators.normalize import isolated_items, isolated_nodes
 from softvec.read.columns import negative_remedy
 from softvec.read.edges import NEGATIVE, Edges
-from softvec.read.options import MISSING_ROWS
+from softvec.read.table import MISSING_ROWS
 
 SELF_LOOPS = ("drop", "keep")
 DUPLICATES = (None, "sum", "merge", "error")

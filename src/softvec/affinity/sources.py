@@ -21,10 +21,9 @@ from softvec.core.storage import is_url
 from softvec.operators import Operator
 from softvec.read import frames, objects
 from softvec.read.kinds import kind_of_object, kind_of_options
-from softvec.read.options import TABLE_OPTIONS
-from softvec.read.reader import Contents, read_names, read_source
-from softvec.read.several import is_path_list, several_files
+from softvec.read.reader import Contents, is_path_list, read_names, read_source, several_files
 from softvec.read.streams import Source
+from softvec.read.table import TABLE_OPTIONS
 
 Defaults = Mapping[str, Mapping[str, Any]]  # default options, by kind
 _OF_READER = {*TABLE_OPTIONS, "format", "variable", "pattern"} - {"weighted"}

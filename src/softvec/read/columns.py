@@ -19,10 +19,17 @@ from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
 from softvec.read.edges import EdgeBuilder
-from softvec.read.numbers import MISSING
-from softvec.read.options import TableOptions
 from softvec.read.roles import small_is_close
-from softvec.read.table import Table, decoded_categories, is_missing, is_number, is_text, to_arrow
+from softvec.read.table import (
+    MISSING,
+    Table,
+    TableOptions,
+    decoded_categories,
+    is_missing,
+    is_number,
+    is_text,
+    to_arrow,
+)
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _CLOCKS = "holds times of day; expected dates such as 2024-03-01T09:30"

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from softvec.core.errors import InputError, Message, Option, guess
-from softvec.read import dialect as dialects
 from softvec.read.arrays import read_header
-from softvec.read.dialect import Dialect, Sample
+from softvec.read.dialect import describe_text, find_dialect, is_cut
 from softvec.read.formats import ARROW, ForeignLayout, find_format
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
-from softvec.read.options import MATRIX_KINDS, TableOptions
 from softvec.read.roles import find_roles
 from softvec.read.streams import HEAD, LONGEST_SAMPLED, Source, open_source, text_blocks
-from softvec.read.table import Table
+from softvec.read.table import MATRIX_KINDS, Table, TableOptions
 from softvec.read.text_kinds import is_square, kind_of_prose, kind_of_text
+from softvec.read.text_table import Dialect, Sample, commented_header, comments_as_data, sample_lines
 
 _EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # some programs write ids like this
 _KONECT = re.compile(rb"%\s*bip\s+\w*(weighted|signed|positive|dynamic)")  # first line of a KONECT file
@@ -125,7 +124,7 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
         raise
     except InputError:
         prose = Sample(_sample_words(source, options) if kind is None else [])
-        if not prose.lines or prose.modal(0)[0] <= 3 or dialects.is_cut(prose):
+        if not prose.lines or prose.modal(0)[0] <= 3 or is_cut(prose):
             raise  # too few words per line for text: the error about the table is more helpful
         return Detected(source, "text", kind_of_prose(prose, source.name), options)
     square = is_square(sample, dialect, table, source.name)
@@ -158,8 +157,8 @@ def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
 def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> tuple[Sample, Dialect, Table]:
     """Return the first lines of a text, how they are written, and their columns with roles and guesses."""
     sample, said = _sample(source, options)
-    dialect, guesses = dialects.find_dialect(sample, options, chosen.column_names, source.name)
-    columns = dialects.describe_text(sample, dialect)
+    dialect, guesses = find_dialect(sample, options, chosen.column_names, source.name)
+    columns = describe_text(sample, dialect)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
     return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
 
@@ -208,7 +207,7 @@ def _sample_words(source: Source, options: TableOptions) -> list[bytes]:
         longest=LONGEST_SAMPLED,
         detecting=True,
     )
-    return dialects.sample_lines(next(blocks, (b"", 1))[0], options.comments)
+    return sample_lines(next(blocks, (b"", 1))[0], options.comments)
 
 
 def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message]]:
@@ -221,9 +220,9 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
     )
     for block, _ in blocks:  # more than one only where long lines or comments come first
         seen += len(block)
-        comment, after = dialects.comments_as_data(block, options.comments)
+        comment, after = comments_as_data(block, options.comments)
         above, marked = above if lines else comment or above, marked or after
-        lines += dialects.sample_lines(block, options.comments)
+        lines += sample_lines(block, options.comments)
         if len(lines) > 1:
             break
         if not lines and seen > _COMMENTS_SAMPLED:
@@ -232,7 +231,7 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
             )
     title = None
     if options.header is None and above and lines:
-        title = dialects.commented_header(above, lines[0])
+        title = commented_header(above, lines[0])
     sample = Sample([title, *lines] if title else lines, title is not None, source.suffix)
     if marked is None:
         return sample, []

@@ -1,176 +1,33 @@
-"""The dialect of a table in text, detected from its first lines: delimiter, quotes, header, decimal mark."""
+"""Detect the dialect of a table in text from its first lines: delimiter, quotes, header, decimal mark."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from softvec.core.checks import counted
 from softvec.core.dates import is_stamp
 from softvec.core.errors import InputError, Message, Option
 from softvec.read.formats import refuse_layout
-from softvec.read.header import find_header
-from softvec.read.numbers import DIGITS, GROUPED, INTEGER, NUMBER, find_decimal, is_none, plain_number
-from softvec.read.options import COMMENTS, TableOptions
-from softvec.read.table import ColumnSample
+from softvec.read.roles import known_names, paired
+from softvec.read.table import (
+    DIGITS,
+    GROUPED,
+    NUMBER,
+    ColumnSample,
+    TableOptions,
+    all_integers,
+    find_decimal,
+    is_none,
+    plain_number,
+    word_of,
+)
+from softvec.read.text_table import Dialect, Sample, has_quotes
 
-_OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line
-_CLOSES = re.compile(rb'[^"]*(?:""[^"]*)*"[ \r]*(?:[,;\t|]|$)')
-_EMPTY = re.compile(rb"\n[\0-\x20]*\n")
-_LINES_OF_A_FIELD = 100
-_BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
-_CONTROL = bytes(range(33))
+Fields = Sequence[bytes]
 _NO_VALUE = (b"", b"{}", rb"\N")  # networkx writes {} where an edge has no data, MySQL \N
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a table is written as text.
-
-    Attributes
-    ----------
-    delimiter : int
-        The byte between fields, or 0 for runs of blanks.
-    comments : bytes
-        Bytes that start a comment line.
-    header : tuple of str or None
-        Column names, if the first line is a header.
-    n_fields : int
-        Fields per line.
-    quoted : bool
-        Whether fields may be quoted.
-    decimal : bytes
-        The decimal mark: a point or a comma.
-    separators : bool
-        Whether the other mark separates thousands.
-    """
-
-    delimiter: int
-    comments: bytes = COMMENTS
-    header: tuple[str, ...] | None = None
-    n_fields: int = 2
-    quoted: bool = False
-    decimal: bytes = b"."
-    separators: bool = False
-    commented: bool = False  # the header is a comment, as in "#node1 node2"
-
-    @property
-    def has_header_line(self) -> bool:
-        """Whether the first line of data is the header."""
-        return self.header is not None and not self.commented
-
-    @property
-    def plain(self) -> bool:
-        """Whether numbers have a decimal point and no thousands separators."""
-        return self.decimal == b"." and not self.separators
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The first lines of data of a text, split into fields once for each delimiter."""
-
-    lines: Sequence[bytes]
-    titled: bool = False  # the first line is a header that was a comment
-    suffix: str = ""  # of the file
-    _rows: dict[int, list[list[bytes]]] = field(default_factory=dict, repr=False)
-
-    def rows(self, delimiter: int) -> list[list[bytes]]:
-        """Return the fields of each line."""
-        if delimiter not in self._rows:
-            self._rows[delimiter] = [split(line, delimiter) for line in self.lines]
-        return self._rows[delimiter]
-
-    def full_rows(self, dialect: Dialect) -> list[list[bytes]]:
-        """Return the fields of the lines below the header that have as many as most lines have."""
-        rows = self.rows(dialect.delimiter)[int(dialect.header is not None) :]
-        return [row for row in rows if len(row) == dialect.n_fields]
-
-    def modal(self, delimiter: int, skip: int = 0) -> tuple[int, float]:
-        """Return the most common number of fields, and the share of lines that have it."""
-        return modal_fields(self.rows(delimiter)[skip:])
-
-
-def modal_fields(rows: Sequence[Sequence[bytes]]) -> tuple[int, float]:
-    """Return the most common number of fields, and the share of rows that have it."""
-    number, times = Counter(map(len, rows)).most_common(1)[0]
-    return number, times / len(rows)
-
-
-def split(line: bytes, delimiter: int) -> list[bytes]:
-    """Split one line into fields.
-
-    >>> split(b" 1\\t 2 \\r", 0), split(b"a, b c,", ord(","))
-    ([b'1', b'2'], [b'a', b'b c', b''])
-    """
-    if delimiter == 0:
-        return line.translate(_BLANKS).split()
-    line = line.lstrip(b" " if delimiter == 9 else _CONTROL)
-    if has_quotes(line, delimiter):
-        text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
-        try:
-            fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
-        except csv.Error as error:
-            raise InputError(f"{text[:60]!r} is not a line of quoted fields: {error}") from None
-        return [field.encode("utf-8", "surrogateescape") for field in fields]
-    return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
-
-
-def has_quotes(text: bytes, delimiter: int) -> bool:
-    """Whether a field of a text starts with a quote."""
-    if delimiter == 0 or b'"' not in text:
-        return False
-    return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
-
-
-def is_data(line: bytes, comments: bytes) -> bool:
-    """Whether a line is neither empty nor a comment."""
-    stripped = line.lstrip(_CONTROL)
-    return bool(stripped) and stripped[0] not in comments
-
-
-def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
-    """Return the data lines at the start of a text; a quoted field may contain line breaks."""
-    done: list[bytes] = []
-    record: list[bytes] = []  # lines of a quoted field that is still open
-    for line in _EMPTY.sub(b"\n", head).split(b"\n"):
-        if not record:
-            if is_data(line, comments):
-                (record if _OPENS.search(line) else done).append(line)
-            continue
-        record.append(line)
-        if _CLOSES.match(line):
-            if not _OPENS.search(line):  # else another field opens on the same line
-                done.append(b" ".join(record))
-                record = []
-        elif b'"' in line or len(record) > _LINES_OF_A_FIELD:  # no quoted field after all
-            done += [part for part in record if is_data(part, comments)]
-            record = []
-    return [*done, *(part for part in record if is_data(part, comments))]
-
-
-def comments_as_data(head: bytes, comments: bytes) -> tuple[bytes | None, bytes | None]:
-    """Return the comment right above the data, and the first below that looks like data (``#tag other``)."""
-    above, seen = None, False
-    for line in filter(None, map(bytes.rstrip, head.split(b"\n"))):
-        if is_data(line, comments):
-            seen = True
-        elif not seen:
-            above = line
-        elif comments and re.match(rb"\s*[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", line):
-            return above, line.strip()
-    return above, None
-
-
-def commented_header(above: bytes, line: bytes) -> bytes | None:
-    """Return a comment right above the first line of data if it is a header: ``#node1<tab>node2``."""
-    mark = b"\t" if b"\t" in line else b","
-    titles = above[1:].split(mark)
-    words = len(titles) == line.count(mark) + 1 > 2 and all(re.match(rb"[A-Za-z]", t) for t in titles)
-    return above[1:] if words else None
 
 
 def is_cut(sample: Sample) -> bool:
@@ -267,6 +124,112 @@ def find_dialect(
     return Dialect(byte, comments, titles, n_fields, quoted, mark, separators, sample.titled), guesses
 
 
+def find_header(
+    rows: Sequence[Fields], n_fields: int, wanted: Sequence[str] = ()
+) -> tuple[bool, list[Message]]:
+    """Return whether the first line is a header, and messages about what is uncertain.
+
+    It is a header if the user names columns; if it has words above numbers or dates; or if it has names that
+    do not occur below and are known words (source, target), share a stem (gene_a, gene_b), or look unlike the
+    names below. If its words never occur again but those of other lines mostly do, it is read as a header,
+    with a message.
+    """
+    first, below = rows[0], [row for row in rows[1:] if len(row) == n_fields]
+    words = [field.decode("utf-8", "replace") for field in first]
+    around = _around_a_matrix(first, below, n_fields)
+    if wanted and (set(wanted) <= set(words) or not any(NUMBER.fullmatch(f) for f in first)):
+        return True, []
+    if around is not None:
+        return around, []
+    if any(NUMBER.fullmatch(f) or GROUPED.fullmatch(f) or is_stamp(word) for f, word in zip(first, words)):
+        return False, []
+    return _by_words(first, words, below, n_fields)
+
+
+def _around_a_matrix(first: Fields, below: Sequence[Fields], n_fields: int) -> bool | None:
+    """Whether the first line names the columns of a matrix; None if nothing says so."""
+    corner = [b"", *first] if len(first) == n_fields - 1 else first  # R leaves the corner out
+    if first[0] == b"" and len(first) == n_fields and below and all(row[0] for row in below):
+        return len(set(first)) == len(first)
+    square = len(corner) == n_fields and len(first) > 2 and len(below) > 2
+    return True if square and repeats_header(corner, below) else None
+
+
+def repeats_header(first: Sequence[Any], below: Sequence[Sequence[Any]]) -> bool:
+    """Whether the first fields of the lines repeat the first line, as the names around a square matrix do.
+
+    If there are fewer lines than names, as in a sample, they must be in the same order.
+    """
+    rows, titles = [row[0] for row in below], list(first[1:])
+    if len(rows) < len(titles):
+        return rows == titles[: len(rows)]
+    return len(rows) == len(titles) and len(set(rows)) == len(rows) and set(rows) == set(titles)
+
+
+def _by_words(
+    first: Fields, words: list[str], below: Sequence[Fields], n_fields: int
+) -> tuple[bool, list[Message]]:
+    """Decide by the words of a first line that has no numbers."""
+    again = bool({*first} & {field for row in below for field in row} - {b""})
+    if _above_numbers(first, below, n_fields):
+        return True, [_read_as_header(words)] * (again and known_names(words) < 2)
+    known = known_names([word for word in words if len(word) > 1])
+    if known >= 2 and not again:
+        return True, []
+    if below and not again:
+        return _unlike_the_rest(words, below)
+    if known < len(words):
+        return False, []
+    return (True, []) if known > 2 else (False, [_read_as_data(words)])
+
+
+def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> bool:
+    """Whether the first line has a word above a column of numbers or dates."""
+    columns = list(zip(*below))[n_fields - len(first) :]  # R leaves the title of the first column out
+    return len(first) in (n_fields, n_fields - 1) and any(
+        not is_none(word) and _are_numbers(column) for word, column in zip(first, columns)
+    )
+
+
+def _are_numbers(column: Fields) -> bool:
+    """Whether all fields that are not empty are numbers, or all are dates."""
+    fields = [field for field in column if field]
+    numbers = all(NUMBER.fullmatch(field) or GROUPED.fullmatch(field) for field in fields)
+    return bool(fields) and (numbers or all(is_stamp(field.decode("utf-8", "replace")) for field in fields))
+
+
+def _unlike_the_rest(words: list[str], below: Sequence[Fields]) -> tuple[bool, list[Message]]:
+    """Decide whether a first line of words that never occur again is a header."""
+    if len(below) < 2:
+        return False, []
+    plain = all(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word) for word in words)
+    if plain and (_all_hold_digits(below) or _is_pair_of_its_own(words, below)):
+        return True, []
+    counts = Counter(field for row in below for field in row)
+    alone = sum(all(counts[field] == row.count(field) for field in row) for row in below)
+    return (True, [_read_as_header(words)]) if alone <= 0.2 * len(below) else (False, [_read_as_data(words)])
+
+
+def _all_hold_digits(below: Sequence[Fields]) -> bool:
+    return all(re.search(rb"[0-9]", field) for row in below for field in row[:2])
+
+
+def _is_pair_of_its_own(words: list[str], below: Sequence[Fields]) -> bool:
+    """Whether the words are a pair such as gene_a and gene_b, and no field below starts like them."""
+    starts = {field.decode("utf-8", "replace").lower()[:3] for row in below for field in row}
+    return paired(words) is not None and word_of(words[0])[:3] not in starts
+
+
+def _read_as_header(words: list[str]) -> Message:
+    shown = ", ".join(words[:4])
+    return Message(f"line 1 ({shown}) is read as a header; ", Option("header", False), " if it is data")
+
+
+def _read_as_data(words: list[str]) -> Message:
+    shown = ", ".join(words[:4])
+    return Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
+
+
 def _titles(rows: Sequence[Sequence[bytes]], n_fields: int, name: str) -> tuple[str, ...]:
     """Return the column names in a header; R writes none for the column of row names."""
     titles, body = [field.decode("utf-8", "replace") for field in rows[0]], rows[1:]
@@ -324,8 +287,3 @@ def delimiter_byte(delimiter: str) -> int:
     if len(text) != 1 or not text.isascii() or text in "\n\r\"'":
         raise InputError.of("delimiter", delimiter, "one character, or ' ' for blanks of any kind")
     return ord(text)
-
-
-def all_integers(fields: Sequence[Any]) -> bool:
-    """Whether all fields are canonical 64-bit integers."""
-    return all(INTEGER.fullmatch(field) and (len(field) < 19 or abs(int(field)) < 2**63) for field in fields)

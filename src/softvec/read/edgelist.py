@@ -19,13 +19,10 @@ from softvec.core.errors import InputError, Option, guess
 from softvec.core.machine import machine
 from softvec.kernels import worth_compiling
 from softvec.names import Names
-from softvec.read import dialect as dialects
 from softvec.read.columns import RoleColumns, add_table, gaps_as_nulls
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.numbers import MISSING
-from softvec.read.options import TableOptions
-from softvec.read.table import Table
+from softvec.read.table import MISSING, Table, TableOptions, all_integers
 from softvec.read.text_table import TextBlock, bad_field, has_pair, table_blocks
 
 _TOTALS = ("Total", "TOTAL", "Totals", "Sum", "Grand Total")
@@ -205,7 +202,7 @@ def _integers(columns: Mapping[str, Any]) -> RoleColumns | None:
 
 
 def _is_no_integer(field: str) -> bool:
-    return not dialects.all_integers([field.encode()])
+    return not all_integers([field.encode()])
 
 
 def _not_integer(role: str, field: str) -> str:

@@ -23,9 +23,8 @@ from softvec.read.kinds import (
     wide_kind,
 )
 from softvec.read.objects import Graph
-from softvec.read.options import TableOptions
 from softvec.read.roles import find_roles
-from softvec.read.table import Table, describe, is_number
+from softvec.read.table import Table, TableOptions, describe, is_number
 
 _WIDE = 64  # columns of a wide frame that are inspected
 

@@ -19,8 +19,8 @@ from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.names.align import align_labels, label_codes
 from softvec.read.arrays import length_of, read_archive, read_array, sparse_matrix
-from softvec.read.dialect import split as split_fields
 from softvec.read.streams import existing_file, text_lines
+from softvec.read.text_table import split as split_fields
 
 _NO_LABEL = ("", "-1", "NA", "nan")
 

@@ -1,25 +1,40 @@
-"""Read a source of any format into its contents: edges, a matrix or text."""
+"""Read a source of any format into its contents: edges, a matrix or text.
+
+A source is a file, or several: a folder, a pattern such as ``edges/*.parquet``, or a list of paths. Tables of
+edges are read as one: the first file determines the kind of data and the layout, the others must have the
+same. Other files are documents of a corpus.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option, guess
+from softvec.core.storage import is_url
 from softvec.read import matrices, tables
+from softvec.read.columns import edge_roles
 from softvec.read.detect import Detected, detect
-from softvec.read.edges import Edges
+from softvec.read.edgelist import add_text, check_text, warn_names
+from softvec.read.edges import EdgeBuilder, Edges, edges_of
 from softvec.read.foreign import read_h5ad, read_mat
-from softvec.read.formats import ARROW
-from softvec.read.matrix_market import read_matrix_market
+from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph, edges_of_rows
-from softvec.read.options import MATRIX_KINDS, TableOptions
-from softvec.read.several import EDGE_KINDS, are_tables, detect_all, read_edges, several_files
-from softvec.read.streams import Source, open_source, text_blocks, text_lines
+from softvec.read.roles import known_names
+from softvec.read.streams import SUFFIXES, Source, open_source, text_blocks, text_lines
+from softvec.read.table import MATRIX_KINDS, Table, TableOptions
+from softvec.read.tables import add_arrow
+
+EDGE_KINDS = ("graph", "pairs", "bipartite", "temporal")
+_DATA = frozenset(
+    (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".mtx", ".npz", ".npy", ".mat", ".parquet",
+     ".arrow", ".feather", ".graphml", ".gml", ".h5ad", ".svec")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,7 +166,7 @@ def read_contents(detected: Detected, variable: str | None = None) -> Edges | Gr
         pairs = matrices.read_adjacency_list(source, detected.options)
         return edges_of_rows(pairs, two_sided=detected.options.two_sided)
     if format == "mtx":
-        return read_matrix_market(source)
+        return matrices.read_matrix_market(source)
     if format == "npz":
         return matrices.read_npz(source)
     if format == "npy":
@@ -178,3 +193,163 @@ def _read_table(detected: Detected) -> Edges | Graph:
             Option("columns", ...),
         )
     return matrices.read_text(detected)
+
+
+def is_path_list(data: Any) -> bool:
+    """Whether data is a list of paths: path objects, or strings that all name files."""
+    return isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_path, data))
+
+
+def _is_path(item: Any) -> bool:
+    return isinstance(item, os.PathLike) or (
+        isinstance(item, str) and len(item) < 4096 and os.path.isfile(item)
+    )
+
+
+def several_files(where: Any, pattern: str = "*") -> list[Path] | None:
+    """Return the files of a folder, a pattern or a list, sorted by path; None if ``where`` is one file.
+
+    Hidden files are left out, and those that begin with ``_``, in which other programs note that they are
+    done. Files of a list are all read.
+    """
+    if is_path_list(where):
+        return sorted(map(Path, where))
+    if not isinstance(where, str | os.PathLike) or os.fspath(where) == "-":
+        return None
+    if is_url(where):
+        if glob.has_magic(str(where)) or str(where).endswith("/"):
+            raise InputError(f"{where}: a pattern or folder at a URL is not read; name one file")
+        return None
+    path = Path(where)
+    if path.is_dir():
+        files = visible_files(path.rglob(pattern), path)
+        if not files:
+            raise InputError(f"{where} holds no files that match {pattern!r}")
+        return files
+    text = os.fspath(where)
+    if not isinstance(text, str) or not glob.has_magic(text) or path.exists():
+        return None
+    files = visible_files(map(Path, glob.glob(text, recursive=True)), Path())
+    if not files:
+        raise InputError(f"no file matches {text!r}")
+    return files
+
+
+def are_tables(files: list[Path]) -> bool:
+    """Whether several files are tables of edges, not documents of text, by their extensions."""
+    tables = [file for file in files if is_table(file)]
+    if tables and len(tables) < len(files):
+        other = next(file for file in files if not is_table(file))
+        raise InputError(
+            f"{tables[0]} is a table, {other} is not; pass a pattern such as '*{tables[0].suffix}', or ",
+            Option("kind", "corpus"), " to read all as text, or ", Option("kind", "graph"), " as edges"
+        )  # fmt: skip
+    return bool(tables)
+
+
+def is_table(path: Path) -> bool:
+    """Whether the extension of a file is that of a table or a matrix."""
+    return _suffix(path) in _DATA
+
+
+def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Return the paths that are files, without names or folders below ``folder`` that begin with . or _."""
+    below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
+    shown = (path for path, part in below if not any(name.startswith((".", "_")) for name in part.parts))
+    return sorted(path for path in shown if path.is_file())
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in SUFFIXES else suffix
+
+
+def read_edges(files: Sequence[Detected]) -> Edges:
+    """Read the edges of tables of one layout, one after the other; warn about guesses of the first."""
+    first, options = files[0], files[0].options
+    name = first.name if len(files) == 1 else f"{first.name} and {counted(len(files) - 1, 'other file')}"
+    builder = EdgeBuilder(options.two_sided, options.negative, options.missing, options.min_weight)
+    summary = ""
+    for file in files:
+        table = _edge_columns(file)
+        summary = summary or table.summary
+        (add_text if file.dialect is not None else add_arrow)(builder, file, table)
+    edges = edges_of(builder, name)
+    warn_names(edges, name)
+    notes = [counted(len(files), "file")] * (len(files) > 1) + [summary] * bool(summary)
+    return replace(edges, notes=(*notes, *edges.notes))
+
+
+def _edge_columns(file: Detected) -> Table:
+    """Return the columns of a table with the roles that edges use; warn about guesses."""
+    assert file.table is not None
+    table = edge_roles(file.table, file.name, file.options)
+    if file.dialect is not None:
+        check_text(table, file.name, file.options)
+    return table
+
+
+def detect_all(
+    paths: Sequence[Path], options: TableOptions, kind: str | None, format: str | None
+) -> list[Detected]:
+    """Detect what several files of edges hold; raise an error if their layouts differ."""
+    first = _detect_edges(paths[0], options, kind, format)
+    return [first, *(_detect_like(first, path, options, format) for path in paths[1:])]
+
+
+def _detect_edges(path: Path, options: TableOptions, kind: str | None, format: str | None) -> Detected:
+    file = detect(path, options, kind=kind, format=format)
+    if file.kind not in EDGE_KINDS or file.format not in ("text", *ARROW):
+        what = f"{file.kind} data" if file.kind not in EDGE_KINDS else file.format
+        raise InputError(
+            f"{path} is {what}; several files are read as edges, in text, parquet, Arrow or Feather; pass ",
+            "one file, or ", Option("kind", "graph"), " if its lines are edges"
+        )  # fmt: skip
+    if file.is_matrix:
+        raise InputError(
+            f"{path} is a matrix; several files are read as edges; if its rows are edges, name two columns "
+            "with ", Option("columns", ...)
+        )  # fmt: skip
+    return file
+
+
+def _detect_like(first: Detected, path: Path, options: TableOptions, format: str | None) -> Detected:
+    """Detect a file with the columns of the first one; raise an error if its layout differs."""
+    assert first.table is not None
+    like = first.dialect if find_format(open_source(path), format) == "text" else None
+    header, roles = first.table.header, first.table.roles
+    if header is None and (like is None) != (first.dialect is None):
+        raise InputError(f"the files differ: {first.name} has no column names, {path} is a table")
+    if like is None:
+        columns = roles if header is None else {role: header[at] for role, at in roles.items()}
+        asked = replace(options, columns=columns, weight=None)
+    else:
+        delimiter, decimal = chr(like.delimiter or 32), like.decimal.decode()
+        asked = replace(options, columns=roles, weight=None, delimiter=delimiter, decimal=decimal)
+    other = _detect_edges(path, asked, first.kind, format)
+    assert other.table is not None
+    other = replace(other, table=replace(other.table, guesses=[]))  # the first file has told them
+    return other if like is None or other.dialect is None else _same_header(first, other, options)
+
+
+def _same_header(first: Detected, other: Detected, options: TableOptions) -> Detected:
+    """Return the other file with the first one's header, or none: the files may be parts of one text."""
+    assert first.dialect is not None
+    assert other.dialect is not None
+    widths = [counted(dialect.n_fields, "column") for dialect in (first.dialect, other.dialect)]
+    if widths[0] != widths[1]:
+        raise InputError(
+            f"the files differ: {first.name} has {widths[0]}, {other.name} has {widths[1]}; "
+            "give files of one layout"
+        )
+    header, before = other.dialect.header, first.dialect.header
+    if options.header is not None or header is None or header == before:
+        return other
+    if known_names(header) >= 2:
+        raise InputError(
+            f"the files differ: {other.name} has the header {', '.join(header)}, "
+            f"{first.name} has {'none' if before is None else ', '.join(before)}; give files of one layout, "
+            "or ",
+            Option("header", False), " if none has one"
+        )  # fmt: skip
+    return replace(other, dialect=replace(other.dialect, header=None))  # an edge that looks like a header

@@ -15,7 +15,7 @@ import numpy as np
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
-from softvec.read.table import ColumnSample, Table, word_of
+from softvec.read.table import ColumnSample, Table, timed_columns, word_of
 
 ROLES = ("source", "target", "weight", "time")
 _ENDS = ("source", "target")
@@ -100,13 +100,6 @@ def _stems(word: str) -> list[str]:
     digits = re.search(r"\d{0,9}$", word)
     assert digits is not None
     return [word[:at] for at in range(digits.start(), len(word))]
-
-
-def timed_columns(columns: Any) -> Any:
-    """Return the user's columns of temporal edges, (time, source, target[, weight]), by role."""
-    if columns is None or isinstance(columns, str | Mapping):
-        return columns
-    return dict(zip(("time", "source", "target", "weight"), columns))
 
 
 def find_roles(

@@ -1,20 +1,103 @@
-"""The columns of any table: what the first rows of each hold, and their roles."""
+"""Tables of any kind: the user's options, the columns, and how numbers are written in text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from softvec.core.checks import check_weighted, choice
 from softvec.core.dates import is_stamp
-from softvec.core.errors import Message, Option
+from softvec.core.errors import InputError, Message, Option
 
+COMMENTS = b"#%"
+IDS = ("auto", "integer", "string")
+MISSING_ROWS = ("error", "drop")
+MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles
 _SAMPLE = 2000  # rows used to detect the content of a column
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
+MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", r"\N")  # also as names
+_NONE = frozenset((b"", b"?", b"-", b".", *(word.lower().encode() for word in MISSING)))
+INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
+DIGITS = re.compile(rb"[+-]?[0-9]+")  # includes ids such as 007
+GROUPED = re.compile(rb"[+-]?[0-9.,]*[0-9]([eE][+-]?[0-9]+)?")
+_COMMA = re.compile(rb"[+-]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+)(,[0-9]+)?([eE][+-]?[0-9]+)?")
+_POINT = re.compile(rb"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?|" + NUMBER.pattern, re.I)
+_ANY = re.compile(GROUPED.pattern + b"|" + NUMBER.pattern, re.I)
+_THOUSANDS = re.compile(rb"[1-9][0-9]{0,2}\.[0-9]{3}")
+_EITHER = re.compile(rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The user's options about a table; None if to be detected."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comments: bytes = COMMENTS
+    columns: Any = None
+    encoding: str | None = None
+    ids: str = "auto"
+    weighted: bool | None = None
+    weight: Any = None
+    decimal: str | None = None
+    negative: str = "auto"
+    missing: str = "error"
+    min_weight: float | None = None
+    n_jobs: int | None = None
+    two_sided: bool = False  # rows and columns are different items: follows from the kind
+    timed: bool = False  # edges have times: follows from the kind
+
+    def __post_init__(self) -> None:
+        choice("ids", self.ids, IDS)
+        choice("missing", self.missing, MISSING_ROWS)
+        check_weighted(self.weighted)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> TableOptions:
+        """Select the options about tables from all options of the user."""
+        selected = {name: options[name] for name in TABLE_OPTIONS if name in options}
+        if "comment" in selected:
+            comment = selected.pop("comment")
+            selected["comments"] = b"" if comment is None else str(comment).encode()
+        return cls(**selected)
+
+    def for_kind(self, kind: str) -> TableOptions:
+        """Return the options, completed for the kind of data."""
+        columns, weight, negative = self.columns, self.weight, self.negative
+        if negative == "auto" and kind not in ("graph", "pairs"):
+            negative = "error"
+        if kind in MATRIX_KINDS:
+            columns = weight = None
+        elif kind == "temporal":
+            columns = timed_columns(columns)
+        return replace(
+            self, two_sided=kind == "bipartite", timed=kind == "temporal", columns=columns, weight=weight,
+            negative=negative,
+        )  # fmt: skip
+
+    @property
+    def column_names(self) -> list[str]:
+        """The column names that the user gave, which must be in the header."""
+        wanted = list(self.columns.values()) if isinstance(self.columns, dict) else self.columns
+        wanted = list(wanted) if isinstance(wanted, list | tuple) else []
+        return [column for column in [*wanted, self.weight] if isinstance(column, str)]
+
+
+_HIDDEN = ("two_sided", "timed", "comments")
+TABLE_OPTIONS = (*(f.name for f in fields(TableOptions) if f.name not in _HIDDEN), "comment")
+
+
+def timed_columns(columns: Any) -> Any:
+    """Return the user's columns of temporal edges, (time, source, target[, weight]), by role."""
+    if columns is None or isinstance(columns, str | Mapping):
+        return columns
+    return dict(zip(("time", "source", "target", "weight"), columns))
 
 
 @dataclass(frozen=True)
@@ -182,3 +265,55 @@ def to_arrow(column: Any) -> Any:
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:  # else the null counts as a name
         array = array.dictionary_decode()
     return array
+
+
+def is_none(field: bytes) -> bool:
+    """Whether a field of a column of numbers stands for a missing one."""
+    return field.lower() in _NONE
+
+
+def find_decimal(
+    rows: list[list[bytes]], delimiter: int, decimal: str | None, name: str, guesses: list[Message]
+) -> tuple[bytes, bool]:
+    """Return the decimal mark of a table, and whether it has thousands separators."""
+    if decimal not in (None, ".", ","):
+        raise InputError.of("decimal", decimal, "'.' or ','")
+    for column in zip(*rows):
+        fields = [field for field in column if field]
+        if delimiter == 59 and decimal is None and fields and all(map(_THOUSANDS.fullmatch, fields)):
+            text = f"numbers such as {fields[0].decode()} are read with a decimal point; "
+            guesses.append(Message(text, Option("decimal", ","), " if they are thousands"))
+        if (marks := _marks_of(fields, delimiter, decimal, name)) is not None:
+            return marks
+    return (b"," if decimal == "," else b"."), False
+
+
+def _marks_of(
+    fields: list[bytes], delimiter: int, decimal: str | None, name: str
+) -> tuple[bytes, bool] | None:
+    """Return what a column says about decimal mark and thousands; None if it says nothing."""
+    with_comma = [field for field in fields if b"," in field]
+    if not with_comma or not all(map(_ANY.fullmatch, fields)):
+        return None
+    point, comma = all(map(_POINT.fullmatch, fields)), all(map(_COMMA.fullmatch, fields))
+    if decimal == "," or (decimal is None and comma and not point):
+        return b",", b"." in b"".join(fields)
+    either = decimal is None and delimiter != 44 and all(map(_EITHER.fullmatch, with_comma))
+    if either and point and comma:
+        text = f"{name}: {with_comma[0].decode()} may be a decimal or thousands; pass "
+        raise InputError(text, Option("decimal", ","), " or ", Option("decimal", "."))
+    return (b".", True) if point else None
+
+
+def plain_number(field: bytes, mark: bytes) -> bytes:
+    """Return a number with a decimal point and without thousands separators.
+
+    >>> plain_number(b"1.234,5", b","), plain_number(b"1,234.5", b".")
+    (b'1234.5', b'1234.5')
+    """
+    return field.replace(b".", b"").replace(b",", b".") if mark == b"," else field.replace(b",", b"")
+
+
+def all_integers(fields: Sequence[Any]) -> bool:
+    """Whether all fields are canonical 64-bit integers."""
+    return all(INTEGER.fullmatch(field) and (len(field) < 19 or abs(int(field)) < 2**63) for field in fields)

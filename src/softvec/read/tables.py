@@ -16,10 +16,9 @@ from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.formats import ARROW, find_format
 from softvec.read.frames import matrix_of_frame, stacked
-from softvec.read.numbers import MISSING
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, existing_file, whole_text
-from softvec.read.table import ColumnSample, Table, describe, is_number
+from softvec.read.table import MISSING, ColumnSample, Table, describe, is_number
 
 _LEVEL = "__index_level_"  # columns that pandas makes of an index
 _BATCH = 262_144  # rows held at a time

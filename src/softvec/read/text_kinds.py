@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 
 from softvec.core.errors import InputError, Option, guess
-from softvec.read.dialect import Dialect, Sample, split
-from softvec.read.header import repeats_header
+from softvec.read.dialect import repeats_header
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
-from softvec.read.numbers import INTEGER, NUMBER
 from softvec.read.roles import known_names, names_two_kinds
-from softvec.read.table import Table
+from softvec.read.table import INTEGER, NUMBER, Table
+from softvec.read.text_table import Dialect, Sample, split
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
 

@@ -1,10 +1,12 @@
-"""Tables in text, in blocks of whole records, each parsed by Arrow: the columns of edges and of matrices."""
+"""Tables in text: how they are written, their first lines, and blocks of whole records, parsed by Arrow."""
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -13,16 +15,166 @@ import numpy as np
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
-from softvec.read.dialect import Dialect, is_data, split
-from softvec.read.numbers import NUMBER, is_none
 from softvec.read.streams import BLOCK, Source, text_blocks
-from softvec.read.table import to_arrow
+from softvec.read.table import COMMENTS, NUMBER, is_none, to_arrow
 
 Columns = dict[int, Any]  # Arrow arrays by position
 _SHOWN = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
-_BLANKS = bytes(32 if byte < 32 and byte != 10 else byte for byte in range(256))
+_BLANKS_OF_LINES = bytes(32 if byte < 32 and byte != 10 else byte for byte in range(256))
 _OPENING = (b"\n ", b"\n\t", b"\n\r")
 _EMPTY_LINES = re.compile(rb"(?m)^[\0-\x09\x0b-\x20]+$")
+_OPENS = re.compile(rb'(?:^|[,;\t|]) *"[^"]*(?:""[^"]*)*$')  # a quoted field that goes on in the next line
+_CLOSES = re.compile(rb'[^"]*(?:""[^"]*)*"[ \r]*(?:[,;\t|]|$)')
+_EMPTY = re.compile(rb"\n[\0-\x20]*\n")
+_LINES_OF_A_FIELD = 100
+_BLANKS = bytes(32 if byte < 32 else byte for byte in range(256))
+_CONTROL = bytes(range(33))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a table is written as text.
+
+    Attributes
+    ----------
+    delimiter : int
+        The byte between fields, or 0 for runs of blanks.
+    comments : bytes
+        Bytes that start a comment line.
+    header : tuple of str or None
+        Column names, if the first line is a header.
+    n_fields : int
+        Fields per line.
+    quoted : bool
+        Whether fields may be quoted.
+    decimal : bytes
+        The decimal mark: a point or a comma.
+    separators : bool
+        Whether the other mark separates thousands.
+    """
+
+    delimiter: int
+    comments: bytes = COMMENTS
+    header: tuple[str, ...] | None = None
+    n_fields: int = 2
+    quoted: bool = False
+    decimal: bytes = b"."
+    separators: bool = False
+    commented: bool = False  # the header is a comment, as in "#node1 node2"
+
+    @property
+    def has_header_line(self) -> bool:
+        """Whether the first line of data is the header."""
+        return self.header is not None and not self.commented
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers have a decimal point and no thousands separators."""
+        return self.decimal == b"." and not self.separators
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first lines of data of a text, split into fields once for each delimiter."""
+
+    lines: Sequence[bytes]
+    titled: bool = False  # the first line is a header that was a comment
+    suffix: str = ""  # of the file
+    _rows: dict[int, list[list[bytes]]] = field(default_factory=dict, repr=False)
+
+    def rows(self, delimiter: int) -> list[list[bytes]]:
+        """Return the fields of each line."""
+        if delimiter not in self._rows:
+            self._rows[delimiter] = [split(line, delimiter) for line in self.lines]
+        return self._rows[delimiter]
+
+    def full_rows(self, dialect: Dialect) -> list[list[bytes]]:
+        """Return the fields of the lines below the header that have as many as most lines have."""
+        rows = self.rows(dialect.delimiter)[int(dialect.header is not None) :]
+        return [row for row in rows if len(row) == dialect.n_fields]
+
+    def modal(self, delimiter: int, skip: int = 0) -> tuple[int, float]:
+        """Return the most common number of fields, and the share of lines that have it."""
+        return modal_fields(self.rows(delimiter)[skip:])
+
+
+def modal_fields(rows: Sequence[Sequence[bytes]]) -> tuple[int, float]:
+    """Return the most common number of fields, and the share of rows that have it."""
+    number, times = Counter(map(len, rows)).most_common(1)[0]
+    return number, times / len(rows)
+
+
+def split(line: bytes, delimiter: int) -> list[bytes]:
+    """Split one line into fields.
+
+    >>> split(b" 1\\t 2 \\r", 0), split(b"a, b c,", ord(","))
+    ([b'1', b'2'], [b'a', b'b c', b''])
+    """
+    if delimiter == 0:
+        return line.translate(_BLANKS).split()
+    line = line.lstrip(b" " if delimiter == 9 else _CONTROL)
+    if has_quotes(line, delimiter):
+        text = line.rstrip(b"\r").decode("utf-8", "surrogateescape")
+        try:
+            fields = next(csv.reader([text], delimiter=chr(delimiter), skipinitialspace=True))
+        except csv.Error as error:
+            raise InputError(f"{text[:60]!r} is not a line of quoted fields: {error}") from None
+        return [field.encode("utf-8", "surrogateescape") for field in fields]
+    return [field.lstrip(b" ").rstrip(_CONTROL) for field in line.split(bytes([delimiter]))]
+
+
+def has_quotes(text: bytes, delimiter: int) -> bool:
+    """Whether a field of a text starts with a quote."""
+    if delimiter == 0 or b'"' not in text:
+        return False
+    return re.search(rb"(?m)(^|" + re.escape(bytes([delimiter])) + rb') *"', text) is not None
+
+
+def is_data(line: bytes, comments: bytes) -> bool:
+    """Whether a line is neither empty nor a comment."""
+    stripped = line.lstrip(_CONTROL)
+    return bool(stripped) and stripped[0] not in comments
+
+
+def sample_lines(head: bytes, comments: bytes) -> list[bytes]:
+    """Return the data lines at the start of a text; a quoted field may contain line breaks."""
+    done: list[bytes] = []
+    record: list[bytes] = []  # lines of a quoted field that is still open
+    for line in _EMPTY.sub(b"\n", head).split(b"\n"):
+        if not record:
+            if is_data(line, comments):
+                (record if _OPENS.search(line) else done).append(line)
+            continue
+        record.append(line)
+        if _CLOSES.match(line):
+            if not _OPENS.search(line):  # else another field opens on the same line
+                done.append(b" ".join(record))
+                record = []
+        elif b'"' in line or len(record) > _LINES_OF_A_FIELD:  # no quoted field after all
+            done += [part for part in record if is_data(part, comments)]
+            record = []
+    return [*done, *(part for part in record if is_data(part, comments))]
+
+
+def comments_as_data(head: bytes, comments: bytes) -> tuple[bytes | None, bytes | None]:
+    """Return the comment right above the data, and the first below that looks like data (``#tag other``)."""
+    above, seen = None, False
+    for line in filter(None, map(bytes.rstrip, head.split(b"\n"))):
+        if is_data(line, comments):
+            seen = True
+        elif not seen:
+            above = line
+        elif comments and re.match(rb"\s*[" + re.escape(comments) + rb"]\w+[^\w ]?[,;\t |]\S", line):
+            return above, line.strip()
+    return above, None
+
+
+def commented_header(above: bytes, line: bytes) -> bytes | None:
+    """Return a comment right above the first line of data if it is a header: ``#node1<tab>node2``."""
+    mark = b"\t" if b"\t" in line else b","
+    titles = above[1:].split(mark)
+    words = len(titles) == line.count(mark) + 1 > 2 and all(re.match(rb"[A-Za-z]", t) for t in titles)
+    return above[1:] if words else None
 
 
 def table_blocks(
@@ -103,23 +255,23 @@ class TextBlock:
         """Return columns as Arrow arrays of the given types, by position; raises ArrowInvalid."""
         import pyarrow as pa
         import pyarrow.compute as pc
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
         text, delimiter = self.cleaned, self.dialect.delimiter
         if not text.strip():
             return {at: pa.array([], kind) for at, kind in kinds.items()}
         quoted = delimiter != 0 and b'"' in text
-        parsed = csv.read_csv(
+        parsed = arrow_csv.read_csv(
             pa.BufferReader(text),
-            csv.ReadOptions(
+            arrow_csv.ReadOptions(
                 column_names=[str(column) for column in range(self.dialect.n_fields)],
                 use_threads=False,
                 block_size=max(len(text), 1 << 16),
             ),
-            csv.ParseOptions(
+            arrow_csv.ParseOptions(
                 delimiter=chr(delimiter or 32), quote_char='"' if quoted else False, newlines_in_values=quoted
             ),
-            csv.ConvertOptions(
+            arrow_csv.ConvertOptions(
                 column_types={str(at): kind for at, kind in kinds.items()},
                 include_columns=[str(at) for at in kinds],
                 null_values=[],
@@ -146,7 +298,7 @@ class TextBlock:
         if any(byte in block for byte in dialect.comments):
             block = re.sub(rb"(?m)^[ \t]*[" + re.escape(dialect.comments) + rb"].*$", b"", block)
         if dialect.delimiter == 0:
-            block = block.translate(_BLANKS)
+            block = block.translate(_BLANKS_OF_LINES)
             while has_pair(block, b"  "):
                 block = block.replace(b"  ", b" ")
             return block.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
@@ -203,9 +355,9 @@ class TextBlock:
         message: Callable[[str, str], str | Message],
     ) -> None:
         """Raise an error with the line of the first bad field, if there is one."""
-        for row, field in enumerate(column.to_pylist()):
-            if field is not None and is_bad(field):
-                raise InputError(f"{self.place(row)}: ", message(role, field))
+        for row, text in enumerate(column.to_pylist()):
+            if text is not None and is_bad(text):
+                raise InputError(f"{self.place(row)}: ", message(role, text))
 
 
 def has_pair(text: bytes, pair: bytes) -> bool:
