@@ -16,8 +16,6 @@ from softvec.core.errors import InputError, Option
 from softvec.core.machine import machine
 from softvec.embedding.attributes import Described, from_attributes
 from softvec.embedding.relations import positions, refuse_signed, relations, two_kinds
-from softvec.fit.problem import base_measure, length_of
-from softvec.fit.views import degree_coordinates
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ class Model:
 
 def add(
     emb: Embedding,
-    data: Any,
+    data: Any = None,
     *,
     names: Any = None,
     isolated: str = "error",
@@ -55,7 +53,40 @@ def add(
     attributes: Any = None,
     **options: Any,
 ) -> Embedding:
-    """Return an embedding with new items; see :meth:`softvec.Embedding.add`."""
+    """Return an embedding with new items; the old vectors do not change.
+
+    Each new item gets the vector that fits its edges best with all others fixed, as in
+    :meth:`softvec.EDRep.transform`, also for vectors from a file. Walks have one step.
+
+    Parameters
+    ----------
+    data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
+        ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
+        :func:`softvec.embed` takes them, whose names are new or in the embedding. In two-sided data the
+        new items are rows: users, with known items.
+    names : sequence, optional
+        Names of the rows of a matrix, whose columns are the items of the embedding in their order.
+    isolated : {"error", "drop"}
+        New items not connected to an item of the embedding.
+    beta : float, optional
+        Inverse temperature, if the vectors do not record that of their fit.
+    attributes : frame or mapping, optional
+        Attributes of new items, if the embedding has attributes: their columns are matched by title. With
+        attributes alone no edge is needed.
+    options
+        Passed to the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
+
+    Examples
+    --------
+    >>> import softvec
+    >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan")]
+    >>> emb = softvec.embed(friends, n_components=4, random_state=0)
+    >>> emb.add({"eve": ["ada", "bob"]})
+    Embedding(5 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
+    """
+    from softvec.fit.problem import length_of
+    from softvec.fit.views import degree_coordinates
+
     choice("isolated", isolated, ("error", "drop"))
     described = None if attributes is None else from_attributes(emb, attributes)
     if data is None:
@@ -133,6 +164,8 @@ def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
             f"the fit had base_measure={power:g}, but its weights were not saved; save a .svec "
             "with extras=True"
         )
+    from softvec.fit.problem import base_measure
+
     return base_measure(emb.sizes, power)
 
 
@@ -239,7 +272,7 @@ def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:
     if len(unknown):
         first = affinity.columns[int(unknown[0])]
         shown = f"{counted(len(unknown), 'column')} of the data (first: {first!r})"
-        warnings.warn(f"{shown} not in the embedding, left out", stacklevel=5)
+        warnings.warn(f"{shown} not in the embedding, left out", stacklevel=4)
     matrix = affinity.matrix
     old = matrix[np.flatnonzero(rows >= 0)]
     unused = int(np.isin(old.indices, np.flatnonzero(known >= 0)).sum())
@@ -248,7 +281,7 @@ def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:
         warnings.warn(
             f"{counted(pairs, 'edge')} between items of the embedding not used; to fit them too: "
             "softvec.embed(graph, init=emb)",
-            stacklevel=5,
+            stacklevel=4,
         )
     chosen = matrix[fresh].tocoo()
     keep = place[chosen.col] >= 0
@@ -275,7 +308,7 @@ def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
             Option("isolated", "drop"),
             " to leave them out",
         )
-    warnings.warn(f"{counted(len(alone), 'new item')} without edges dropped (first: {first!r})", stacklevel=4)
+    warnings.warn(f"{counted(len(alone), 'new item')} without edges dropped (first: {first!r})", stacklevel=3)
     kept = np.flatnonzero(reached)
     columns = np.concatenate([np.arange(m), m + kept]) if new.edges.shape[1] > m else np.arange(m)
     return NewRows(new.names.take(kept), sparse.csr_array(new.edges[kept][:, columns]))

@@ -1,7 +1,6 @@
 """Embedding: immutable named vectors, with their provenance.
 
-Methods are functions of the other modules: assigned if their module is cheap to import, called from a wrapper
-if it is imported on first use. Longer than 400 lines: one public class with the documentation of its methods.
+Most methods are functions of the other modules, which import what is costly when they are called.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -28,15 +27,15 @@ from softvec.embedding import (
     search,
     types,
 )
+from softvec.embedding import add as additions
 from softvec.embedding import align as alignment
+from softvec.embedding import links as forecasts
 from softvec.embedding import predict as prediction
+from softvec.embedding import recommend as recommendations
 from softvec.embedding import stability as repeats
 from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
 from softvec.embedding.files import formats
 from softvec.names import Names
-
-if TYPE_CHECKING:
-    from softvec.embedding.links import Link
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -201,167 +200,13 @@ class Embedding:
     def _side(self, among: str) -> Embedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
-    def links(
-        self,
-        n: int = 100,
-        *,
-        exclude: Any = None,
-        item: Any = None,
-        missing: float = 0.1,
-        n_jobs: int | None = None,
-        **options: Any,
-    ) -> list[Link]:
-        """Return the most likely missing links: overall, or of one item.
-
-        Unless :meth:`calibrate` was called, the probabilities are calibrated first: links are hidden and the
-        others fitted anew, which takes as long as the fit.
-
-        Parameters
-        ----------
-        n : int
-            Number of links.
-        exclude : graph, edges, frame, sparse matrix or path
-            The known links, usually the embedded data.
-        item : hashable, optional
-            Only links of this item.
-        missing : float
-            Share of all links that the data is assumed to lack. It scales the probabilities and does not
-            change the order.
-        options
-            Passed to the reader of ``exclude``, such as ``columns``; and ``attributes``, if the vectors were
-            fitted with any. Links are then told by the graph and attributes, or by the graph alone if that
-            tells hidden links better.
-
-        Returns
-        -------
-        list of Link
-            ``a, b, probability, expected``: see :class:`softvec.embedding.links.Link`. All pairs are
-            compared, in O(n ** 2) time; a zero vector, as of an isolated node, has no links.
-
-        Examples
-        --------
-        >>> import networkx as nx, softvec
-        >>> graph = nx.karate_club_graph()
-        >>> emb = softvec.embed(graph, n_components=8, random_state=0)
-        >>> best = emb.links(3, exclude=graph)
-        >>> any(graph.has_edge(link.a, link.b) for link in best), 0 < best[0].probability < 1
-        (False, True)
-        """
-        from softvec.embedding.links import links
-
-        return links(self, n, item, exclude, missing, n_jobs, options)
-
-    def recommend(
-        self, users: Any = None, n: int = 10, *, known: Any = None, n_jobs: int | None = None, **options: Any
-    ) -> dict[Any, list[tuple[Any, float]]]:
-        """Return the best new items of users, with scores; the rows are users, the second side items.
-
-        A user is the sum of the vectors of known items; ridge regression maps it to all items. How strong the
-        ridge is, is chosen on hidden pairs, with vectors fitted to the others: that takes as long as the fit.
-
-        Parameters
-        ----------
-        users : name or list of names, optional
-            Users in ``known``, also those without a vector (default: all).
-        n : int
-            Number of items of each user.
-        known : edges, frame, sparse matrix or path
-            The known pairs, usually the embedded data, which are left out. A user without any gets the most
-            popular items.
-        options
-            Passed to the reader of ``known``, such as ``columns``.
-
-        Examples
-        --------
-        >>> import softvec
-        >>> tea = [(f"t{i}", item) for i in range(9) for item in ("pot", "cup", "leaf")[: 2 + i % 2]]
-        >>> ink = [(f"i{i}", item) for i in range(9) for item in ("pen", "nib", "pad")[: 2 + i % 2]]
-        >>> emb = softvec.embed(tea + ink, 4, kind="bipartite", random_state=0)
-        >>> [item for item, score in emb.recommend("t0", 1, known=tea + ink)["t0"]]
-        ['leaf']
-        """
-        from softvec.embedding.recommend import recommend
-
-        return recommend(self, users, n, known, n_jobs, options)
-
-    def calibrate(self, data: Any, *, n_jobs: int | None = None, **options: Any) -> Embedding:
-        """Return the same vectors with calibrated probabilities of links, for :meth:`links`.
-
-        A twentieth of the links is hidden and the others are fitted with the same settings, up to five
-        times in small data; links whose loss would cut the data in two are never hidden.
-        ``provenance["softmax"]`` then holds the two parameters of the softmax and what they are worth on the
-        hidden links: see :class:`softvec.fit.calibrate.Calibration`.
-
-        Parameters
-        ----------
-        data : graph, edges, frame, sparse matrix or path
-            The embedded data.
-        options
-            Passed to its reader, such as ``columns``.
-
-        Examples
-        --------
-        >>> import networkx as nx, softvec
-        >>> graph = nx.planted_partition_graph(4, 100, 0.15, 0.01, seed=0)
-        >>> emb = softvec.embed(graph, n_components=16, random_state=0).calibrate(graph)
-        >>> emb.provenance["softmax"]["nats_gained"] > 0.3
-        True
-        """
-        from softvec.embedding.links import calibrated
-
-        return calibrated(self, data, n_jobs, **options)
+    links = forecasts.links
+    calibrate = forecasts.calibrate
+    recommend = recommendations.recommend
 
     # new items
 
-    def add(
-        self,
-        data: Any = None,
-        *,
-        names: Any = None,
-        isolated: str = "error",
-        beta: float | None = None,
-        n_jobs: int | None = None,
-        attributes: Any = None,
-        **options: Any,
-    ) -> Embedding:
-        """Return an embedding with new items; the old vectors do not change.
-
-        Each new item gets the vector that fits its edges best with all others fixed, as in
-        :meth:`softvec.EDRep.transform`, also for vectors from a file. Walks have one step.
-
-        Parameters
-        ----------
-        data : mapping, graph, list of edges, frame, path, or matrix of shape (k, m)
-            ``{"new": ["n3", "n7"]}``, or with weights ``{"new": {"n3": 2.0, "n7": 1.0}}``; or edges, as
-            :func:`softvec.embed` takes them, whose names are new or in the embedding. In two-sided data the
-            new items are rows: users, with known items.
-        names : sequence, optional
-            Names of the rows of a matrix, whose columns are the items of the embedding in their order.
-        isolated : {"error", "drop"}
-            New items not connected to an item of the embedding.
-        beta : float, optional
-            Inverse temperature, if the vectors do not record that of their fit.
-        attributes : frame or mapping, optional
-            Attributes of new items, if the embedding has attributes: their columns are matched by title. With
-            attributes alone no edge is needed.
-        options
-            Passed to the reader, such as ``columns`` or ``weighted``: see :func:`softvec.embed`.
-
-        Examples
-        --------
-        >>> import softvec
-        >>> friends = [("ada", "bob"), ("bob", "cyd"), ("cyd", "ada"), ("cyd", "dan")]
-        >>> emb = softvec.embed(friends, n_components=4, random_state=0)
-        >>> emb.add({"eve": ["ada", "bob"]})
-        Embedding(5 vectors of 4 dimensions: 'ada', 'bob', 'cyd', ...)
-        """
-        from softvec.embedding.add import add
-
-        return add(
-            self, data, names=names, isolated=isolated, beta=beta, n_jobs=n_jobs, attributes=attributes,
-            **options,
-        )  # fmt: skip
-
+    add = additions.add
     align = alignment.align
     attributes_of = attributes.attributes_of
     types = property(types.types)

@@ -9,15 +9,16 @@ when only a random half of the items is grouped: the agreement of two halves is 
 and low for a random graph, which then has no groups beyond chance. All vectors are then assigned to the
 nearest centroid in a few passes. Time and memory are linear in the number of vectors.
 
-The two degree coordinates of fused vectors are left out. Longer than 400 lines: one method, told whole.
+The two degree coordinates of fused vectors are left out.
 """
 
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -157,13 +158,8 @@ def k_means(
             model: Any = MiniBatchKMeans(k, n_init=n_init, batch_size=8192, random_state=random_state)
         else:
             model = KMeans(k, n_init=n_init, random_state=random_state)
-        with small_problem_threads(len(X)):
+        with one_blas_thread() if len(X) <= _ONE_THREAD else nullcontext():
             return model.fit_predict(X).astype(np.int64)
-
-
-def small_problem_threads(n: int) -> AbstractContextManager[None]:
-    """Keep scikit-learn to one thread while it works on few rows."""
-    return one_blas_thread() if n <= _ONE_THREAD else nullcontext()
 
 
 def _by_size(groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -191,8 +187,8 @@ def _automatic(
     if n > size:
         chosen = np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
     with machine() as pool:
-        halves = _Halves.of(unit_rows(V[chosen]), weights[chosen], pool)
-        partitions = [halves.partition(beta, pool) for beta in progress(_SCALES, verbose, "groups")]
+        scales = progress(_SCALES, verbose, "groups")
+        partitions = _partitions(unit_rows(V[chosen]), weights[chosen], pool, scales)
         partitions = [p for p in partitions if most is None or len(p.centroids) <= most]
         if not partitions:
             return k_means(unit_rows(V), min(most or n, n), random_state=random_state)
@@ -215,99 +211,50 @@ def _chance(d: int, neighbours: float | None) -> float:
     return min(0.7, 0.3 + max(1 / max(neighbours or np.inf, 1.0), 1.5 / d))
 
 
-@dataclass(frozen=True)
-class _Partition:
-    """Centroids, and how good the groups are.
+class _Partition(NamedTuple):
+    """Centroids, and how good their groups are."""
 
-    Attributes
-    ----------
-    centroids : ndarray of shape (k, d)
-    margin : float
-        Mean cosine of an item with its own centroid, minus that with the next one.
-    silhouette : float
-        Mean of the same as a share of the distance to the next one, each item left out of its own centroid.
-    agreement, deviation : float
-        Adjusted mutual information of the groups of two random halves: mean and standard deviation.
-    """
-
-    centroids: NDArray[np.float32]
-    margin: float
-    silhouette: float
-    agreement: float
-    deviation: float
-
-    @property
-    def sharpness(self) -> float:
-        """How far apart the groups are; the margin alone prefers few groups, the silhouette many.
-
-        A silhouette near 1 counts for itself: cliques of three to five are tight, and next to each other.
-        """
-        silhouette = max(self.silhouette, 0.0)
-        return float(max(np.sqrt(max(self.margin, 0.0) * silhouette), silhouette**_TIGHT))
-
-    @property
-    def score(self) -> float:
-        """What is largest for the best partition."""
-        return self.agreement * self.sharpness
-
-    @property
-    def error(self) -> float:
-        """Standard error of the score, from the random halves."""
-        return self.deviation * self.sharpness / np.sqrt(_SPLITS)
+    centroids: NDArray[np.float32]  # (k, d)
+    agreement: float  # adjusted mutual information of the groups of two random halves, the mean
+    score: float  # agreement times sharpness, largest for the best partition
+    error: float  # standard error of the score, from the halves
 
 
-@dataclass(frozen=True)
-class _Halves:
-    """A sample, and random halves of it that are grouped on their own."""
+def _partitions(
+    X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine, scales: Iterable[float]
+) -> list[_Partition]:
+    """Group a sample for each beta, and pairs of random halves of it on their own."""
+    from sklearn.metrics import adjusted_mutual_info_score
 
-    whole: _Sample
-    halves: tuple[tuple[_Sample, _Sample], ...]
-    compared: NDArray[np.intp]
+    rng, m = np.random.default_rng(0), min(len(X), _COMPARED)
+    whole, pairs, compared = _Sample.of(X, weights, pool), [], np.arange(0)
+    for _ in range(_SPLITS):
+        order = rng.permutation(len(X))[:m]
+        halves = np.sort(order[: m // 2]), np.sort(order[m // 2 :])
+        pairs.append([_Sample.of(X[half], weights[half], pool) for half in halves])
+        compared = np.sort(order)
 
-    @classmethod
-    def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine) -> _Halves:
-        rng, m = np.random.default_rng(0), min(len(X), _COMPARED)
-        whole, pairs, compared = _Sample.of(X, weights, pool), [], np.arange(0)
-        for _ in range(_SPLITS):
-            order = rng.permutation(len(X))[:m]
-            rows = np.sort(order[: m // 2]), np.sort(order[m // 2 :])
-            pairs.append(tuple(_Sample.of(X[half], weights[half], pool) for half in rows))
-            compared = np.sort(order)
-        return cls(whole, tuple(pairs), compared)  # type: ignore[arg-type]
-
-    def partition(self, beta: float, pool: Machine) -> _Partition:
-        """Return the groups of the whole sample, with the agreement of its halves."""
-        from sklearn.metrics import adjusted_mutual_info_score
-
-        centroids = self.whole.centroids(beta, pool)
-        X = self.whole.X[self.compared]
+    partitions = []
+    for beta in scales:
+        centroids = whole.centroids(beta, pool)
         scores = []
-        for pair in self.halves:
-            a, b = ((X @ half.centroids(beta, pool).T).argmax(axis=1) for half in pair)
+        for pair in pairs:
+            a, b = ((X[compared] @ half.centroids(beta, pool).T).argmax(axis=1) for half in pair)
             scores.append(float(adjusted_mutual_info_score(a, b)) if a.any() or b.any() else 0.0)
-        margin, silhouette = self.whole.sharpness(centroids)
-        deviation = float(np.std(scores, ddof=1))
-        return _Partition(centroids, margin, silhouette, float(np.mean(scores)), deviation)
+        agreement, sharpness = float(np.mean(scores)), whole.sharpness(centroids)
+        error = float(np.std(scores, ddof=1)) * sharpness / np.sqrt(_SPLITS)
+        partitions.append(_Partition(centroids, agreement, agreement * sharpness, error))
+    return partitions
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Unit vectors and their cliques.
+    """Unit vectors and their cliques."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (m, d)
-    weights : ndarray of shape (m,)
-    cosines : ndarray of shape (m, m)
-        Minus infinity on the diagonal.
-    cliques : ndarray of shape (m,)
-        Components of the graph in which each item is joined to its nearest neighbour.
-    """
-
-    X: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    cosines: NDArray[np.float32]
-    cliques: NDArray[np.int32]
+    X: NDArray[np.float32]  # (m, d)
+    weights: NDArray[np.float32]  # (m,)
+    cosines: NDArray[np.float32]  # (m, m), minus infinity on the diagonal
+    cliques: NDArray[np.int32]  # (m,) components of the graph that joins each item to its nearest neighbour
 
     @classmethod
     def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine) -> _Sample:
@@ -341,18 +288,25 @@ class _Sample:
         centroids = unit_rows(_sums(self.X, self.weights, groups, int(groups.max()) + 1))
         return _assign(self.X, self.weights, centroids, pool, range(3))[1]
 
-    def sharpness(self, centroids: NDArray[np.float32]) -> tuple[float, float]:
-        """Return the margin and the silhouette of the groups; see :class:`_Partition`."""
+    def sharpness(self, centroids: NDArray[np.float32]) -> float:
+        """Return how far apart the groups are, from two means over items.
+
+        The margin is the cosine of an item with its own centroid, minus that with the next one; the
+        silhouette is the same as a share of the distance to the next one, each item left out of its own
+        centroid. The margin alone prefers few groups, the silhouette many. A silhouette near 1 counts for
+        itself: cliques of three to five are tight, and next to each other.
+        """
         if len(centroids) < 2:
-            return 0.0, 0.0
+            return 0.0
         S = self.X @ centroids.T  # (m, k)
         groups = S.argmax(axis=1)
         best, second = -np.partition(-S, 1, axis=1)[:, :2].T
         others = _sums(self.X, np.ones_like(self.weights), groups, len(centroids))[groups] - self.X
         own = np.einsum("ij,ij->i", unit_rows(others), self.X)
         share = (own - second) / np.maximum(1 - np.minimum(own, second), 1e-9)
-        margin, silhouette = (np.average(values, weights=self.weights) for values in (best - second, share))
-        return float(margin), float(silhouette)
+        means = (np.average(values, weights=self.weights) for values in (best - second, share))
+        margin, silhouette = (max(float(mean), 0.0) for mean in means)
+        return float(max(np.sqrt(margin * silhouette), silhouette**_TIGHT))
 
 
 def louvain(W: NDArray[np.float64]) -> NDArray[np.intp]:

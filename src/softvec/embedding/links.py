@@ -10,27 +10,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.affinity import Affinity
-from softvec.affinity.attributes import attach
-from softvec.affinity.compress import off_diagonal, pattern
-from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
 from softvec.embedding.relations import known_weights, mutual, refuse_signed, two_kinds
 from softvec.embedding.types import linkable
-from softvec.fit.calibrate import Calibration, calibrate, refit
-from softvec.fit.link_softmax import Softmax, pair_scores
-from softvec.fit.vectors import settings_of
 
 if TYPE_CHECKING:
+    from softvec.affinity import Affinity
     from softvec.embedding.core import Embedding
+    from softvec.fit.calibrate import Calibration
+    from softvec.fit.link_softmax import Softmax
+
+    Judged = tuple[Calibration, str | None]  # a calibration, and its source: None without attributes
 
 Array = NDArray[Any]
 _KINDS = ("graph", "pairs", "bipartite")
 _BLOCK = 1 << 21  # expectations computed at a time
-Judged = tuple[Calibration, str | None]  # a calibration, and its source: None without attributes
 _CANDIDATES = 1000  # of one item, by its own softmax, that are then ranked in both directions
 
 
@@ -55,8 +52,29 @@ class Link(NamedTuple):
     expected: float
 
 
-def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any) -> Embedding:
-    """Return the embedding with ``provenance["softmax"]``; see :meth:`softvec.Embedding.calibrate`."""
+def calibrate(emb: Embedding, data: Any, *, n_jobs: int | None = None, **options: Any) -> Embedding:
+    """Return the same vectors with calibrated probabilities of links, for :meth:`links`.
+
+    A twentieth of the links is hidden and the others are fitted with the same settings, up to five
+    times in small data; links whose loss would cut the data in two are never hidden.
+    ``provenance["softmax"]`` then holds the two parameters of the softmax and what they are worth on the
+    hidden links: see :class:`softvec.fit.calibrate.Calibration`.
+
+    Parameters
+    ----------
+    data : graph, edges, frame, sparse matrix or path
+        The embedded data.
+    options
+        Passed to its reader, such as ``columns``.
+
+    Examples
+    --------
+    >>> import networkx as nx, softvec
+    >>> graph = nx.planted_partition_graph(4, 100, 0.15, 0.01, seed=0)
+    >>> emb = softvec.embed(graph, n_components=16, random_state=0).calibrate(graph)
+    >>> emb.provenance["softmax"]["nats_gained"] > 0.3
+    True
+    """
     known = _known(emb, data, options)
     calibration, source = _calibration(emb, known, options.get("attributes"), data, n_jobs)
     record = asdict(calibration) | ({} if source is None else {"source": source})
@@ -65,14 +83,50 @@ def calibrated(emb: Embedding, data: Any, n_jobs: int | None = None, **options: 
 
 def links(
     emb: Embedding,
-    n: int,
-    item: Any,
-    exclude: Any,
-    missing: float,
-    n_jobs: int | None,
-    options: Mapping[str, Any],
+    n: int = 100,
+    *,
+    exclude: Any = None,
+    item: Any = None,
+    missing: float = 0.1,
+    n_jobs: int | None = None,
+    **options: Any,
 ) -> list[Link]:
-    """Return the links of one item, or of all; see :meth:`softvec.Embedding.links`."""
+    """Return the most likely missing links: overall, or of one item.
+
+    Unless :meth:`calibrate` was called, the probabilities are calibrated first: links are hidden and the
+    others fitted anew, which takes as long as the fit.
+
+    Parameters
+    ----------
+    n : int
+        Number of links.
+    exclude : graph, edges, frame, sparse matrix or path
+        The known links, usually the embedded data.
+    item : hashable, optional
+        Only links of this item.
+    missing : float
+        Share of all links that the data is assumed to lack. It scales the probabilities and does not
+        change the order.
+    options
+        Passed to the reader of ``exclude``, such as ``columns``; and ``attributes``, if the vectors were
+        fitted with any. Links are then told by the graph and attributes, or by the graph alone if that
+        tells hidden links better.
+
+    Returns
+    -------
+    list of Link
+        ``a, b, probability, expected``: see :class:`softvec.embedding.links.Link`. All pairs are
+        compared, in O(n ** 2) time; a zero vector, as of an isolated node, has no links.
+
+    Examples
+    --------
+    >>> import networkx as nx, softvec
+    >>> graph = nx.karate_club_graph()
+    >>> emb = softvec.embed(graph, n_components=8, random_state=0)
+    >>> best = emb.links(3, exclude=graph)
+    >>> any(graph.has_edge(link.a, link.b) for link in best), 0 < best[0].probability < 1
+    (False, True)
+    """
     n, missing = integer("n", n), number("missing", missing, above=0, most=0.9)
     row = None if item is None else emb._row(item)
     model, point, calibration = _fitted(emb, exclude, options, n_jobs)
@@ -93,6 +147,8 @@ def pair_logits(
     emb: Embedding, data: Any, n_jobs: int | None = None, **options: Any
 ) -> Callable[[Array, Array], Array]:
     """Return a function that scores pairs of rows and columns, calibrated on the known links."""
+    from softvec.fit.link_softmax import pair_scores
+
     model, point, _ = _fitted(emb, data, options, n_jobs)
     return lambda i, j: pair_scores(model, point, i, j)
 
@@ -104,6 +160,11 @@ def _fitted(
 
     Where the graph alone tells hidden links better than the graph and attributes, its vectors are fitted.
     """
+    from softvec.affinity.compress import pattern
+    from softvec.fit.calibrate import refit
+    from softvec.fit.link_softmax import Softmax
+    from softvec.fit.vectors import settings_of
+
     known = _known(emb, data, options)
     assert known.counts is not None
     calibration, source = _recorded(emb) or _calibration(emb, known, options.get("attributes"), data, n_jobs)
@@ -141,6 +202,9 @@ def _refuse(emb: Embedding, data: Any) -> None:
 
 def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     """Return the known links between the items of an embedding."""
+    from softvec.affinity.compress import off_diagonal, pattern
+    from softvec.affinity.matrices import EdgeRules, assemble
+
     _refuse(emb, data)
     record = recorded(emb, "data")
     reading = {key: value for key, value in options.items() if key != "attributes"}
@@ -161,6 +225,8 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
 
 def _recorded(emb: Embedding) -> Judged | None:
     """Return the calibration that the provenance holds, if any."""
+    from softvec.fit.calibrate import Calibration
+
     record = recorded(emb, "softmax")
     names = [field.name for field in fields(Calibration)]
     if not set(names) <= set(record):
@@ -168,11 +234,17 @@ def _recorded(emb: Embedding) -> Judged | None:
     return Calibration(**{name: record[name] for name in names}), record.get("source")
 
 
-def _calibration(emb: Embedding, known: Affinity, attributes: Any, data: Any, n_jobs: int | None) -> Judged:
+def _calibration(
+    emb: Embedding, known: Affinity, attributes: Any, data: Any, n_jobs: int | None
+) -> tuple[Calibration, str | None]:
     """Hide known links, fit the others with the settings of the embedding, and fit the softmax.
 
     Vectors of a graph and attributes are compared with those of the graph alone, on the same hidden links.
     """
+    from softvec.affinity.attributes import attach
+    from softvec.fit.calibrate import calibrate, refit
+    from softvec.fit.vectors import settings_of
+
     fused = "attributes" in emb.provenance
     if fused and attributes is None:
         raise InputError(

@@ -8,24 +8,19 @@ that were fitted without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
-from softvec.affinity.compress import pattern
-from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import integer
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
 from softvec.embedding.access import listed
 from softvec.embedding.relations import known_table, two_kinds
-from softvec.fit.calibrate import refit
-from softvec.fit.vectors import settings_of
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -38,9 +33,42 @@ _HIDDEN, _JUDGED = 0.1, 1 << 23  # share of pairs that are hidden, and scores th
 
 
 def recommend(
-    emb: Embedding, users: Any, n: int, known: Any, n_jobs: int | None, options: Mapping[str, Any]
+    emb: Embedding,
+    users: Any = None,
+    n: int = 10,
+    *,
+    known: Any = None,
+    n_jobs: int | None = None,
+    **options: Any,
 ) -> dict[Any, list[tuple[Any, float]]]:
-    """Return the best new items of users; see :meth:`softvec.Embedding.recommend`."""
+    """Return the best new items of users, with scores; the rows are users, the second side items.
+
+    A user is the sum of the vectors of known items; ridge regression maps it to all items. How strong the
+    ridge is, is chosen on hidden pairs, with vectors fitted to the others: that takes as long as the fit.
+
+    Parameters
+    ----------
+    users : name or list of names, optional
+        Users in ``known``, also those without a vector (default: all).
+    n : int
+        Number of items of each user.
+    known : edges, frame, sparse matrix or path
+        The known pairs, usually the embedded data, which are left out. A user without any gets the most
+        popular items.
+    options
+        Passed to the reader of ``known``, such as ``columns``.
+
+    Examples
+    --------
+    >>> import softvec
+    >>> tea = [(f"t{i}", item) for i in range(9) for item in ("pot", "cup", "leaf")[: 2 + i % 2]]
+    >>> ink = [(f"i{i}", item) for i in range(9) for item in ("pen", "nib", "pad")[: 2 + i % 2]]
+    >>> emb = softvec.embed(tea + ink, 4, kind="bipartite", random_state=0)
+    >>> [item for item, score in emb.recommend("t0", 1, known=tea + ink)["t0"]]
+    ['leaf']
+    """
+    from softvec.affinity.compress import pattern
+
     if not two_kinds(emb):
         raise InputError(
             "recommendations need two sides, users and items; for the links of a graph use emb.links"
@@ -71,6 +99,11 @@ def recommend(
 
 def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool: Machine) -> float:
     """Return the ridge that finds most hidden pairs again, with vectors fitted to the others."""
+    from softvec.affinity.compress import pattern
+    from softvec.affinity.matrices import EdgeRules, assemble
+    from softvec.fit.calibrate import refit
+    from softvec.fit.vectors import settings_of
+
     settings, rng = settings_of(emb.provenance), np.random.default_rng(0)
     hidden, coo = rng.random(weights.nnz) < _HIDDEN, weights.tocoo()
     seen, held = (
@@ -116,13 +149,15 @@ class _Model:
     @classmethod
     def of(cls, Y: Array, known: sparse.csr_array, ridge: float) -> _Model:
         """Fit the decoder: the number of items is not shrunk, so that popularity is the limit."""
+        from scipy.linalg import solve
+
         features = np.hstack([Y.astype(np.float64), np.ones((len(Y), 1))])
         U = known @ features  # (n, d + 1)
         gram = U.T @ U
         scale = np.trace(gram[:-1, :-1]) / Y.shape[1]
         penalty = np.append(np.full(Y.shape[1], ridge * scale), 0) + 1e-9 * np.trace(gram)
         gram[np.diag_indices_from(gram)] += penalty
-        return cls(features, linalg.solve(gram, (known.T @ U).T, assume_a="pos"), known.sum(axis=0))
+        return cls(features, solve(gram, (known.T @ U).T, assume_a="pos"), known.sum(axis=0))
 
     def scores(self, known: sparse.csr_array) -> Array:
         """Return the scores of all items for rows of known ones; popularity for empty rows."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 N_NEIGHBORS = 10
 _PAIRS = 400_000_000  # cosines of one search; above 20,000 items only a sample is compared
 _LEAST = 2000  # minimum size of the sample
+_RECORDED = {"repeats": int, "neighbours": float, "groups": float, "n_neighbors": int, "n_groups": int}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,25 +67,15 @@ def measure(
     k = min(N_NEIGHBORS, n - 1)
     if k < 1:
         raise InputError("repeats need at least 2 items")
-    sample = _sample(n)
+    sample = np.random.default_rng(0).choice(n, min(n, max(_LEAST, _PAIRS // n)), replace=False)
+    sample.sort()
     overlap = _neighbour_overlap(runs, sample, k, n_jobs)
     shared, ami, n_groups = _group_overlap(runs)
     by_item = np.full(n, np.nan, np.float32)
     by_item[sample] = overlap
-    record = {
-        "repeats": len(runs),
-        "neighbours": float(overlap.mean()),
-        "groups": ami,
-        "n_neighbors": k,
-        "n_groups": n_groups,
-        "items": len(sample),
-    }
+    record = {"repeats": len(runs), "neighbours": float(overlap.mean()), "groups": ami}
+    record |= {"n_neighbors": k, "n_groups": n_groups, "items": len(sample)}
     return record, {"stable_neighbours": by_item, "stable_groups": shared}
-
-
-def _sample(n: int) -> NDArray[np.int64]:
-    size = min(n, max(_LEAST, _PAIRS // n))
-    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
 def _neighbour_overlap(
@@ -136,16 +127,10 @@ def stability(emb: Embedding) -> Stability:
         raise InputError(
             "the stability of these vectors was not measured; embed the data with repeats=5 (--repeats 5)"
         )
-    unknown = np.full(len(emb), np.nan, np.float32)
     try:
-        return Stability(
-            int(record["repeats"]),
-            float(record["neighbours"]),
-            float(record["groups"]),
-            int(record["n_neighbors"]),
-            int(record["n_groups"]),
-            emb.extras.get("stable_neighbours", unknown),
-            emb.extras.get("stable_groups", unknown),
-        )
+        numbers = {key: kind(record[key]) for key, kind in _RECORDED.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the record of the stability of these vectors is damaged: {error!r}") from error
+    unknown = np.full(len(emb), np.nan, np.float32)
+    neighbours, groups = (emb.extras.get(f"stable_{what}", unknown) for what in ("neighbours", "groups"))
+    return Stability(**numbers, item_neighbours=neighbours, item_groups=groups)
