@@ -1,4 +1,4 @@
-"""Attributes of an embedding's items: which speak for an item, and vectors of new items from theirs."""
+"""Types and attributes of items: which types are linked, what speaks for an item, vectors from attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import integer, recorded
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, did_you_mean
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -88,3 +88,46 @@ def _columns(emb: Embedding) -> list[Column]:
         columns.append(Column(column["title"], column["kind"], values, mean, scale))
         done += len(values)
     return columns
+
+
+# types
+
+
+def types(emb: Any) -> list[str | None]:
+    """Return the type of each item, None where it has none; for plots, maps and evaluation."""
+    names = [*_type_names(emb), None]
+    return [names[code] for code in emb.extras["types"].tolist()]
+
+
+def rows_of_type(emb: Embedding, type: str) -> NDArray[np.int64]:
+    """Return the rows of one type."""
+    names = _type_names(emb)
+    if type not in names:
+        shown = did_you_mean(str(type), names) or f"; expected one of {', '.join(names)}"
+        raise InputError(f"no item has the type {type!r}{shown}")
+    return np.flatnonzero(emb.extras["types"] == names.index(type))
+
+
+def linkable(emb: Embedding) -> tuple[NDArray[np.int32], NDArray[np.bool_]] | None:
+    """Return the types of items, and which pairs of types are linked in the data; None without types.
+
+    The last row and column are those of items without a type, which may be linked to any.
+    """
+    if "types" not in emb.extras:
+        return None
+    names = _type_names(emb)
+    allowed = np.zeros((len(names) + 1, len(names) + 1), bool)
+    allowed[-1] = allowed[:, -1] = True
+    for a, b, _ in recorded(emb, "types")["linked"]:
+        i, j = names.index(a), names.index(b)
+        allowed[i, j] = allowed[j, i] = True
+    return emb.extras["types"], allowed
+
+
+def _type_names(emb: Embedding) -> list[str]:
+    """Return the names of the types."""
+    names = recorded(emb, "types").get("names")
+    if "types" not in emb.extras or not isinstance(names, list):
+        lost = "; save a .svec to keep them" if names else "; embed the graph with types"
+        raise InputError(f"these items have no types{lost}")
+    return names

@@ -5,35 +5,34 @@ Most methods are functions of the other modules, which import what is costly whe
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from softvec.core.checks import choice, plain_json
+from softvec.core.checks import Json, choice, plain_json
 from softvec.core.errors import InputError
+from softvec.embedding import add as additions
+from softvec.embedding import align as alignment
 from softvec.embedding import (
-    access,
     attributes,
     exchange,
+    fields,
     groups,
-    neighbours,
     persons,
     projection,
     relations,
     search,
-    types,
 )
-from softvec.embedding import add as additions
-from softvec.embedding import align as alignment
 from softvec.embedding import links as forecasts
 from softvec.embedding import predict as prediction
 from softvec.embedding import recommend as recommendations
 from softvec.embedding import stability as repeats
-from softvec.embedding.checks import checked_extras, checked_names, checked_sizes, frozen_rows
+from softvec.embedding.fields import checked_names
 from softvec.embedding.files import formats
 from softvec.names import Names
 
@@ -76,7 +75,7 @@ class Embedding:
     context_vectors: NDArray[np.float32] | None
     context_names: Names | None
     sizes: NDArray[np.float64] | None
-    provenance: access.Provenance
+    provenance: fields.Provenance
     extras: Mapping[str, NDArray[Any]]
 
     def __init__(
@@ -93,8 +92,8 @@ class Embedding:
     ):
         if context_vectors is None and context_names is not None:
             raise InputError("context_names are given without context_vectors")
-        X = frozen_rows(vectors, "vectors", copy)
-        Y = None if context_vectors is None else frozen_rows(context_vectors, "context_vectors", copy)
+        X = fields.frozen_rows(vectors, "vectors", copy)
+        Y = None if context_vectors is None else fields.frozen_rows(context_vectors, "context_vectors", copy)
         if Y is not None and Y.shape[1] != X.shape[1]:
             raise InputError(f"vectors have {X.shape[1]} dimensions and context_vectors {Y.shape[1]}")
         values = {
@@ -102,9 +101,9 @@ class Embedding:
             "names": checked_names(names, len(X), "names"),
             "context_vectors": Y,
             "context_names": None if Y is None else checked_names(context_names, len(Y), "context_names"),
-            "sizes": None if sizes is None else checked_sizes(sizes, len(X)),
-            "provenance": access.Provenance(plain_json(provenance or {})),
-            "extras": checked_extras(extras or {}, len(X), len(X if Y is None else Y), X.shape[1]),
+            "sizes": None if sizes is None else fields.checked_sizes(sizes, len(X)),
+            "provenance": fields.Provenance(plain_json(provenance or {})),
+            "extras": fields.checked_extras(extras or {}, len(X), len(X if Y is None else Y), X.shape[1]),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -154,9 +153,9 @@ class Embedding:
         A slice selects by position, as of an array: ``emb[:5]``; so does ``emb[rows, ...]``, which is how
         scikit-learn takes the rows of a fold.
         """
-        if access.is_many(key):
+        if fields.is_many(key):
             return self.vectors[self._rows(key)]
-        if access.is_position(key):
+        if fields.is_position(key):
             return self.vectors[key]
         return self.vectors[self._row(key)]
 
@@ -182,16 +181,16 @@ class Embedding:
         """Return the vector of a name, or ``default`` if there is none."""
         return self.vectors[self.names.index(name)] if name in self.names else default
 
-    _row = access.row
-    _rows = access.rows
+    _row = fields.row
+    _rows = fields.rows
 
     # neighbours
 
-    similarity = neighbours.similarity
-    most_similar = neighbours.most_similar
-    most_similar_batch = neighbours.most_similar_batch
-    analogy = neighbours.analogy
-    nearest = neighbours.nearest
+    similarity = search.similarity
+    most_similar = search.most_similar
+    most_similar_batch = search.most_similar_batch
+    analogy = search.analogy
+    nearest = search.nearest
 
     @cached_property
     def _scale(self) -> NDArray[np.float32]:
@@ -209,7 +208,7 @@ class Embedding:
     add = additions.add
     align = alignment.align
     attributes_of = attributes.attributes_of
-    types = property(types.types)
+    types = property(attributes.types)
 
     predict = prediction.predict
     person = persons.person
@@ -229,7 +228,10 @@ class Embedding:
 
     def _with(self, **changes: Any) -> Embedding:
         """Return a copy with some fields changed."""
-        return Embedding(**{f.name: getattr(self, f.name) for f in fields(self)} | changes, copy=False)
+        return Embedding(**self._fields() | changes, copy=False)
+
+    def _fields(self) -> Json:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     save = formats.save
     load = classmethod(formats.load)
@@ -241,8 +243,7 @@ class Embedding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)} | {"extras": dict(self.extras)}
-        return partial(Embedding, **values, copy=False), ()
+        return partial(Embedding, **self._fields() | {"extras": dict(self.extras)}, copy=False), ()
 
     def __repr__(self) -> str:
         n, d = self.shape

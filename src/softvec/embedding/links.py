@@ -14,8 +14,8 @@ from softvec.core.checks import integer, number, recorded
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
+from softvec.embedding.attributes import linkable
 from softvec.embedding.relations import known_weights, mutual, refuse_signed, two_kinds
-from softvec.embedding.types import linkable
 
 if TYPE_CHECKING:
     from softvec.affinity import Affinity

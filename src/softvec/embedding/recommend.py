@@ -19,7 +19,7 @@ from softvec.core.checks import integer
 from softvec.core.errors import InputError, Option, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
-from softvec.embedding.access import listed
+from softvec.embedding.fields import listed
 from softvec.embedding.relations import known_table, two_kinds
 from softvec.names import Names
 

@@ -21,8 +21,8 @@ from softvec.core.checks import Json
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import check_expanded, unpacked_size
-from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
+from softvec.embedding.fields import EXTRAS
 from softvec.embedding.files.common import check_json, checked_embedding, parse_json, require_finite
 from softvec.names import Names
 from softvec.names.storage import tag, untag

@@ -22,7 +22,7 @@ import numpy as np
 from softvec.core.errors import AdviceWarning, InputError, Option
 from softvec.core.storage import is_url, written_to
 from softvec.core.untrusted import reading
-from softvec.embedding.checks import checked_names
+from softvec.embedding.fields import checked_names
 from softvec.embedding.files.record import check_record
 from softvec.names.storage import DuplicateName
 from softvec.read.streams import Source, open_source

@@ -18,8 +18,8 @@ from softvec.core.memory import available_memory
 from softvec.core.scratch import empty, free_space, large_arrays_in
 from softvec.core.threads import row_blocks
 from softvec.embedding import search
-from softvec.embedding.checks import OnDisk
 from softvec.embedding.core import Embedding
+from softvec.embedding.fields import OnDisk
 from softvec.embedding.files.arrow import embedding_of, matrix_of
 from softvec.embedding.files.common import require_finite
 from softvec.embedding.files.folder import Folder, open_folder

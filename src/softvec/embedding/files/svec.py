@@ -35,8 +35,8 @@ from softvec.core.checks import Json
 from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.core.untrusted import one_line
-from softvec.embedding.checks import EXTRAS
 from softvec.embedding.core import Embedding
+from softvec.embedding.fields import EXTRAS
 from softvec.embedding.files.common import (
     MOST_JSON,
     check_json,

@@ -1,10 +1,10 @@
-"""Check the arguments of an embedding and make them read-only."""
+"""Fields of an embedding: checked and read-only; rows by name or position."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,27 @@ from numpy.typing import ArrayLike, NDArray
 from softvec.core.errors import InputError
 from softvec.core.threads import row_blocks
 from softvec.names import Names
+
+if TYPE_CHECKING:
+    from softvec.embedding.core import Embedding
+
+
+class Provenance(dict[str, Any]):
+    """How vectors were made: a read-only dictionary that JSON can hold, with a short repr."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("the provenance of an embedding is read-only; dict(emb.provenance) is a copy")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Provenance, (dict(self),)
+
+    def __repr__(self) -> str:
+        data = self.get("data")
+        summary = data.get("summary", "") if isinstance(data, dict) else ""
+        return f"<Provenance{f' of {summary}' if summary else ''}: {', '.join(self) or 'unknown'}>"
 
 
 class OnDisk:
@@ -103,3 +124,50 @@ def _checked_extra(name: str, values: NDArray[Any], shape: tuple[int, ...]) -> N
         raise InputError(f"{name} has shape {values.shape}; expected finite numbers of shape {expected}")
     values.flags.writeable = False
     return values
+
+
+# rows
+
+
+def is_position(key: Any) -> bool:
+    """Whether a key selects by position, as of an array: ``emb[:5]``, ``emb[:, 0]``, ``emb[rows, ...]``."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(part is Ellipsis or isinstance(part, slice) for part in parts)
+
+
+def is_many(key: Any) -> bool:
+    """Whether a key is a collection of names: a list, an array, Names, a pandas Index, a polars Series."""
+    return isinstance(key, list | np.ndarray | Names) or (
+        hasattr(key, "to_numpy") and not isinstance(key, str | tuple)
+    )
+
+
+def listed(names: Any) -> list[Any]:
+    """Return one name, or a collection of names, as a list; None is an empty one."""
+    if names is None:
+        return []
+    if isinstance(names, set | frozenset | range | Iterator):
+        return list(names)
+    if not is_many(names):
+        return [names]
+    if str(getattr(names, "dtype", "")).lower().startswith("bool"):
+        raise InputError("a boolean mask does not select names; index emb.vectors and emb.names with it")
+    if getattr(names, "ndim", 1) != 1:
+        raise InputError(f"names have {names.ndim} dimensions; expected a flat list of names")
+    return list(names)
+
+
+def row(emb: Embedding, name: Hashable) -> int:
+    """Return the row number of a name; the error for a name of the second side points to ``.context``."""
+    try:
+        return emb.names.index(name)
+    except InputError as error:
+        if emb.context_names is not None and name in emb.context_names:
+            raise InputError(f"{name!r} is on the second side of this embedding; use .context") from error
+        raise
+
+
+def rows(emb: Embedding, names: Any) -> NDArray[np.int64]:
+    """Return the row numbers of names."""
+    several = listed(names)
+    return np.fromiter((emb._row(name) for name in several), np.int64, len(several))
