@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from experiments.generators.random import draw
 from experiments.generators.seeds import RandomState, block_seeds
-from softvec.affinity.compress import canonical_csr, edges_to_csr
+from softvec.affinity.compress import edges_to_csr
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.core.threads import row_blocks
@@ -83,8 +83,7 @@ def rmat(
         rmat_edges(seed, lo, hi, n, levels, thresholds, relabel, src, dst)
 
     edges = draw_edges(int(n_edges), rng, kernel, n_jobs=n_jobs)
-    rows = edges_to_csr([edges], n, both=True, loops=0, n_jobs=n_jobs)
-    return canonical_csr(np.ones(len(rows.indices), np.int8), rows.indices, rows.indptr, (n, n))
+    return edges_to_csr([edges], (n, n), both=True, loops=0, n_jobs=n_jobs)[0].astype(np.int8)
 
 
 def draw_edges(

@@ -7,7 +7,7 @@ rows, each of which is then sorted in memory. A few edges are sorted by NumPy, w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +25,7 @@ from softvec.names.coding import Codes
 from softvec.read.edges import Edges
 
 NO_CODES = np.empty((0, 2), np.int32)
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]  # indptr, indices, values
 BUCKET = 1 << 22  # entries per bucket on disk, about; sorting takes 50 MB with float64 values
 _PIECE = 1 << 22  # edges whose weights are converted at a time
 
@@ -57,31 +58,26 @@ def compress(
     """
     if not edges.codes and len(edges.rows):
         raise InputError("these edges were already converted to a matrix; read them again")
-    counted = merge == "sum" and not weighted
-    if not weighted and edges.weights is not None:
-        edges = replace(edges, weights=None)
     zeros = _drop_zeros(edges) if weighted else 0
-    valued = weighted or counted
-    rows = edges_to_csr(
+    weights = edges.weights if weighted else None
+    matrix, loops, duplicates = edges_to_csr(
         edges.codes,
-        len(edges.rows),
+        (len(edges.rows), len(edges.columns)),
         both=both,
         loops=-1 if edges.two_sided else int(self_loops),
-        weights=edges.weights,
-        values_of=_value_type(edges) if valued else None,
+        weights=weights,
+        values_of=_value_type(weights, len(edges)) if weighted or merge == "sum" else None,
     )
-    data = rows.values if valued else _true(len(rows.indices))
-    matrix = canonical_csr(data, rows.indices, rows.indptr, (len(edges.rows), len(edges.columns)))
-    duplicates = (rows.merged_off // 2 if both else rows.merged_off) + rows.merged_on
     refuse_duplicates(duplicates, merge, weighted)
-    return pattern(matrix) if counted and not duplicates else matrix, Report(rows.loops, duplicates, zeros)
+    only_ones = not weighted and not duplicates
+    return pattern(matrix) if only_ones else matrix, Report(loops, duplicates, zeros)
 
 
-def _value_type(edges: Edges) -> type:
+def _value_type(weights: list[NDArray[Any]] | None, count: int) -> type:
     """Return the type of summed weights: float32 for many, in half the memory, where nothing is lost."""
-    if edges.weights is None or not worth_compiling(2 * len(edges)):
+    if weights is None or not worth_compiling(2 * count):
         return np.float64
-    return np.float32 if all(map(_exact_in_single, edges.weights)) else np.float64
+    return np.float32 if all(map(_exact_in_single, weights)) else np.float64
 
 
 def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -144,36 +140,23 @@ def canonical_csr(
     return matrix
 
 
-@dataclass(frozen=True)
-class CompressedRows:
-    """Sorted rows without duplicates, and counts of self loops and merged entries."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[Any]  # empty without values
-    loops: int  # self loops found
-    merged_off: int  # entries off the diagonal that were merged into another
-    merged_on: int  # the same on the diagonal
-
-
 def edges_to_csr(
     blocks: list[Codes],
-    n: int,
+    shape: tuple[int, int],
     *,
     both: bool,
     loops: int,
     weights: list[NDArray[Any]] | None = None,
     values_of: type | None = None,
     n_jobs: int | None = None,
-) -> CompressedRows:
-    """Sort edges into rows. ``blocks`` and ``weights`` are consumed.
+) -> tuple[sparse.csr_array, int, int]:
+    """Sort edges into the rows of a matrix; return it, and the numbers of self loops and of duplicates.
 
     Parameters
     ----------
     blocks : list of ndarray of shape (edges, 2)
-        Released one by one, to save memory.
-    n : int
-        Number of rows.
+        Consumed, as are ``weights``: released one by one, to save memory.
+    shape : tuple of int
     both : bool
         Add each edge in both directions.
     loops : {1, 0, -1}
@@ -181,33 +164,46 @@ def edges_to_csr(
     weights : list of ndarray, optional
         One array for each block; by default all weights are 1.
     values_of : dtype, optional
-        Type of the values, the summed weights of equal edges; None for no values.
+        Type of the values, the summed weights of equal edges; None for a boolean matrix.
     """
     count = sum(map(len, blocks))
-    ways = _Edges(blocks, weights, both, loops, np.dtype(values_of or np.float32), values_of is not None)
-    if not worth_compiling(2 * count):
-        return ways.sorted_by_numpy(n)
-    n_loops, lengths = ways.lengths(n)
+    edges = _Edges(blocks, weights, both, loops, None if values_of is None else np.dtype(values_of))
+    if worth_compiling(2 * count):
+        with machine(n_jobs) as pool:
+            (indptr, indices, values), n_loops = _sorted(edges, shape[0], pool)
+    else:
+        (indptr, indices, values), n_loops = _sorted_by_numpy(edges, shape[0])
+    matrix = canonical_csr(values if edges.dtype else _true(len(indices)), indices, indptr, shape)
+    kept_loops = n_loops if loops == 1 else 0
+    merged = (1 + both) * (count - n_loops) + kept_loops - matrix.nnz
+    on_diagonal = kept_loops - int(pattern(matrix).diagonal().sum()) if kept_loops and both else 0
+    return matrix, n_loops, on_diagonal + (merged - on_diagonal) // (1 + both)
+
+
+def _sorted(edges: _Edges, n: int, pool: Machine) -> tuple[Rows, int]:
+    """Return the rows of many edges, and the number of self loops."""
+    from softvec.kernels import graph
+
+    lengths = np.zeros(n, dtype=np.int64)  # with duplicates, until they are merged
+    n_loops = sum(graph.count_rows(codes, edges.both, edges.loops, lengths) for codes in edges.blocks)
     indptr = row_starts(lengths)
     nnz = int(indptr[-1])
     buckets = equal_shares(indptr, -(-nnz // BUCKET)) if on_disk() else [(0, n)]
-    parts = ways.spilled(buckets, indptr) if len(buckets) > 1 else iter([ways])
-    indices, values = empty(nnz, np.int32), empty(nnz if ways.valued else 0, ways.dtype)
-    at, merged = 0, np.zeros(2, np.int64)
-    with machine(n_jobs) as pool:
-        for (lo, hi), part in zip(buckets, parts):
-            starts = indptr[lo : hi + 1] - indptr[lo]
-            end = at + int(starts[-1])
-            out, own = indices[at:end], values[at:end]
-            part.place(starts, out, own)
-            merged += _merge(starts, out, own, lengths[lo:hi], pool)
-            out = out[: int(lengths[lo:hi].sum())]
-            if lo:
-                np.add(out, lo, out=out)  # columns of a bucket are relative to its first row
-            at += len(out)
-            del out, own
-    off, on = map(int, merged)
-    return CompressedRows(row_starts(lengths), _cut(indices, at), _cut(values, at), n_loops, off, on)
+    parts = edges.spilled(buckets, indptr) if len(buckets) > 1 else iter([edges])
+    indices, values = empty(nnz, np.int32), edges.room(nnz)
+    at = 0
+    for (lo, hi), part in zip(buckets, parts):
+        starts = indptr[lo : hi + 1] - indptr[lo]
+        end = at + int(starts[-1])
+        out, own = indices[at:end], values[at:end]
+        part.place(starts, out, own)
+        _merge(starts, out, own, lengths[lo:hi], pool)
+        out = out[: int(lengths[lo:hi].sum())]
+        if lo:
+            np.add(out, lo, out=out)  # columns of a bucket are relative to its first row
+        at += len(out)
+        del out, own
+    return (row_starts(lengths), _cut(indices, at), _cut(values, at)), n_loops
 
 
 def _merge(
@@ -216,18 +212,28 @@ def _merge(
     values: NDArray[Any],
     lengths: NDArray[np.int64],
     pool: Machine,
-) -> tuple[int, int]:
-    """Sort and merge rows in place and close the gaps; return the entries merged off and on the diagonal."""
+) -> None:
+    """Sort and merge rows in place, write their new lengths, and close the gaps."""
     from softvec.kernels import graph
 
-    def merge(lo: int, hi: int) -> tuple[int, int]:
-        return graph.merge_rows(starts, indices, values, lo, hi, lengths)
+    def merge(lo: int, hi: int) -> None:
+        graph.merge_rows(starts, indices, values, lo, hi, lengths)
 
-    merged = pool.map(merge, equal_shares(starts, 16 * pool.n_jobs))
-    off, on = (sum(part) for part in zip(*merged)) if merged else (0, 0)
-    if off or on:
-        graph.close_gaps(starts, row_starts(lengths), indices, values)
-    return off, on
+    pool.map(merge, equal_shares(starts, 16 * pool.n_jobs))
+    new = row_starts(lengths)
+    if new[-1] < starts[-1]:
+        graph.close_gaps(starts, new, indices, values)
+
+
+def _sorted_by_numpy(edges: _Edges, n: int) -> tuple[Rows, int]:
+    """Return the rows of a few edges, and the number of self loops."""
+    loops = [np.count_nonzero(codes[:, 0] == codes[:, 1]) for codes in edges.blocks]
+    parts = list(edges.entries(_PIECE)) or [(NO_CODES, edges.room(0))]
+    i, j = np.concatenate([codes for codes, _ in parts]).T
+    values = np.concatenate([weight for _, weight in parts]) if edges.dtype else np.ones(len(i))
+    (i, j), sums = sums_of_equal((i, j), values)
+    rows = row_starts(np.bincount(i, minlength=n)), j.astype(np.int32), sums
+    return rows, int(sum(loops)) if edges.loops >= 0 else 0
 
 
 @dataclass(frozen=True)
@@ -235,18 +241,14 @@ class _Edges:
     """Blocks of edges, and what becomes of them; each block is released when it is used."""
 
     blocks: list[Codes]
-    weights: list[NDArray[Any]] | None
+    weights: list[NDArray[Any]] | None  # only with values
     both: bool
     loops: int
-    dtype: np.dtype[Any]  # of the values
-    valued: bool
+    dtype: np.dtype[Any] | None  # of the values
 
-    def lengths(self, n: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of self loops, and the lengths of rows, with duplicates."""
-        from softvec.kernels import graph
-
-        counts = np.zeros(n, dtype=np.int64)
-        return sum(graph.count_rows(codes, self.both, self.loops, counts) for codes in self.blocks), counts
+    def room(self, size: int) -> NDArray[Any]:
+        """Return an uninitialised array for this many values; without values an empty one."""
+        return empty(size if self.dtype else 0, self.dtype or np.float32)
 
     def pieces(self, size: int) -> Iterator[tuple[Codes, NDArray[Any]]]:
         """Yield edges and weights in pieces of at most ``size``; consumes them."""
@@ -256,10 +258,10 @@ class _Edges:
             if self.weights:
                 weight, self.weights[b] = self.weights[b], np.empty(0)
             for lo, hi in row_blocks(len(codes), size):
-                if weight is None or not self.valued:
-                    yield codes[lo:hi], np.ones(hi - lo if self.valued else 0, self.dtype)
-                else:
-                    yield codes[lo:hi], weight[lo:hi].astype(self.dtype, copy=False)
+                values = self.room(hi - lo) if weight is None else weight[lo:hi]
+                if weight is None:
+                    values[:] = 1
+                yield codes[lo:hi], values.astype(self.dtype or np.float32, copy=False)
             del codes, weight  # and their files
         self.blocks.clear()
 
@@ -276,12 +278,12 @@ class _Edges:
         for codes, weight in self.pieces(size):
             apart = (codes[:, 0] != codes[:, 1]) | (self.loops < 0)
             for way, own in ((codes, apart | (self.loops != 0)), (codes[:, ::-1], apart & self.both)):
-                yield way[own], weight[own] if self.valued else weight
+                yield way[own], weight[own] if self.dtype else weight
 
     def spilled(self, buckets: list[tuple[int, int]], indptr: NDArray[np.int64]) -> Iterator[_Edges]:
         """Copy the entries to buckets of rows, relative to the first row of each."""
         nnz = int(indptr[-1])
-        entries, values = empty((nnz, 2), np.int32), empty(nnz if self.valued else 0, self.dtype)
+        entries, values = empty((nnz, 2), np.int32), self.room(nnz)
         first_row = np.array([lo for lo, _ in buckets], np.int32)
         cursor = indptr[first_row]
         for codes, weight in self.entries(_PIECE // 4):
@@ -292,29 +294,12 @@ class _Edges:
                 own = order[ends[b - 1] if b else 0 : ends[b]]
                 at = slice(cursor[b], cursor[b] + len(own))
                 entries[at] = codes[own] - first_row[b]
-                if self.valued:
+                if self.dtype:
                     values[at] = weight[own]
                 cursor[b] += len(own)
         for lo, hi in buckets:
             span = slice(int(indptr[lo]), int(indptr[hi]))
-            yield _Edges(
-                [entries[span]], [values[span]] if self.valued else None, False, -1, self.dtype, self.valued
-            )
-
-    def sorted_by_numpy(self, n: int) -> CompressedRows:
-        """Return the sorted rows of a few edges."""
-        loops = sum(int(np.count_nonzero(codes[:, 0] == codes[:, 1])) for codes in self.blocks)
-        loops = loops if self.loops >= 0 else 0
-        parts = list(self.entries(_PIECE)) or [(NO_CODES, np.ones(0, self.dtype))]
-        i, j = np.concatenate([codes for codes, _ in parts]).T
-        values = np.concatenate([weight for _, weight in parts]) if self.valued else np.ones(len(i))
-        on = np.count_nonzero(i == j)
-        merged = len(i)
-        (i, j), sums = sums_of_equal((i, j), values)
-        on -= np.count_nonzero(i == j)
-        indptr = row_starts(np.bincount(i, minlength=n))
-        sums = sums if self.valued else np.empty(0, self.dtype)
-        return CompressedRows(indptr, j.astype(np.int32), sums, loops, merged - len(i) - int(on), int(on))
+            yield _Edges([entries[span]], [values[span]] if self.dtype else None, False, -1, self.dtype)
 
 
 def sums_of_equal(

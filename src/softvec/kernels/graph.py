@@ -133,11 +133,10 @@ def _sort(indices, values, weighted, start, stop, stack):
 def merge_rows(indptr, indices, values, lo, hi, lengths):
     """Sort the rows lo..hi-1 and merge equal columns, adding their values from the smallest to the largest.
 
-    So sums do not depend on the order of the edges. Returns the entries merged off the diagonal and on it.
+    So sums do not depend on the order of the edges.
     """
     weighted = values.shape[0] > 0
     stack = np.empty((64, 2), dtype=np.int64)
-    off, on = 0, 0
     for i in range(lo, hi):
         k, end = indptr[i], indptr[i + 1]
         _sort(indices, values, weighted, k, end, stack)
@@ -154,14 +153,9 @@ def merge_rows(indptr, indices, values, lo, hi, lengths):
                 for at in range(k + 1, stop):
                     total += values[at]
                 values[write] = total
-            if column == i:
-                on += stop - k - 1
-            else:
-                off += stop - k - 1
             write += 1
             k = stop
         lengths[i] = write - indptr[i]
-    return off, on
 
 
 @njit(nogil=True, cache=True)
