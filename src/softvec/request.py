@@ -16,6 +16,8 @@ from softvec.fit.resolve import BUILDER_DEFAULTS
 from softvec.fit.settings import OPTIONS, Effort, Settings, SharedOptions, ViewName
 
 FIT_OPTIONS = tuple(option.name for option in OPTIONS if option.metadata["of"] != "EDRep")
+# Arguments of `embed` that are neither settings of a fit nor options of the data.
+_OF_THE_CALL = ("kind", "repeats", "check_memory", "cluster", "partition", "attributes", "types")
 # None stands for the default of the data, or is the default.
 _NONE_IS_DEFAULT = {"n_components", "walk_length", "shrinkage"} | {
     option.name for option in OPTIONS if option.default is None
@@ -171,39 +173,25 @@ class Request:
     types: Any = None
 
     @classmethod
-    def of(
-        cls,
-        data: Any = None,
-        *,
-        kind: str | None = None,
-        repeats: int = 1,
-        check_memory: bool = True,
-        cluster: str | None = None,
-        partition: str | None = None,
-        attributes: Any = None,
-        types: Any = None,
-        **options: Any,
-    ) -> Request:
+    def of(cls, data: Any = None, **options: Any) -> Request:
         """Sort and check the arguments of :func:`softvec.embed`; ``data`` is what will be embedded."""
+        own = {name: options.pop(name) for name in _OF_THE_CALL if name in options}
         _refuse_unknown(options)
         known = _without_signed(options)
         fit = {name: value for name, value in known.items() if name in FIT_OPTIONS}
         builder = {name: value for name, value in known.items() if name not in fit}
         settings, given, init = _settings(fit)
+        if own.get("kind") is not None:
+            check_kind(own["kind"])
+        integer("repeats", own.get("repeats", 1))
         request = cls(
-            settings,
-            given,
-            None if kind is None else check_kind(kind),
-            builder,
-            isinstance(data, Affinity) or "length" in builder,
-            init,
-            None if init is None or _has_views(init) else Earlier.of(init),
-            integer("repeats", repeats),
-            check_memory,
-            cluster,
-            partition,
-            attributes,
-            types,
+            settings=settings,
+            given=given,
+            data=builder,
+            own_walk=isinstance(data, Affinity) or "length" in builder,
+            init=init,
+            earlier=None if init is None or _has_views(init) else Earlier.of(init),
+            **own,
         )
         for clashes, *message in CONTRADICTIONS:
             if clashes(request):
