@@ -352,15 +352,16 @@ class Settings:
     @classmethod
     def checked(cls, **values: Any) -> Settings:
         """Return settings of a user or a file, checked; what is made from them is not checked again."""
-        settings = cls(**values)
         for option in OPTIONS:
-            name, value, kind = option.name, getattr(settings, option.name), str(option.type)
+            name, kind, value = option.name, str(option.type), values.get(option.name, option.default)
             check = option.metadata["check"] or (integer if kind == "int" else None)
+            if value is option.default:
+                continue
             if kind in _CHOICES:
                 choice(name, value, _CHOICES[kind])
-            elif check is not None and not (value is None and option.default is None):
+            elif check is not None:
                 check(name, value)
-        return settings
+        return cls(**values)
 
     @property
     def total_epochs(self) -> int:

@@ -146,8 +146,9 @@ def _record(settings: Settings, seed: int, fits: Sequence[Fit] = (), **own: Any)
         "seed": seed,
         **own,
     }
-    names = fits[0].history if fits else ()
-    history = {key: [value for fit in fits for value in fit.history[key].tolist()] for key in names}
+    parts = [fit.history for fit in fits]
+    names = parts[0] if parts else ()
+    history = {key: [value for part in parts for value in part[key].tolist()] for key in names}
     if history:
         history["epoch"] = list(range(len(history["epoch"])))
     return {"parameters": parameters, "history": history}
