@@ -209,7 +209,7 @@ class Task:
         with machine(settings.n_jobs, scratch=settings.scratch, group=group) as pool:
             pool.unit, pool.block = self.unit, self.block
             problem = Problem.of(P, settings, None, self.item_weight)
-            return run_epochs(problem, settings, pool, self.start, on_epoch=after_epoch)
+            return run_epochs(problem, settings, pool, self.start, after_epoch)
 
 
 def reduce_in_pairs(

@@ -204,7 +204,7 @@ class NearTerms:
         plan, E = back.plan(engine.runtime)(X), empty(Y.shape, Y.dtype)
 
         def columns(lo: int, hi: int) -> None:
-            plan(lo, hi, E[lo:hi], engine.context_rows(Y[lo:hi], lo, hi, far))
+            plan(lo, hi, E[lo:hi], engine.context_rows(far, Y[lo:hi], lo, hi))
 
         pool.map(columns, engine.columns.blocks)
         return V, total, E

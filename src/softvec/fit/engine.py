@@ -25,6 +25,7 @@ from softvec.normalizers.moments import Context, Moments, Sums, add_sums, block_
 from softvec.operators import Rows, Runtime, Sum
 
 Array = NDArray[Any]
+_Rows = Callable[[Array, int, int], Array]  # a term of the gradient for a block of vectors
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Engine:
         weight = self.problem.item_weight
         return None if weight is None else weight[lo:hi].astype(self.columns.X.dtype)
 
-    def context_rows(self, y: Array, lo: int, hi: int, ctx: Context) -> Array:
+    def context_rows(self, ctx: Context, y: Array, lo: int, hi: int) -> Array:
         """Return the context term of a block of context vectors, in this thread's scratch."""
         C = self.buffers.get("C", y.shape, y.dtype)
         ctx.rows(y, self._classes(lo, hi), self._item_weights(lo, hi), C)
@@ -141,16 +142,15 @@ class Engine:
             exact = self._exact()
         elif self.edges is not None and columns:
             exact = self.edges.gradients(mom, mom.omega.astype(X.dtype))
-        ctx = None
-        if exact is None and columns:
-            ctx = context(self._pulled(mom), mom, problem.beta, X.dtype)
-        through = ctx if problem.through_context else None
-        step = _Step(self, mom, through, exact, plans, eta, (sum_x, sum_y), last)
+        of_contexts: _Rows | None = None
+        if exact is not None:
+            of_contexts = partial(_block, exact[2])
+        elif columns:
+            of_contexts = partial(self.context_rows, context(self._pulled(mom), mom, problem.beta, X.dtype))
+        step = _Step(self, mom, of_contexts, exact, plans, eta, (sum_x, sum_y), last)
         part = pool.fold(step.run, self.rows.blocks, _add_parts)
-        if self.columns is not self.rows:
-            assert self.back is not None
-            column = _ColumnStep(self, self.back(self.rows.source), ctx, exact, eta, sum_x)
-            self.sums = pool.fold(column.run, self.columns.blocks, add_sums)
+        if of_contexts is not None and self.columns is not self.rows:
+            self.sums = self._step_of_columns(of_contexts, eta, sum_x)
             self.columns.swap()
         else:
             self.stale, self.sums = part.sums is None, part.sums or self.sums
@@ -159,6 +159,26 @@ class Engine:
         attraction, log_z = -problem.beta * part.pull / len(plans) / n, part.log_z / n
         centring = problem.regularization * problem.beta * float(sum_x @ sum_y) / n**2
         return Loss(attraction + log_z + centring, attraction, log_z, centring)
+
+    def _step_of_columns(self, of_contexts: _Rows, eta: float, sum_x: Array) -> Sums:
+        """Update the column vectors of a two-sided problem; return the moments of the new ones."""
+        problem, side = self.problem, self.columns
+        assert self.back is not None
+        plan = self.back(self.rows.source)
+        shift = (problem.regularization / self.n * sum_x).astype(side.X.dtype)
+        move = self.kernels.sphere_step if problem.constraint == "sphere" else self.kernels.ball_step
+
+        def run(lo: int, hi: int) -> Sums:
+            y = side.X[lo:hi]
+            G = self.buffers.get("G", y.shape, y.dtype)
+            plan(lo, hi, G, y[:0])
+            g = of_contexts(y, lo, hi)
+            g -= G
+            g += shift
+            move(y, g, eta, side.spare[lo:hi])
+            return self._sums(side.X, lo, hi)
+
+        return self.runtime.machine.fold(run, side.blocks, add_sums)
 
     def _context_total(self) -> Array:
         """Return the sum of all context vectors."""
@@ -232,6 +252,10 @@ class Engine:
         return V, total, E
 
 
+def _block(whole: Array, x: Array, lo: int, hi: int) -> Array:
+    return whole[lo:hi]
+
+
 class _Part(NamedTuple):
     """Sums over a block: attraction, rho log Z, and, of the new vectors, moments and rho x."""
 
@@ -254,7 +278,7 @@ class _Step:
         self,
         engine: Engine,
         mom: Moments,
-        ctx: Context | None,
+        of_contexts: _Rows | None,
         exact: tuple[Array, Array, Array] | None,
         plans: list[Rows],
         eta: float,
@@ -262,7 +286,8 @@ class _Step:
         last: bool,
     ):
         problem, dtype = engine.problem, engine.rows.X.dtype
-        self.engine, self.mom, self.ctx, self.exact, self.plans = engine, mom, ctx, exact, plans
+        self.engine, self.mom, self.exact, self.plans = engine, mom, exact, plans
+        self.of_contexts = of_contexts if problem.through_context else None
         self.params = np.array([problem.beta, eta])
         self.omega = mom.omega.astype(dtype)
         pull = problem.regularization / engine.n
@@ -286,9 +311,7 @@ class _Step:
             self.plans[0](lo, hi, G, none)
         for plan in self.plans[1:]:
             plan(lo, hi, G, G)
-        C = none
-        if problem.through_context:
-            C = self._context_rows(x, lo, hi)
+        C = none if self.of_contexts is None else self.of_contexts(x, lo, hi)
         if self.fused:
             engine.multiply(x, self.omega, H)
             rho = engine.rho[lo:hi]
@@ -313,12 +336,6 @@ class _Step:
         if engine.weighted is not None:
             weighted = (engine.row_weights(lo, hi) @ x).astype(np.float64)
         return _Part(pull, log_z, sums, weighted)
-
-    def _context_rows(self, x: Array, lo: int, hi: int) -> Array:
-        if self.exact is not None:
-            return self.exact[2][lo:hi]
-        assert self.ctx is not None
-        return self.engine.context_rows(x, lo, hi, self.ctx)
 
     def _normalizer(self, x: Array, lo: int, hi: int) -> tuple[Array, float, float]:
         """Return the normaliser's gradient and the sum of rho log Z, for the terms of P and of N.
@@ -346,36 +363,3 @@ class _Step:
             total += V
             value += float(log_z @ rho[lo:hi])
         return total, value, 0.0
-
-
-class _ColumnStep:
-    """The update of a block of column vectors in a two-sided problem."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        plan: Rows,
-        ctx: Context | None,
-        exact: tuple[Array, Array, Array] | None,
-        eta: float,
-        sum_x: Array,
-    ):
-        self.engine, self.plan, self.ctx, self.exact, self.eta = engine, plan, ctx, exact, eta
-        problem = engine.problem
-        self.shift = (problem.regularization / engine.n * sum_x).astype(engine.columns.X.dtype)
-
-    def run(self, lo: int, hi: int) -> Sums:
-        engine, problem = self.engine, self.engine.problem
-        y, copy = engine.columns.X[lo:hi], engine.columns.spare[lo:hi]
-        G = engine.buffers.get("G", y.shape, y.dtype)
-        self.plan(lo, hi, G, y[:0])
-        if self.exact is not None:
-            g = self.exact[2][lo:hi] - G
-        else:
-            assert self.ctx is not None
-            g = engine.context_rows(y, lo, hi, self.ctx)
-            g -= G
-        g += self.shift
-        move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
-        move(y, g, self.eta, copy)
-        return engine._sums(engine.columns.X, lo, hi)

@@ -111,7 +111,12 @@ def fit(
     problem = Problem.of(P, settings, N, weight)
     classes = None if classes is None else _check_classes(classes, P.shape[1])
     if pool.workers is None:
-        state, seed = _run_here(problem, settings, pool, classes, warm)
+        begin = Start.of(problem, settings, classes, warm)
+        done, seed = 0 if begin.manifest is None else begin.manifest.epoch, begin.seed
+        with Progress(settings.verbose, settings.n_epochs, done) as bar:
+            state = run_epochs(
+                problem, settings, pool, begin, lambda state: bar.show(state.epoch, state.history[-1]["loss"])
+            )
     else:
         if classes is not None or problem.N is not None:
             raise InputError("classes and dissimilarities are not supported on a cluster; leave them out")
@@ -202,6 +207,8 @@ class Start:
         Global range of the own rows and columns.
     state : State or None
         None for the ``init`` of the settings, or the checkpoint.
+    classes : ndarray or None
+        Given classes, which stay.
     classes_first : bool
         Whether classes are found before the first epoch.
     saved : Checkpoint or None
@@ -214,6 +221,7 @@ class Start:
     rows: Range
     columns: Range
     state: State | None = None
+    classes: Array | None = None
     classes_first: bool = False
     saved: Checkpoint | None = None
     manifest: Manifest | None = None
@@ -233,7 +241,7 @@ class Start:
         if manifest is None and not isinstance(settings.init, str):
             state = start(problem, settings, seed, ALONE)
         first = warm and settings.n_clusters > 1 and classes is None
-        return cls(seed, (0, n), (0, m), state, first, saved, manifest)
+        return cls(seed, (0, n), (0, m), state, classes, first, saved, manifest)
 
     def first_state(self, problem: Problem, settings: Settings, pool: Machine) -> State:
         """Return the first state."""
@@ -256,9 +264,7 @@ def run_epochs(
     settings: Settings,
     pool: Machine,
     begin: Start,
-    *,
-    classes: Array | None = None,
-    on_epoch: Callable[[State], None] | None = None,
+    on_epoch: Callable[[State], None],
 ) -> State:
     """Run all epochs on the rows of this process, together with the others of its group.
 
@@ -267,37 +273,20 @@ def run_epochs(
     if begin.saved is not None:
         begin.saved.check_shared(pool.group)
     state = begin.first_state(problem, settings, pool)
-    if classes is not None:
-        state.classes, settings = classes, replace(settings, n_clusters=1)
+    if begin.classes is not None:
+        state.classes, settings = begin.classes, replace(settings, n_clusters=1)
     finished = state.done
 
     def after_epoch(state: State) -> None:
         due = begin.saved is not None and state.epoch % begin.saved.every == 0
         if due and state.epoch < settings.n_epochs:
             begin.save(state, pool)
-        if on_epoch is not None:
-            on_epoch(state)
+        on_epoch(state)
 
     optimize(problem, state, settings, pool, seed=begin.seed, on_epoch=after_epoch)
     if not finished:
         begin.save(state, pool)
     return state
-
-
-def _run_here(
-    problem: Problem, settings: Settings, pool: Machine, classes: Array | None, warm: bool
-) -> tuple[State, int]:
-    """Run the epochs in this process; return the final state and the seed."""
-    begin = Start.of(problem, settings, classes, warm)
-    done = 0 if begin.manifest is None else begin.manifest.epoch
-    if not settings.verbose:
-        return run_epochs(problem, settings, pool, begin, classes=classes), begin.seed
-    with Progress(settings.verbose, settings.n_epochs, done) as progress:
-
-        def show(state: State) -> None:
-            progress.show(state.epoch, state.history[-1]["loss"])
-
-        return run_epochs(problem, settings, pool, begin, classes=classes, on_epoch=show), begin.seed
 
 
 def run_key(problem: Problem, settings: Settings, classes: Array | None, warm: bool) -> str:
