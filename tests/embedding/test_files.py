@@ -21,7 +21,7 @@ from softvec.core.errors import InputError
 from softvec.core.files import atomic_write
 from softvec.embedding import Embedding
 from softvec.embedding.files.formats import EXTENSIONS, format_of
-from softvec.embedding.files.text import parse_names
+from softvec.embedding.files.plain import parse_names
 
 ALL = sorted({"x" + e for e in EXTENSIONS} | {"x.txt.gz", "x.bin.gz", "x.csv.gz"})
 KEEP_EVERYTHING = ["x.svec", "x.parquet", "x.feather"]

@@ -30,7 +30,7 @@ def to_dataframe(self: Embedding, library: str = "pandas") -> Any:
         return pd.DataFrame(np.array(self.vectors), index=index)
     if library == "polars":
         pl = optional_package("polars", "to_dataframe needs polars: pip install 'softvec[frames]'")
-        from softvec.embedding.files.text import text_names
+        from softvec.embedding.files.plain import text_names
 
         whole = self.names.kind == "integer"
         column = self.names.to_numpy() if whole else text_names(self.names, spaces=True)
@@ -59,7 +59,7 @@ def from_dataframe(cls: type[Embedding], frame: Any) -> Embedding:
 def to_gensim(self: Embedding) -> Any:
     """Return a gensim ``KeyedVectors``; integers and strings stay keys, anything else becomes text."""
     gensim = optional_package("gensim.models", "to_gensim needs gensim: pip install 'softvec[gensim]'")
-    from softvec.embedding.files.text import text_names
+    from softvec.embedding.files.plain import text_names
 
     keys: list[Any] = self.names.to_list()
     if not all(isinstance(key, str | int) for key in keys):

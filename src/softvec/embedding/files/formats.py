@@ -52,13 +52,13 @@ class Format:
 
 FORMATS = {
     "softvec": Format("svec", (".svec", ".npz")),
-    "word2vec": Format("text", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
-    "word2vec-binary": Format("text", (".bin",), whole=False, gzip=True, spaces=False),
+    "word2vec": Format("plain", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
+    "word2vec-binary": Format("plain", (".bin",), whole=False, gzip=True, spaces=False),
     "parquet": Format("arrow", (".parquet", ".pq")),
     "feather": Format("arrow", (".feather", ".arrow")),
-    "csv": Format("text", (".csv",), whole=False, text=True, gzip=True),
-    "tsv": Format("pairs", (".tsv",), whole=False, files=2),
-    "npy": Format("pairs", (".npy",), whole=False, files=2),
+    "csv": Format("plain", (".csv",), whole=False, text=True, gzip=True),
+    "tsv": Format("plain", (".tsv",), whole=False, files=2),
+    "npy": Format("plain", (".npy",), whole=False, files=2),
     "folder": Format("folder", (), files=0),
 }
 _MAGIC = {  # first bytes
@@ -174,7 +174,7 @@ def _is_unicode(names: Names) -> bool:
 
 def _lost(emb: Embedding, format: str) -> list[str | Option]:
     """Return a line on what a format of text names and one side leaves out, empty if nothing."""
-    from softvec.embedding.files.text import changed_names
+    from softvec.embedding.files.plain import changed_names
 
     parts: list[tuple[list[str | Option], bool]] = [
         (["the context vectors (written with ", Option("side", "context"), ")"], emb.two_sided),
@@ -236,7 +236,7 @@ def load(
     if names is None:
         return emb
     if isinstance(names, str | os.PathLike):
-        from softvec.embedding.files.text import parse_names
+        from softvec.embedding.files.plain import parse_names
         from softvec.read.reader import read_names
 
         names = parse_names(read_names(names))

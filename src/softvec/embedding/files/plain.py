@@ -1,8 +1,9 @@
-"""Vectors as text, a name and its numbers on each line: csv, and word2vec's format, which GloVe, fastText and
-gensim share; and word2vec's binary format.
+"""Formats of names and numbers alone, which many programs read.
 
-In word2vec a name ends at the first space, so spaces in names are written as underscores. If all names are
-whole numbers, they are read as integers.
+Text has a name and its numbers on each line: csv, and word2vec's format, which GloVe, fastText and gensim
+share; there a name ends at the first space, so spaces in names are written as underscores. word2vec's binary
+format has float32 instead. Two formats have the names in a second file: the tsv pair of TensorBoard's
+projector, and npy. If all names are whole numbers, they are read as integers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import io
 import os
 import sys
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -21,10 +24,11 @@ from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, printable
-from softvec.core.files import atomic_write
+from softvec.core.files import atomic_write, locked
 from softvec.embedding.core import Embedding
-from softvec.embedding.files.common import require_finite
+from softvec.embedding.files.common import npy_chunks, require_finite
 from softvec.names import Names
+from softvec.read.arrays import length_of, map_array, read_array
 from softvec.read.streams import Source
 
 Parsed = tuple[list[str], NDArray[np.float32]]
@@ -33,6 +37,9 @@ _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", " "))
 _MOST_COLUMNS = 4096  # that Arrow parses or writes at once: each takes kilobytes
 _MARK = b"\xef\xbb\xbf"  # of byte order
 ROWS = 4096  # written at once
+# the files of names that go with ``a.tsv`` and ``a.npy``; the first is written
+_BESIDE = {"tsv": ("{0}_metadata{1}",), "npy": ("{0}_names.txt", "{0}_words.txt")}
+_UNFINISHED = "softvec: the save of these names was interrupted"
 
 
 # names
@@ -128,7 +135,12 @@ def number_lines(V: NDArray[np.float32], delimiter: str) -> list[bytes]:
 
 
 def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
-    """Write one side as csv, or in word2vec's text or binary format."""
+    """Write one side."""
+    (_write_pair if format in _BESIDE else _write_lines)(emb, path, format)
+
+
+def _write_lines(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
+    """Write csv, or word2vec's text or binary format."""
     as_csv, binary = format == "csv", format == "word2vec-binary"
     names = text_names(emb.names, spaces=as_csv)
     if os.fspath(path) == "-" and sys.stdout.isatty():
@@ -147,16 +159,65 @@ def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
             file.write(b"".join(b"%s%s\n" % pair for pair in zip(starts, lines)))
 
 
+def _beside(path: str | os.PathLike[str], format: str) -> list[Path]:
+    file = Path(path)
+    return [file.with_name(name.format(file.stem, file.suffix)) for name in _BESIDE[format]]
+
+
+def _write_pair(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
+    """Write the vectors to ``path``, and the names to the file beside it."""
+    if os.fspath(path) == "-":
+        raise InputError(f"the {format} format is two files and cannot go to standard output; try csv")
+    if format == "tsv" and not len(emb.names):
+        raise InputError("the tsv format cannot hold 0 vectors; save as .svec")
+    names = text_names(emb.names, spaces=True)
+    with _pair(path, _beside(path, format)[0]) as (file, text):
+        if format == "npy":
+            header, chunks = npy_chunks(emb.vectors)
+            file.writelines(chain([header], chunks))
+        for lo in range(0, len(names), ROWS):
+            if format == "tsv":
+                file.writelines(line + b"\n" for line in number_lines(emb.vectors[lo : lo + ROWS], "\t"))
+            text.write("".join(f"{name}\n" for name in names[lo : lo + ROWS]).encode())
+
+
+@contextmanager
+def _pair(path: str | os.PathLike[str], beside: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file of vectors and one of names that are replaced together, as far as two files can be.
+
+    The vectors are renamed first. Just before that, a note replaces the old names until the new ones are
+    renamed, so that a kill in between never leaves vectors with the wrong names.
+    """
+    with ExitStack() as held, atomic_write(beside, "wb") as names, atomic_write(path, "wb") as vectors:
+        yield vectors, names
+        for file in (vectors, names):  # a full disk is found while the old names are in place
+            file.flush()
+            os.fsync(file.fileno())
+        held.enter_context(locked(beside.parent, wait=True))  # until both are renamed
+        with atomic_write(beside, "w", encoding="utf-8") as note:
+            note.write(f"{_UNFINISHED}\n")
+
+
 # reading
 
 
 def read(source: Source, format: str, mmap: bool) -> Embedding:
-    """Read csv, word2vec's text format (with or without its header line, as GloVe's) or the binary one."""
-    parse = {"csv": _read_csv, "word2vec": _read_text, "word2vec-binary": _read_binary}[format]
+    """Read one side; a pair without a file of names has numbered rows."""
+    texts: list[str] | None = None
     with source.seekable() as file:
-        texts, vectors = parse(file, source.name)
-    require_finite(vectors, source.name, texts)
-    return Embedding(vectors, parse_names(texts), copy=False)
+        if format == "npy":
+            vectors = _read_npy(source, file, mmap)
+        elif format == "tsv":
+            vectors = _read_tsv(file, source.name)
+        else:
+            parse = {"csv": _read_csv, "word2vec": _read_text, "word2vec-binary": _read_binary}[format]
+            texts, vectors = parse(file, source.name)
+    if not isinstance(vectors, np.memmap):  # a mapped file is left unread
+        require_finite(vectors, source.name, texts)
+    if texts is None:
+        texts = _names_beside(source, format, len(vectors))
+    names = Names.range(len(vectors)) if texts is None else parse_names(texts)
+    return Embedding(vectors, names, copy=False)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -286,3 +347,51 @@ def _parse_lines(body: bytes, width: int, delimiter: str, at: int | None, place:
         except ValueError:
             raise InputError(f"{where}: expected a name and numbers (to embed data: softvec embed)") from None
     return texts, np.array(numbers, np.float32).reshape(len(numbers), d)
+
+
+def _read_tsv(file: IO[bytes], name: str) -> NDArray[np.float32]:
+    data = file.read()
+    try:
+        return parse(data, 1 + data.partition(b"\n")[0].count(b"\t"), "\t", name, at=None)[1]
+    except InputError:
+        raise InputError(
+            f"{name} holds text, or rows of different lengths; the vectors of a projector pair are numbers "
+            "only (the names are in the *_metadata.tsv file beside it)"
+        ) from None
+
+
+def _read_npy(source: Source, file: IO[bytes], mmap: bool) -> NDArray[np.float32]:
+    if mmap and source.path is not None and source.compression is None:
+        V = map_array(source.path, source.name)
+    else:
+        V = read_array(file, length_of(file), source.name)
+    if V.ndim != 2 or V.dtype.kind not in "fiu":
+        raise InputError(f"{source.name} holds {V.dtype} of shape {V.shape}; expected rows of numbers")
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused as infinite
+        return V if V.dtype == np.float32 else V.astype(np.float32)
+
+
+def _names_beside(source: Source, format: str, n: int) -> list[str] | None:
+    """Return the n names in the file beside one of vectors, None if there is none."""
+    files = [] if source.path is None else _beside(source.path, format)
+    beside = next((file for file in files if file.is_file()), None)
+    if beside is None:
+        return None
+    try:
+        # split on \n alone: names may hold other line separators of Unicode
+        lines = beside.read_bytes().decode("utf-8-sig", "surrogatepass").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{beside} is not UTF-8 text") from error
+    if lines[0] == _UNFINISHED:
+        raise InputError(
+            f"{source.name} has no names: its save was interrupted. Save it again, "
+            f"or delete {beside} to number the rows"
+        )
+    names = lines[:-1] if lines[-1] == "" else lines
+    if format == "tsv" and len(names) == n + 1:
+        names = names[1:]  # a table of several columns has a header
+    if len(names) != n:
+        raise InputError(
+            f"{source.name} holds {n:,} vectors, but the file of names beside it holds {len(names):,}"
+        )
+    return names
