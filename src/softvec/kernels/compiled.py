@@ -16,7 +16,6 @@ from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, prefe
 from softvec.kernels._jit import njit
 from softvec.kernels.edges import edges_term
 from softvec.kernels.expsum import add_exponentials, nearest
-from softvec.kernels.power import unit_rows
 
 __all__ = [
     "add_exponentials",
@@ -41,6 +40,7 @@ _helper = njit(nogil=True, cache=True, fastmath=_FAST, forceinline=True)
 # Padding around the scratch of a row: for arrays that are close together, compiled code takes another loop,
 # whose sums differ in the last bit.
 _APART = 64
+_SHORT = 1e-12  # squared length below which a row has no direction
 _AHEAD = 16  # neighbours between a prefetch and its use; no difference from 8 to 32 at n = 10^6, d = 128
 
 
@@ -115,6 +115,37 @@ def gather_columns(indptr, indices, values, col_scale, X, begin, out, lo, hi):
         _columns_weighted(indptr, indices, values, col_scale, X, begin, out, lo, hi)
     else:
         _columns_plain(indptr, indices, X, begin, out, lo, hi)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def unit_rows(indptr, indices, row_scale, X, centre, weight, length, previous, out, total):
+    # one pass over a row, which stays in the first cache
+    d, one = X.shape[1], centre.dtype.type(1)
+    row = np.empty(d + 2 * _APART, dtype=centre.dtype)[_APART:-_APART]
+    for i in range(indptr.shape[0] - 1):
+        add_rows(X, indices, indptr[i], indptr[i + 1], _AHEAD, row, 0)
+        share = row_scale[i]
+        square = centre.dtype.type(0)
+        for j in range(d):
+            value = share * row[j] - centre[j]
+            row[j] = value
+            square += value * value
+        scale = centre.dtype.type(0)
+        if square > _SHORT:
+            scale = one / math.sqrt(square)
+            if previous.shape[0] > 0:
+                square = centre.dtype.type(0)
+                for j in range(d):
+                    row[j] = scale * row[j] + load(previous[i, j])
+                    square += row[j] * row[j]
+                scale = one / math.sqrt(max(square, centre.dtype.type(_SHORT)))
+        if length.shape[0] > 0:
+            scale *= length[i]
+        w = weight[i]
+        for j in range(d):
+            value = scale * row[j]
+            store(out, i, j, value)
+            total[j] += w * value
 
 
 @_helper
