@@ -39,26 +39,17 @@ def count_rows(tokens, starts, places, weights, own, lo, hi, sums, indices, valu
         begin = total
         for k in range(starts[word], starts[word + 1]):
             p = places[k]
-            for s in range(min(window, p)):
-                other = tokens[p - s - 1]
-                if other < 0:
-                    break
-                if other == word and not own:
-                    continue
-                if sums[other] == 0:
-                    indices[total] = other
-                    total += 1
-                sums[other] += weights[s]
-            for s in range(min(window, size - 1 - p)):
-                other = tokens[p + s + 1]
-                if other < 0:
-                    break
-                if other == word and not own:
-                    continue
-                if sums[other] == 0:
-                    indices[total] = other
-                    total += 1
-                sums[other] += weights[s]
+            for way in (-1, 1):
+                for s in range(min(window, p if way < 0 else size - 1 - p)):
+                    other = tokens[p + way * (s + 1)]
+                    if other < 0:
+                        break
+                    if other == word and not own:
+                        continue
+                    if sums[other] == 0:
+                        indices[total] = other
+                        total += 1
+                    sums[other] += weights[s]
         if (total - begin) * 16 > sums.shape[0]:
             total = begin  # scanning all words is faster than sorting most of them
             for other in range(sums.shape[0]):
