@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.core.checks import choice
 from softvec.core.errors import InputError, Option
 from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Sum, as_operator
@@ -73,8 +74,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     >>> row_normalize(np.array([[1.0, 3.0], [0.0, 0.0]]), dangling="self").row_sums()
     array([1., 1.])
     """
-    if dangling not in DANGLING:
-        raise InputError(f"dangling is {dangling!r}; expected one of {', '.join(DANGLING)}")
+    choice("dangling", dangling, DANGLING)
     operator = as_operator(P)
     if operator._normal and dangling == "zero":
         return operator

@@ -216,18 +216,14 @@ class Sparse(Operator):
 
     @cached_property
     def T(self) -> Sparse:  # type: ignore[override]
-        if self._symmetric is None and self.shape[0] == self.shape[1]:
-            flipped = self.unscaled().T.tocsr()
+        flipped: Any = None if self._symmetric else self.unscaled().T.tocsr()
+        if self._symmetric is None:
             self._symmetric = (
                 np.array_equal(flipped.indptr, self._indptr)
                 and np.array_equal(flipped.indices, self._indices)
                 and (not len(self._values) or np.array_equal(flipped.data, self._values))
             )
-        elif not self._symmetric:
-            flipped = self.unscaled().T.tocsr()
-        if self._symmetric:
-            return self._with(self._col_scale, self._row_scale)
-        other = Sparse(flipped, symmetric=False)
+        other = self if self._symmetric else Sparse(flipped, symmetric=False)
         return other._with(self._col_scale, self._row_scale)
 
     def unscaled(self) -> sparse.csr_array:
