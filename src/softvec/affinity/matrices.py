@@ -299,10 +299,7 @@ def _negative_notes(matrix: Any, negative: str) -> list[str]:
     """Return a note on what became of negative values."""
     if negative not in ("drop", "abs"):
         return []
-    values = matrix.tocoo().data if sparse.issparse(matrix) else np.asarray(matrix)
-    if values.dtype.kind not in "fi":
-        return []
-    count = int(np.count_nonzero(values < 0))
+    count = int(np.count_nonzero(canonical(matrix, "sign").data < 0))
     done = {"drop": "dropped", "abs": "made positive"}[negative]
     return [f"{counted(count, 'negative value')} {done}"] if count else []
 
