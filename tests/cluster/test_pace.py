@@ -11,7 +11,7 @@ import pytest
 
 import softvec
 from softvec.cluster import ray, worker
-from softvec.cluster.worker import Pace, Report, Timed, watched
+from softvec.cluster.worker import Pace, Timed
 from softvec.core.machine import Single
 from softvec.fit.engine import Engine
 from tests.cluster.groups import run
@@ -78,14 +78,6 @@ def test_a_slow_worker_of_a_fit_is_named_once(monkeypatch, caplog, tmp_path):
     softvec.embed(parts, 8, view="walk", n_epochs=9, cluster="local:2", output=tmp_path / "there")
     assert len(slept) == 9
     assert len([line for line in caplog.messages if line.startswith("worker 1 of 2, on ")]) == 1
-
-
-def test_a_remark_is_said_once(caplog):
-    passed, said = [], set()
-    for epoch, slow in enumerate(["", "worker 3 is slow", "worker 3 is slow still"]):
-        watched(passed.append, said)(Report(epoch, 1.0, 0, 4, slow))
-    assert caplog.messages == ["worker 3 is slow"]
-    assert [report.epoch for report in passed] == [0, 1, 2]
 
 
 def test_what_arrives_meanwhile_is_no_wait():

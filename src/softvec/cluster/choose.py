@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from softvec.cluster.partition import PARTITIONS, back, cut
-from softvec.cluster.plan import Plan, refuse_if_too_big, whole_of
-from softvec.cluster.worker import Report, watched
+from softvec.cluster.plan import refuse_if_too_big, whole_of
+from softvec.cluster.worker import Report
 from softvec.core.checks import choice
 from softvec.core.errors import InputError
 from softvec.core.progress import Progress
 from softvec.fit.problem import Problem, State
 from softvec.fit.settings import Settings
 
+if TYPE_CHECKING:
+    from softvec.cluster.mpi import MpiCluster
+    from softvec.cluster.ray import RayCluster
+
+Cluster: TypeAlias = "RayCluster | MpiCluster"  # runs the workers of a fit, in a `with` block
+logger = logging.getLogger("softvec")
 _EXPECTED = "auto, local:4, ray://host:port or mpi"
 _RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE")  # set by mpiexec
-
-
-class Cluster(Protocol):
-    """Runs the workers of a fit; used in a ``with`` block."""
-
-    workers: int
-    driver: bool  # False on MPI ranks other than 0
-    starts_workers: bool  # when it is entered, which takes seconds
-    address: str | None  # of a dashboard
-    memory: int | None  # bytes that each worker may use, if known
-    copies: int  # of the vectors that are kept in memory without a checkpoint on disk
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
-
-    def run(self, plan: Plan, on_report: Callable[[Report], None]) -> Iterator[State]:
-        """Run a fit; yield the states of all workers, one at a time."""
-        ...
 
 
 def choose(text: str, n_jobs: int | None = None) -> Cluster:
@@ -104,7 +92,7 @@ class ClusterWorkers:
     ):
         self._cluster, self._on_report, self._check_memory = cluster, on_report, check_memory
         self._partition, self._say = choice("partition", partition or "none", PARTITIONS), say
-        self._said: set[str] = set()
+        self._said = False  # that a worker is slow
 
     def run(self, problem: Problem, settings: Settings, warm: bool) -> tuple[State, int]:
         """Run the epochs of a problem; return the final state, with all rows, and the seed."""
@@ -118,8 +106,11 @@ class ClusterWorkers:
                 bar.show(
                     report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
                 )
+                if report.slow and not self._said:
+                    self._said = True
+                    logger.warning("%s", report.slow)
                 if self._on_report is not None:
                     self._on_report(report)
 
-            parts = list(cluster.run(planned, watched(show, self._said)))
+            parts = list(cluster.run(planned, show))
         return back(whole_of(parts), order), planned.start.seed

@@ -135,7 +135,9 @@ def cut(
         )
     largest = max(leaves, key=lambda leaf: leaf.nnz)
     order = stream_order(largest._indptr, largest._indices)
-    moved = _moved(problem, order)
+    weight = problem.item_weight
+    weight = None if weight is None else weight[order]
+    moved = replace(problem, P=renumbered(problem.P, order), item_weight=weight)
     probe = replace(settings, checkpoint=None, random_state=0, init="random")
     pays = _gain(problem, moved, probe, warm, _DECIDED_FOR)[2]
     before, after, _ = _gain(problem, moved, probe, warm, workers)
@@ -152,13 +154,6 @@ def cut(
         several = isinstance(init, tuple | list)
         init = tuple(np.asarray(X)[order] for X in init) if several else np.asarray(init)[order]
     return plan(moved, replace(settings, init=init), warm, workers), order
-
-
-def _moved(problem: Problem, order: Array) -> Problem:
-    weight = problem.item_weight
-    return replace(
-        problem, P=renumbered(problem.P, order), item_weight=None if weight is None else weight[order]
-    )
 
 
 def _gain(

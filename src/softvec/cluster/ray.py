@@ -47,6 +47,19 @@ class RayCluster:
         None starts Ray on this machine.
     threads : int or None
         Of each worker.
+
+    Attributes
+    ----------
+    driver : bool
+        False on ranks of MPI other than 0.
+    starts_workers : bool
+        Whether it starts them when it is entered, which takes seconds.
+    address : str or None
+        Of a dashboard.
+    memory : int or None
+        Bytes that each worker may use, if known.
+    copies : int
+        Of the vectors that are kept in memory without a checkpoint on disk.
     """
 
     driver = True
@@ -200,7 +213,10 @@ class RayCluster:
                 self._end()
                 if not ray.is_initialized():  # the head is gone
                     raise ConnectionError("no node is left") from error
-                _raise_own(error, ray.exceptions)
+                if isinstance(error, ray.exceptions.RayTaskError) and not isinstance(
+                    error.cause, ray.exceptions.RayError
+                ):
+                    raise _clear(error) from error  # of a worker's own code; what Ray lost can be tried again
                 if attempt is not None:  # its workers started
                     starts, epoch = attempt.starts, attempt.epoch
                 starts, epoch = _last_saved(plan, starts, epoch)
@@ -212,12 +228,6 @@ class RayCluster:
             except BaseException:
                 self._end()  # Ctrl-C: the actors would go on
                 raise
-
-
-def _raise_own(error: Any, kinds: Any) -> None:
-    """Raise the error of a worker's own code again; what Ray lost can be tried again."""
-    if isinstance(error, kinds.RayTaskError) and not isinstance(error.cause, kinds.RayError):
-        raise _clear(error) from error
 
 
 def _last_saved(plan: Plan, starts: list[Start], epoch: int) -> tuple[list[Start], int]:

@@ -235,15 +235,3 @@ def reduce_in_pairs(
     for child in reversed(children):
         send(child, value)
     return value
-
-
-def watched(on_report: Callable[[Any], None], said: set[str]) -> Callable[[Any], None]:
-    """Return a function that passes reports on, and says that a worker is slow, unless ``said`` has it."""
-
-    def tell(report: Any) -> None:
-        if report.slow and not said:
-            said.add(report.slow)
-            logger.warning("%s", report.slow)
-        on_report(report)
-
-    return tell

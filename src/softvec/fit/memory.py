@@ -130,19 +130,23 @@ def _rescaled_weights(facts: Facts, settings: Settings) -> int:
 def refuse_if_too_big(facts: Facts, settings: Settings) -> None:
     """Raise an error if a fit would not fit in memory, or on the disk of its scratch folder."""
     folder, n_components = settings.scratch, settings.n_components
-    if folder is not None:
-        _refuse_full_disk(needed_disk(facts, settings), folder)
+    if folder is not None and (need := needed_disk(facts, settings)) > (free := free_space(folder)):
+        raise InputError(
+            f"this fit needs about {need / 2**30:,.1f} GiB in {os.fspath(folder)}, where "
+            f"{free / 2**30:,.1f} GiB are free; name a folder on a larger disk with ",
+            Option("scratch", ...),
+        )
     need = needed_memory(facts, settings)
-    free = available_memory() if need > SMALL else None
-    if free is None or need <= free:
+    available = available_memory() if need > SMALL else None
+    if available is None or need <= available:
         return
     smaller = n_components
-    while smaller >= 8 and needed_memory(facts, replace(settings, n_components=smaller)) > free:
+    while smaller >= 8 and needed_memory(facts, replace(settings, n_components=smaller)) > available:
         smaller = int(smaller * 0.9)
     advice: list[str | Option] = []
     if smaller >= 8:
         advice = [Option("n_components"), f" of about {smaller // 8 * 8} would fit"]
-    if needed_memory(facts, settings, scratch=True) <= free:
+    if needed_memory(facts, settings, scratch=True) <= available:
         tmpfs = "" if folder is None else f" ({os.fspath(folder)} is held in memory)"
         advice += [
             *(["; or "] if advice else []),
@@ -152,19 +156,9 @@ def refuse_if_too_big(facts: Facts, settings: Settings) -> None:
         ]
     raise InputError(
         f"{facts.n:,} rows in {n_components} dimensions need about {need / 2**30:,.1f} GiB more, "
-        f"{free / 2**30:,.1f} GiB are free; ",
+        f"{available / 2**30:,.1f} GiB are free; ",
         *(advice or ["use a larger machine"]),
         " (to try anyway, pass ",
         Option("check_memory", False),
         ")",
     )
-
-
-def _refuse_full_disk(need: int, folder: str | os.PathLike[str]) -> None:
-    free = free_space(folder)
-    if need > free:
-        raise InputError(
-            f"this fit needs about {need / 2**30:,.1f} GiB in {os.fspath(folder)}, where "
-            f"{free / 2**30:,.1f} GiB are free; name a folder on a larger disk with ",
-            Option("scratch", ...),
-        )
