@@ -170,18 +170,19 @@ class Checkpoint:
     def save(self, state: State, seed: int, rows: Range, columns: Range, group: Group) -> None:
         """Write the rows of this process; rank 0 writes the manifest once all are written. Collective."""
         folder = f"epoch-{state.epoch:06d}-of-{group.size}"
+        own = _parts(folder, state, rows, columns)
         try:
-            parts = self._write_parts(folder, state, rows, columns)
+            for part, array in own.items():
+                self._files.write(part.file, partial(_write_array, array))
         except BaseException:  # such as a full disk: nothing is left that no manifest lists
             listed = self._read()
             if listed is None or folder not in listed.folders:
                 # where others may still write theirs, only the files of this process
-                alone = group.size == 1
-                for file in [folder] if alone else self._parts(folder, state, rows, columns):
+                for file in [folder] if group.size == 1 else [part.file for part in own]:
                     self._files.remove(file)
                 self._files.remove_if_empty()
             raise
-        all_parts = tuple(part for rank_parts in group.gather(parts) for part in rank_parts)
+        all_parts = tuple(part for rank_parts in group.gather(list(own)) for part in rank_parts)
         if group.rank == 0:
             self.manifest()  # never over that of another run
             new = Manifest(self.key, state.epoch, state.done, seed, state.history, all_parts)
@@ -189,26 +190,6 @@ class Checkpoint:
             self._files.write(_MANIFEST, lambda stream: stream.write(text), whole=True)
             self._remove_epochs(before=state.epoch)
         group.gather(None)  # wait for every rank
-
-    def _parts(
-        self, folder: str, state: State, rows: Range, columns: Range
-    ) -> dict[str, tuple[str, Array, Range]]:
-        """Return what this process writes: file -> name, array and rows."""
-        own = rows if state.Y is None else columns
-        arrays = {"X": (state.X, rows), "Y": (state.Y, columns), "labels": (state.classes, own)}
-        return {
-            f"{folder}/{name}-{lo}-{hi}.npy": (name, array, (lo, hi))
-            for name, (array, (lo, hi)) in arrays.items()
-            if array is not None
-        }
-
-    def _write_parts(self, folder: str, state: State, rows: Range, columns: Range) -> list[Part]:
-        """Write the rows of this process; return their entries in the manifest."""
-        parts = []
-        for file, (name, array, span) in self._parts(folder, state, rows, columns).items():
-            self._files.write(file, partial(_write_array, array))
-            parts.append(Part(name, span, file, _crc(array)))
-        return parts
 
     def load(self, manifest: Manifest, rows: Range, columns: Range) -> State:
         """Return the state of these rows and columns, from parts of any size."""
@@ -259,6 +240,17 @@ class Checkpoint:
             epoch = _FOLDER.fullmatch(name)
             if (epoch and int(epoch[1]) < before) or _PROBE.fullmatch(name):
                 self._files.remove(name)
+
+
+def _parts(folder: str, state: State, rows: Range, columns: Range) -> dict[Part, Array]:
+    """Return what a process writes: the entries of the manifest, and their arrays."""
+    labelled = rows if state.Y is None else columns
+    arrays = (("X", state.X, rows), ("Y", state.Y, columns), ("labels", state.classes, labelled))
+    return {
+        Part(name, (lo, hi), f"{folder}/{name}-{lo}-{hi}.npy", _crc(array)): array
+        for name, array, (lo, hi) in arrays
+        if array is not None
+    }
 
 
 def _read_part(file: IO[bytes], part: Part, wanted: Range, out: Array | None) -> Array:
