@@ -97,15 +97,10 @@ class Sharded(Operator):
             halo.spread(shard.column_scale),
         )
         ranks = group.gather((len(shard.indices), last - first, halo.own, len(halo.needed)))
-        counts = [Counts(*rows) for _, *rows in ranks]
-        self._set(shard, halo, group, sum(entries for entries, *_ in ranks), counts)
-
-    def _set(self, shard: Shard, halo: Halo, group: Group, entries: int, counts: list[Counts]) -> None:
+        self._counts = [Counts(*rows) for _, *rows in ranks]
         none = np.empty(0, np.int64)
-        self._shard = replace(
-            shard, indptr=none, indices=none, values=None, row_scale=None
-        )  # shapes and bounds
-        self._halo, self._group, self._entries, self._counts = halo, group, entries, counts
+        self._shard = replace(shard, indptr=none, indices=none, values=None, row_scale=None)  # bounds alone
+        self._halo, self._group, self._entries = halo, group, sum(entries for entries, *_ in ranks)
         self.shape = (self._local.shape[0], halo.own)
 
     @property
@@ -127,8 +122,8 @@ class Sharded(Operator):
 
     def _with(self, local: Sparse) -> Sharded:
         other = object.__new__(Sharded)
-        other._local = local
-        other._set(self._shard, self._halo, self._group, self._entries, self._counts)
+        shared = ("_shard", "_halo", "_group", "_entries", "_counts", "shape")
+        other.__dict__ |= {"_local": local, **{name: getattr(self, name) for name in shared}}
         return other
 
     def scale_rows(self, scale: float | Array) -> Sharded:

@@ -331,11 +331,7 @@ def _checked_terms(
     """Check P; return the dissimilarities and the weights of items, of mean 1."""
     if not np.any(P.row_sums() > 0):
         raise InputError("P has no non-zero entry; check how it was built")
-    N = None
-    if dissimilarity is not None:
-        N = as_operator(dissimilarity)
-        check_nonnegative(N, "dissimilarity")
-        check_range(N, "dissimilarity")
+    N = None if dissimilarity is None else prepared(dissimilarity, False, "dissimilarity")
     weight = None
     if item_weight is not None:
         weight = np.asarray(item_weight, np.float64)
