@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import machine
 from softvec.embedding.attributes import Described, from_attributes
+from softvec.embedding.fields import listed
 from softvec.embedding.relations import positions, refuse_signed, relations, two_kinds
 from softvec.names import Names
 
@@ -230,7 +231,7 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     rows, targets, weights = [], [], []
     for i, neighbours in enumerate(data.values()):
         weighted = isinstance(neighbours, Mapping)
-        named = neighbours.items() if weighted else ((name, 1.0) for name in _several(neighbours))
+        named = neighbours.items() if weighted else ((name, 1.0) for name in listed(neighbours))
         for other, weight in named:
             rows.append(i)
             own = both and other not in columns and other in new
@@ -244,13 +245,6 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
         matrix = sparse.hstack([matrix[:, : len(columns)], block.maximum(block.T)], format="csr")
     matrix.eliminate_zeros()
     return NewRows(new, sparse.csr_array(matrix))
-
-
-def _several(names: Any) -> Iterable[Hashable]:
-    """Return names as an iterable; a string or a tuple is a single name."""
-    if isinstance(names, str | bytes | tuple) or not isinstance(names, Iterable):
-        return [names]
-    return names
 
 
 def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:

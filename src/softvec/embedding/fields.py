@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +146,7 @@ def listed(names: Any) -> list[Any]:
     """Return one name, or a collection of names, as a list; None is an empty one."""
     if names is None:
         return []
-    if isinstance(names, set | frozenset | range | Iterator):
+    if isinstance(names, Set | range | Iterator):
         return list(names)
     if not is_many(names):
         return [names]

@@ -131,7 +131,7 @@ def links(
     row = None if item is None else emb._row(item)
     model, point, calibration = _fitted(emb, exclude, options, n_jobs)
     forecast = _Forecast(model, point, missing, linkable(emb))
-    pairs = forecast.best(n, n_jobs) if row is None else forecast.best_of(row, n, n_jobs)
+    pairs = forecast.best(n, n_jobs, row)
     if not pairs and row is None:
         warn("no links are missing: all that are possible are known")
     elif pairs and not calibration.beats_popularity:
@@ -302,45 +302,41 @@ class _Forecast:
             value = np.where(np.isfinite(log_z), np.log(activity) - log_z, -np.inf)
         return value.astype(np.float32)
 
-    def best(self, n: int, n_jobs: int | None) -> list[tuple[int, int, float]]:
-        """Return the n best (row, column, expectation) of all, ties by row and column."""
+    def best(self, n: int, n_jobs: int | None, row: int | None = None) -> list[tuple[int, int, float]]:
+        """Return the n best (row, column, expectation) of all rows or of one, ties by row and column.
+
+        Links of one row without direction are among its own first candidates.
+        """
         model = self.model
         count, m = model.known.shape
-        blocks = row_blocks(count, max(1, _BLOCK // m))
-
-        def sums(lo: int, hi: int) -> Array:
-            return model.log_probabilities(np.arange(lo, hi), self.point)[1]
+        rows = np.arange(count) if row is None else np.array([row])
 
         def largest(lo: int, hi: int) -> tuple[Array, Array, Array]:
-            S = self._rows(np.arange(lo, hi), log_z)
-            if model.mutual:  # each pair once
-                S[np.arange(m) < np.arange(lo, hi)[:, None]] = -1
+            S = self._rows(rows[lo:hi], log_z)
+            if model.mutual:
+                S[:, np.isnan(log_z)] = -1  # no candidates
+                if row is None:  # each pair once
+                    S[np.arange(m) < np.arange(lo, hi)[:, None]] = -1
             flat = S.ravel()
             least = np.partition(flat, flat.size - n)[flat.size - n] if flat.size > n else 0
             at = np.flatnonzero(flat >= max(least, 0))
             at = at[np.argsort(-flat[at], kind="stable")[:n]]
-            return at // m + lo, at % m, flat[at]
+            return rows[at // m + lo], at % m, flat[at]
 
         with machine(n_jobs) as pool:
-            log_z = np.concatenate(pool.map(sums, blocks)) if model.mutual else np.zeros(count)
-            i, j, value = (np.concatenate(part) for part in zip(*pool.map(largest, blocks)))
+            log_z = np.full(count, np.nan)
+            if model.mutual:
+                near = rows if row is None else self._candidates(rows, n)
+                blocks = row_blocks(len(near), max(1, _BLOCK // m))
+                sums = pool.map(lambda lo, hi: model.log_probabilities(near[lo:hi], self.point)[1], blocks)
+                log_z[near] = np.concatenate(sums)
+            parts = pool.map(largest, row_blocks(len(rows), max(1, _BLOCK // m)))
+        i, j, value = (np.concatenate(part) for part in zip(*parts))
         order = np.lexsort((j, i, -value))[:n]
         return list(zip(i[order].tolist(), j[order].tolist(), value[order].tolist()))
 
-    def best_of(self, row: int, n: int, n_jobs: int | None) -> list[tuple[int, int, float]]:
-        """Return the n best of one row; of links without direction, among its own first candidates."""
-        model = self.model
-        log_z = np.full(model.known.shape[0], np.nan)
-        if model.mutual:
-            forward = model.log_probabilities(np.array([row]), self.point)[0][0]
-            forward = np.where(self._linkable(np.array([row])), forward, -np.inf).reshape(-1)
-            near = np.argsort(-forward, kind="stable")[: max(_CANDIDATES, 10 * n)]
-            blocks = row_blocks(len(near), max(1, _BLOCK // len(forward)))
-            with machine(n_jobs) as pool:
-                sums = pool.map(lambda lo, hi: model.log_probabilities(near[lo:hi], self.point)[1], blocks)
-            log_z[near] = np.concatenate(sums)
-        values = self._rows(np.array([row]), log_z)[0]
-        if model.mutual:
-            values[np.isnan(log_z)] = -1
-        order = np.argsort(-values, kind="stable")[:n]
-        return [(row, int(j), float(values[j])) for j in order if values[j] >= 0]
+    def _candidates(self, row: Array, n: int) -> Array:
+        """Return the columns that one row finds most likely."""
+        forward = self.model.log_probabilities(row, self.point)[0]
+        forward = np.where(self._linkable(row), forward, -np.inf).reshape(-1)
+        return np.argsort(-forward, kind="stable")[: max(_CANDIDATES, 10 * n)]

@@ -256,9 +256,9 @@ def _source(path: str | os.PathLike[str]) -> Source:
 
 
 def _read_file(source: Source, format: str | None, mmap: bool) -> Embedding:
-    chosen = format or _sniff(source)
-    true = next((its for magic, its in _MAGIC.items() if source.start.startswith(magic)), chosen)
-    if true != chosen:
+    true = next((its for magic, its in _MAGIC.items() if source.start.startswith(magic)), None)
+    chosen = format or true or _without_magic(source)
+    if true not in (None, chosen):
         raise InputError(f"{source.name} is a {true} file, not {chosen}; leave out ", Option("format"))
     try:
         with reading(source.name, f"{chosen} file"):
@@ -268,17 +268,13 @@ def _read_file(source: Source, format: str | None, mmap: bool) -> Embedding:
     return emb
 
 
-def _sniff(source: Source) -> str:
-    head = source.start[:4096]
-    for magic, format in _MAGIC.items():
-        if head.startswith(magic):
-            return format
+def _without_magic(source: Source) -> str:
     by_name = EXTENSIONS.get(source.suffix)
     if by_name in ("csv", "tsv", "word2vec-binary"):
         return by_name
     if by_name not in (None, "word2vec"):
         raise InputError(f"{source.name} is not a {by_name} file: it is truncated, or has the wrong name")
-    return "word2vec-binary" if _looks_binary(head) else "word2vec"
+    return "word2vec-binary" if _looks_binary(source.start[:4096]) else "word2vec"
 
 
 def _looks_binary(head: bytes) -> bool:
