@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import softvec
-from softvec.cli import embed_flags
+from softvec.cli import embed
 from softvec.cli.app import app
 from softvec.cli.flags import Command, callback_of, flag_writer
 from softvec.core.errors import GuessWarning, InputError, Message, Option, guess
@@ -108,7 +108,7 @@ def test_a_new_setting_is_a_flag_without_more_code():
     new = dataclasses.make_dataclass(
         "New", [("patience", "int", dataclasses.field(default=3, metadata=told))]
     )
-    Flags = dataclasses.make_dataclass("Flags", [embed_flags._flag(dataclasses.fields(new)[0])])
+    Flags = dataclasses.make_dataclass("Flags", [embed._flag(dataclasses.fields(new)[0])])
     given = []
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ def test_normalisers_are_measured_against_the_exact_sum(call):
 
 @pytest.mark.parametrize(("typed", "value"), [("True", True), ("False", False), ("None", None), ("no", "no")])
 def test_set_takes_constants_as_python_writes_them(typed, value):
-    from softvec.cli.options import parse_settings
+    from softvec.cli.flags import parse_settings
 
     assert parse_settings([f"symmetric={typed}"]) == {"symmetric": value}
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from softvec.cli.terminal import Session, working
+from softvec.cli.terminal import Session
 from softvec.core.errors import printable
 from softvec.embedding import Embedding
 
@@ -133,7 +133,7 @@ def test_names_of_files_beside_the_spinner_are_plain_text(monkeypatch, name):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")  # a dumb one has no spinner
-    with working(Session(), f"reading {name}"):
+    with Session().working(f"reading {name}"):
         pass
     shown = screen.getvalue()
     assert "\x1b]0" not in shown

@@ -6,18 +6,9 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.flags import flag
-from softvec.cli.options import (
-    Labels,
-    Regularization,
-    Seed,
-    Threads,
-    VectorCommand,
-    plain_name,
-    regularization,
-)
-from softvec.cli.tables import arrow, check_table, give, print_table
-from softvec.cli.terminal import Session, print_json, say, seconds, shows_progress, working
+from softvec.cli.flags import Labels, Regularization, Seed, Threads, VectorCommand, flag
+from softvec.cli.tables import arrow, check_table, give, plain_name, print_table
+from softvec.cli.terminal import print_json, seconds
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 
@@ -50,10 +41,9 @@ class Communities(VectorCommand):
 
         check_table(self.output)
         emb = self.load()
-        progress = shows_progress(self)
-        groups = emb.cluster(self.n_clusters, random_state=self.random_state, verbose=progress)
+        groups = emb.cluster(self.n_clusters, random_state=self.random_state, verbose=self.shows_progress)
         sizes = np.bincount(groups[groups >= 0]).tolist()
-        quality = {} if self.graph is None else {"modularity": _modularity(self.graph, emb, groups, self)}
+        quality = {} if self.graph is None else {"modularity": self._modularity(self.graph, emb, groups)}
         rows = [(str(plain_name(name)), group) for name, group in zip(emb, groups.tolist())]
         facts = {"communities": len(sizes), "sizes": sizes, **quality}
         if self.json and self.output == "-":
@@ -64,22 +54,21 @@ class Communities(VectorCommand):
         count = f"{len(sizes)} communities" if len(sizes) > 1 else "1 community"
         score = "".join(f", modularity {value:.4f}" for value in quality.values())
         of = f"{count} of {largest}" + (" items" if len(sizes) > 1 else "")
-        say(self, of + score + arrow(self.output))
+        self.say(of + score + arrow(self.output))
 
+    def _modularity(self, path: str, emb: Embedding, groups: Any) -> float:
+        from softvec.affinity import read
+        from softvec.evaluate import modularity
 
-def _modularity(path: str, emb: Embedding, groups: Any, session: Session) -> float:
-    from softvec.affinity import read
-    from softvec.evaluate import modularity
-
-    with working(session, "reading the graph"):
-        affinity = read(path, kind="graph")
-    members = {name: group for name, group in zip(emb, groups.tolist()) if name in affinity.rows}
-    if not members:
-        raise InputError(f"no node of {path} has a vector (first node: {affinity.rows[0]!r})")
-    if len(members) < len(affinity.rows):
-        missing = counted(len(affinity.rows) - len(members), "node")
-        warnings.warn(f"{missing} of {path} without a vector, each its own group", stacklevel=2)
-    return modularity(affinity, members)
+        with self.working("reading the graph"):
+            affinity = read(path, kind="graph")
+        members = {name: group for name, group in zip(emb, groups.tolist()) if name in affinity.rows}
+        if not members:
+            raise InputError(f"no node of {path} has a vector (first node: {affinity.rows[0]!r})")
+        if len(members) < len(affinity.rows):
+            missing = counted(len(affinity.rows) - len(members), "node")
+            warnings.warn(f"{missing} of {path} without a vector, each its own group", stacklevel=2)
+        return modularity(affinity, members)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +102,10 @@ class Evaluate(VectorCommand):
         labelled = int((groups.codes >= 0).sum())
         many = labelled > tasks.classification.MANY
         ratios, repeats = self._splits(labelled, tasks.classification.MANY)
-        strength, seed = regularization(self.c), self.random_state
-        with working(self, "logistic regression"):
+        with self.working("logistic regression"):
             scores = tasks.node_classification(
-                emb.vectors, target, ratios=ratios, repeats=repeats, C=strength, random_state=seed,
-                verbose=many and shows_progress(self),
+                emb.vectors, target, ratios=ratios, repeats=repeats, C=self.c,
+                random_state=self.random_state, verbose=many and self.shows_progress,
             )  # fmt: skip
         of_ratio = {str(share): score.to_dict() for share, score in scores.items()}
         result: dict[str, object] = {"classification": {"task": "node classification", "ratios": of_ratio}}
@@ -127,10 +115,9 @@ class Evaluate(VectorCommand):
             for metric, value in score.mean.items()
         ]
         if not groups.multiple:
-            with working(self, "communities"):
-                found = tasks.communities(
-                    emb.vectors, groups.codes, n_init=1 if many else 10, random_state=seed
-                )
+            with self.working("communities"):
+                n_init, seed = 1 if many else 10, self.random_state
+                found = tasks.communities(emb.vectors, groups.codes, n_init=n_init, random_state=seed)
             result["communities"] = found.to_dict()
             rows += [
                 (f"{metric}, k-means", value, found.spread[metric]) for metric, value in found.mean.items()
@@ -140,7 +127,7 @@ class Evaluate(VectorCommand):
             return
         kind = "several labels" if groups.multiple else "one label"
         classes = counted(len(groups.classes), "class", "classes")
-        say(self, f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
+        self.say(f"{labelled:,} of {len(emb):,} items labelled, {classes}, {kind} each")
         print_table(("score", "mean", "deviation"), rows)
 
     def _splits(self, labelled: int, most: int) -> tuple[tuple[float, ...], int]:
@@ -149,7 +136,7 @@ class Evaluate(VectorCommand):
             return tuple(self.ratio or (0.5,)), self.repeats or 5
         ratios, repeats = tuple(self.ratio or (min(0.5, most / labelled),)), self.repeats or 1
         text = f"{labelled:,} labelled items: {counted(repeats, 'split')}, {ratios[0]:.0%} to train on"
-        say(self, f"{text}, C chosen on 5,000 items; see --repeats and --ratio")
+        self.say(f"{text}, C chosen on 5,000 items; see --repeats and --ratio")
         return ratios, repeats
 
 
@@ -188,9 +175,9 @@ class Normalizer(VectorCommand):
         if shortened:
             X /= np.linalg.norm(X, axis=1, keepdims=True)  # none is 0: see softvec.api
             text = "vectors are scaled back to length 1: they were shortened after the fit"
-            say(self, f"{text} ({self.vectors})")
+            self.say(f"{text} ({self.vectors})")
         Y = X if emb.context_vectors is None else np.array(emb.context_vectors)
-        with working(self, "comparing normalisers"):
+        with self.working("comparing normalisers"):
             found = select(
                 Y, X, beta=beta, error=self.error, rows=self.rows, random_state=self.random_state,
                 n_jobs=self.n_jobs,
@@ -202,7 +189,7 @@ class Normalizer(VectorCommand):
             tried = [vars(row) for row in found.tried]
             print_json({"beta": beta, **size, "lengthened": shortened, **chosen, "methods": tried})
             return
-        say(self, f"error of log Z on {count:,} of {len(X):,} vectors, {len(Y):,} items, beta {beta:g}")
+        self.say(f"error of log Z on {count:,} of {len(X):,} vectors, {len(Y):,} items, beta {beta:g}")
         table = [
             (row.method, f"{row.median_error:.2g}", f"{row.p95_error:.2g}", seconds(row.seconds), mark)
             for row in found.tried

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.flags import Command, flag
+from softvec.cli.flags import Command, Seed, Threads, flag
 from softvec.cli.map import plotting_module
-from softvec.cli.options import Seed, Threads
 from softvec.cli.tables import print_table
-from softvec.cli.terminal import console, note, print_json, seconds, working
+from softvec.cli.terminal import console, note, print_json, seconds
 from softvec.core.checks import Json
 from softvec.core.errors import InputError
 
@@ -58,10 +57,10 @@ class Demo(Command):
             f"{self.output}.\n"
         )
         reports = []
-        with working(self, "building the data"):
+        with self.working("building the data"):
             examples = [_digits(), *_graphs()]
         for example in examples:
-            with working(self, f"embedding, scoring and drawing {example.title}"):
+            with self.working(f"embedding, scoring and drawing {example.title}"):
                 reports.append(_run(example, self.output, self.seed, self.threads))
             if not self.silent:
                 print_table(("", ""), [("example", example.title), *_rows(reports[-1])])

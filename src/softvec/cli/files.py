@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.flags import argument, flag
-from softvec.cli.options import VectorCommand, load_vectors
+from softvec.cli.flags import VectorCommand, argument, flag, load_vectors
 from softvec.cli.tables import print_table
-from softvec.cli.terminal import Session, gibibytes, print_json, say
+from softvec.cli.terminal import Session, gibibytes, print_json
 from softvec.core.checks import Json, counted
 from softvec.core.errors import InputError
 
@@ -44,10 +43,8 @@ class Convert(VectorCommand):
         emb.save(self.target, chosen, side=self.side)
         written = emb.context_vectors if self.side == "context" else emb.vectors
         n = 0 if written is None else len(written)
-        if self.json and self.target != "-":
-            size = {"vectors": n, "dimensions": emb.n_components}
-            print_json({"output": self.target, "format": chosen, **size})
-        say(self, f"{counted(n, 'vector')} -> {self.target} ({chosen})")
+        text = f"{counted(n, 'vector')} -> {self.target} ({chosen})"
+        self.wrote(self.target, text, format=chosen, vectors=n, dimensions=emb.n_components)
 
 
 @dataclass(frozen=True, kw_only=True)

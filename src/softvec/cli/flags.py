@@ -1,23 +1,29 @@
-"""How a command declares its flags, and options in errors and warnings shown as flags."""
+"""How commands declare their flags, those that several share, and options in messages shown as flags."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer import Option as Flag
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
+from softvec.cli.tables import plain_name
 from softvec.cli.terminal import Session, note
 from softvec.core.errors import AdviceWarning, InputError, NameOnly, Option
 from softvec.core.files import refuse_input_as_output
+
+if TYPE_CHECKING:
+    from softvec.embedding import Embedding
 
 _OUTPUTS = frozenset({"output", "target", "map_file", "curve", "plot"})  # parameters that are written
 
@@ -172,3 +178,134 @@ def _typed(value: Any) -> str:
     if value is ... or isinstance(value, str):
         return "..." if value is ... else value
     return json.dumps(value, default=str)  # as --set reads it
+
+
+# flags and arguments of several commands
+
+
+def _regularization(text: str) -> float | str:
+    """Return the value of ``--C``: a number, or "cv"."""
+    value = "cv" if text == "cv" else _number(text, float)
+    if value is None:
+        raise InputError(f"--C is {text!r}; expected a positive number or cv")
+    return value  # type: ignore[no-any-return]
+
+
+def columns_of(text: str | None) -> list[int] | list[str] | None:
+    """Return the columns: positions if all are numbers, else names."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else parts
+
+
+_MOST = 2**32 - 1  # the largest seed of both NumPy and scikit-learn
+Seed = Annotated[int | None, Flag("--seed", help="Random seed: same seed, same result.", min=0, max=_MOST)]
+Threads = Annotated[
+    int | None, Flag("--threads", "-t", help="Number of threads (default: all cores).", min=1)
+]
+Regularization = Annotated[
+    str,
+    Flag("--C", callback=_regularization, help="Inverse regularisation, or cv for cross-validation."),
+]
+Labels = Annotated[
+    str, typer.Argument(metavar="LABELS", help="Known labels: lines of name and label, .npy or .npz.")
+]
+Columns = Annotated[
+    str | None,
+    Flag(
+        "--columns", callback=columns_of,
+        help="Columns of a table, e.g. from,to,weight or 0,1 (default: detected).",
+    ),
+]  # fmt: skip
+Others = Annotated[
+    list[str] | None,
+    Flag("--set", metavar="NAME=VALUE", help="Any other option of the reader (default: none)."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorCommand(Command):
+    """A command on a file of vectors."""
+
+    vectors: str = argument("VECTORS", "Vector file (.svec, .txt, .bin, .parquet, ...), or -.")
+    format: str | None = flag("--format", "Format of the vector file (default: detected).")
+
+    def load(self) -> Embedding:
+        """Read the vectors."""
+        return load_vectors(self.vectors, self, self.format)
+
+    def open(self) -> Embedding:
+        """Read the vectors; those of a folder stay on disk."""
+        if self.vectors == "-" or not os.path.isdir(self.vectors):
+            return self.load()
+        from softvec.embedding.files.parts import open_stored
+
+        with self.working(f"reading {self.vectors}"):
+            return open_stored(self.vectors)
+
+    def say_zeros(self, emb: Embedding, names: Iterable[Any], what: str) -> None:
+        """Say which of some items have a zero vector, and so none of what was asked for."""
+        zeros = [str(plain_name(name)) for name in names if not emb[name].any()]
+        if zeros:
+            shown = ", ".join(zeros[:5]) + (", ..." if len(zeros) > 5 else "")
+            self.say(f"{shown}: a zero vector, as of an item without edges, has no {what}")
+
+
+def load_vectors(path: str, session: Session, format: str | None = None) -> Embedding:
+    """Read a file of vectors."""
+    from softvec.embedding import Embedding
+
+    with session.working(f"reading {path}"):
+        return Embedding.load(path, format, mmap=path != "-")
+
+
+def resolve(names: Any, text: str) -> Hashable:
+    """Return the item name for a word on the command line.
+
+    Strings are looked up as they are, then as integers, then as pairs: ``ada@3`` is ``("ada", 3)``, then as
+    persons, the first parts of pairs.
+    """
+    number = _number(text, int)
+    left, at, right = text.rpartition("@")
+    firsts, seconds = (left, _number(left, int)), (right, _number(right, int), _number(right, float))
+    readings = [text, number, *((a, b) for a in firsts for b in seconds if at and None not in (a, b))]
+    for name in readings:
+        if name is not None and name in names:
+            return name
+    pairs = names.owners()
+    if pairs is not None:
+        return resolve(pairs[0], text)
+    return number if number is not None and isinstance(names[0], int) else text
+
+
+def _number(text: str, kind: type[int] | type[float]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return None
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Parse ``name=value`` pairs; values are JSON or a constant of Python if they can be, else text.
+
+    >>> parse_settings(["n_neighbors=20", "metric=cosine", "mutual=true", "symmetric=False"])
+    {'n_neighbors': 20, 'metric': 'cosine', 'mutual': True, 'symmetric': False}
+    """
+    constants = {"True": True, "False": False, "None": None}
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--set {pair} is not of the form name=value")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = constants.get(text, text)
+        values[name.strip().replace("-", "_")] = value
+    return values
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that the user set: those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from softvec.cli.flags import argument, flag
-from softvec.cli.options import (
+from softvec.cli.flags import (
     Columns,
     Labels,
     Others,
@@ -15,23 +14,13 @@ from softvec.cli.options import (
     Seed,
     Threads,
     VectorCommand,
-    columns_option,
+    argument,
+    flag,
+    given,
     parse_settings,
-    plain_name,
-    regularization,
     resolve,
-    say_zeros,
 )
-from softvec.cli.tables import (
-    arrow,
-    check_table,
-    check_target,
-    default_output,
-    give,
-    records,
-    write_table,
-)
-from softvec.cli.terminal import print_json, say, working
+from softvec.cli.tables import arrow, check_table, check_target, default_output, give, records, write_table
 from softvec.core.checks import counted, recorded
 from softvec.core.errors import InputError
 from softvec.core.files import refuse_input_as_output
@@ -78,18 +67,16 @@ class Add(VectorCommand):
         check_target(target)
         if self.vectors == "-" and self.edges == "-":
             raise InputError("standard input holds the vectors; give the edges as a file")
-        options = parse_settings(self.more or []) | columns_option(self.columns)
+        options = parse_settings(self.more or []) | given(columns=self.columns)
         options |= {"isolated": self.isolated, "n_jobs": self.n_jobs, "attributes": self.attributes}
         emb = self.load()
-        with working(self, "adding items"):
+        with self.working("adding items"):
             extended = emb.add(self.edges, **options)
         extended.save(target, written_as)
         added = extended.provenance["additions"][-1]
-        if self.json and target != "-":
-            counts = {"added": added["items"], "edges": added["edges"]}
-            print_json({"output": target, "vectors": len(extended), **counts})
         items, edges = counted(added["items"], "item"), counted(added["edges"], "edge")
-        say(self, f"{items} added by {edges}: {len(extended):,} vectors -> {target}")
+        text = f"{items} added by {edges}: {len(extended):,} vectors -> {target}"
+        self.wrote(target, text, vectors=len(extended), added=added["items"], edges=added["edges"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,22 +106,21 @@ class Links(VectorCommand):
 
     def run(self) -> None:
         """Calibrate where the vectors are not, and print the links."""
-        known = parse_settings(self.more or []) | columns_option(self.columns) | {"n_jobs": self.n_jobs}
-        known |= {} if self.attributes is None else {"attributes": self.attributes}
+        known = parse_settings(self.more or [])
+        known |= given(columns=self.columns, attributes=self.attributes, n_jobs=self.n_jobs)
         emb = self.load()
         item = None if self.of is None else resolve(emb.names, self.of)
         if not recorded(emb, "softmax"):
-            with working(self, "calibrating on hidden links"):
+            with self.working("calibrating on hidden links"):
                 emb = emb.calibrate(self.exclude, **known)
-        with working(self, "comparing pairs"):
+        with self.working("comparing pairs"):
             likeliest = emb.links(self.n, item=item, exclude=self.exclude, missing=self.missing, **known)
-        say_zeros(self, emb, [] if item is None else [item], "links")
+        self.say_zeros(emb, [] if item is None else [item], "links")
         softmax = emb.provenance["softmax"]
         gain = f"{softmax['nats_gained']:+.2f} ± {softmax['standard_error']:.2f} nats over popularity"
         by = f", told by the {softmax['source']}" if "source" in softmax else ""
-        say(self, f"{gain} on {counted(softmax['n_hidden'], 'hidden link')}{by}")
-        rows = [(plain_name(a), plain_name(b), *numbers) for a, b, *numbers in likeliest]
-        give(self, "-", ("a", "b", "probability", "expected"), rows)
+        self.say(f"{gain} on {counted(softmax['n_hidden'], 'hidden link')}{by}")
+        give(self, "-", ("a", "b", "probability", "expected"), likeliest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +149,12 @@ class Recommend(VectorCommand):
         emb = self.load()
         source = self.known or self._embedded_file(emb)
         wanted = [resolve(emb.names, user) for user in self.users or []]
-        options = columns_option(self.columns) | {"known": source, "n_jobs": self.n_jobs}
-        with working(self, "recommending"):
+        options = given(columns=self.columns, known=source, n_jobs=self.n_jobs)
+        with self.working("recommending"):
             best = emb.recommend(wanted or None, self.n, **options)
-        rows = [(plain_name(user), plain_name(item), s) for user, tops in best.items() for item, s in tops]
+        rows = [(user, *top) for user, tops in best.items() for top in tops]
         give(self, self.output, ("user", "item", "score"), rows)
-        of = f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}"
-        say(self, of + arrow(self.output))
+        self.say(f"{counted(len(rows), 'item')} for {counted(len(best), 'user')}{arrow(self.output)}")
 
     def _embedded_file(self, emb: Embedding) -> str:
         """Return the file that was embedded, whose pairs are known; refuse to write over it."""
@@ -177,7 +162,7 @@ class Recommend(VectorCommand):
         if source is None or not os.path.exists(source):
             raise InputError("the embedded file is not there; pass the known pairs with --known FILE")
         refuse_input_as_output(source, self.output)
-        say(self, f"known pairs, which are left out, from {source}")
+        self.say(f"known pairs, which are left out, from {source}")
         return str(source)
 
 
@@ -206,11 +191,10 @@ class Predict(VectorCommand):
         if self.every and (self.top is not None or self.threshold is not None):
             raise InputError("--all gives every label of each item; leave it out, or --top and --threshold")
         emb = self.load()
-        with working(self, "logistic regression"):
-            predicted = emb.predict(self.labels, C=regularization(self.c))
+        with self.working("logistic regression"):
+            predicted = emb.predict(self.labels, C=self.c)
         n = self.top if self.top or self.every or self.threshold is not None else 1
-        chosen = predicted.several(n, self.threshold or 0.0)
-        rows = [(plain_name(name), label, probability) for name, label, probability in chosen]
+        rows = predicted.several(n, self.threshold or 0.0)
         facts = {"labelled": predicted.n_labelled, "accuracy": predicted.accuracy, "C": predicted.C}
         facts |= {} if self.output == "-" else {"items": len(predicted)}
         give(self, self.output, ("name", "label", "probability"), rows, facts=facts, called="items")
@@ -219,7 +203,7 @@ class Predict(VectorCommand):
         accuracy = f"cross-validated accuracy {predicted.accuracy:.1%}"
         if predicted.multiple:
             accuracy += " (the most likely label is one of the item's own)"
-        say(self, f"{of}, {known}; {accuracy}{arrow(self.output)}")
+        self.say(f"{of}, {known}; {accuracy}{arrow(self.output)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +243,7 @@ class Epidemic(VectorCommand):
         check_table(self.curve or "-")
         check_target(self.plot or "-")
         emb = self.load()
-        with working(self, "logistic regression"):
+        with self.working("logistic regression"):
             result = predict_epidemic(
                 emb, self.observations, contacts=self.contacts, everyone=not self.active_only,
                 level=self.level, random_state=self.seed, n_jobs=self.threads,
@@ -274,6 +258,6 @@ class Epidemic(VectorCommand):
         facts = {"observations": int(result.observed.sum()), "pairs": len(result), "scores": result.scores}
         facts |= {"level": result.level, "curve": records(_CURVE, curve), "plot": self.plot}
         give(self, self.output, _STATES, list(result), facts=facts, called="probabilities")
-        say(self, repr(result).strip("<>") + arrow(self.output, self.plot))
+        self.say(repr(result).strip("<>") + arrow(self.output, self.plot))
         losses = (f"{values['log_loss']:.3f} {_MODELS[name]}" for name, values in result.scores.items())
-        say(self, f"cross-validated log loss: {', '.join(losses)}")
+        self.say(f"cross-validated log loss: {', '.join(losses)}")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option as Flag
 
-from softvec.cli.flags import flag
-from softvec.cli.options import Seed, VectorCommand
+from softvec.cli.flags import Seed, VectorCommand, flag
 from softvec.cli.tables import check_target, default_output
-from softvec.cli.terminal import Session, note, print_json, say, working
+from softvec.cli.terminal import Session, note, print_json
 from softvec.core.errors import InputError, Message
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Plot(VectorCommand):
         emb = emb if self.limit is None else plotting.largest(emb, self.limit)
         options: dict[str, Any] = {"size": _size(self.size)}
         options["title"] = plotting.plain_text(self.title) if self.title else None  # text, not a formula
-        with working(self, "drawing"):
+        with self.working("drawing"):
             if self.kind == "loss":
                 axes = plotting.plot_loss(emb, **options)
             elif self.kind == "similarities":
@@ -89,9 +88,7 @@ class Plot(VectorCommand):
                     options["legend"] = Path(str(self.labels)).stem
                 axes = plotting.plot_map(emb, colours, **options)
         plotting.save(axes, path, dpi=self.dpi)
-        if self.json and path != "-":  # standard output holds the picture
-            print_json({"output": path, "kind": self.kind})
-        say(self, f"picture -> {'standard output' if path == '-' else path}")
+        self.wrote(path, f"picture -> {'standard output' if path == '-' else path}", kind=self.kind)
 
 
 def labels_of_map(labels: str | None, emb: Embedding) -> Any:
@@ -176,19 +173,19 @@ def edges_for_map(affinity: Affinity, session: Session) -> Affinity | None:
     if affinity.counts is None:
         return None
     if affinity.counts.nnz > MAX_ENTRIES:
-        say(session, f"the map has no edges: the data has {affinity.counts.nnz:,} entries")
+        session.say(f"the map has no edges: the data has {affinity.counts.nnz:,} entries")
         return None
     return affinity
 
 
 def write_map(emb: Embedding, path: str, session: Session, **options: Any) -> None:
     """Make a map and write it."""
-    with working(session, "drawing the map"):
+    with session.working("drawing the map"):
         result = emb.map(**options)
         result.save(path)
     for text in result.content.notes:
-        say(session, Message(text).render(lambda option: f"--neighbors {option.value} to softvec map"))
-    say(session, f"map -> {'standard output' if path == '-' else path}")
+        session.say(Message(text).render(lambda option: f"--neighbors {option.value} to softvec map"))
+    session.say(f"map -> {'standard output' if path == '-' else path}")
 
 
 def _open(path: str) -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from softvec.cli.flags import argument, flag
-from softvec.cli.options import VectorCommand, plain_name, resolve, say_zeros
-from softvec.cli.tables import print_table, records
-from softvec.cli.terminal import Session, note, print_json, say
-from softvec.core.checks import Json, counted
+from softvec.cli.flags import VectorCommand, argument, flag, resolve
+from softvec.cli.tables import plain_name, print_table, records
+from softvec.cli.terminal import note, print_json
+from softvec.core.checks import Json, counted, recorded
 from softvec.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,10 +60,34 @@ class Neighbors(VectorCommand):
         else:
             keys = _with_vectors(emb, keys) if listed else keys
             answers = dict(zip(map(str, keys), emb.most_similar_batch(keys, self.n, **options)))
-        say_zeros(self, emb, keys, "neighbours")
-        _say_how(self, emb, keys)
-        shown = {key: [(plain_name(name), score) for name, score in rows] for key, rows in answers.items()}
-        _print_neighbours(shown, listed, self)
+        self.say_zeros(emb, keys, "neighbours")
+        self._say_how(emb, keys)
+        self._print(answers, listed)
+
+    def _print(self, answers: dict[str, list[tuple[Any, float]]], listed: bool) -> None:
+        if self.json:
+            print_json({key: records(("name", "cosine"), rows) for key, rows in answers.items()})
+            return
+        if any(a[1] < b[1] for rows in answers.values() for a, b in pairwise(rows)):
+            self.say("ranked by cosine times length; --cosine ranks by the cosine alone")
+        keyed = (len(answers) > 1 or listed) and not sys.stdout.isatty()
+        for key, rows in answers.items():
+            table: list[tuple[Any, ...]] = [(key, *row) for row in rows] if keyed else list(rows)
+            print_table(("name", "cosine"), table, title=key)
+
+    def _say_how(self, emb: Embedding, keys: list[Any]) -> None:
+        """Print the share of neighbours that seeds have in common, if measured."""
+        measured = recorded(emb, "stability") and "stable_neighbours" in emb.extras
+        if self.quiet or not measured:
+            return
+        stability = emb.stability()
+        shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
+        shown = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
+        if shown:
+            what = (
+                f"share of the {stability.n_neighbors} nearest that {stability.repeats} seeds have in common"
+            )
+            note(f"{what}: {', '.join(shown)}")
 
 
 def _given(names: list[str], vectors: str) -> list[str]:
@@ -76,18 +99,6 @@ def _given(names: list[str], vectors: str) -> list[str]:
     if not names:
         raise InputError("no names given; try: softvec neighbors VECTORS NAME")
     return names
-
-
-def _print_neighbours(answers: dict[str, list[tuple[Any, float]]], listed: bool, session: Session) -> None:
-    if session.json:
-        print_json({key: [{"name": a, "cosine": s} for a, s in rows] for key, rows in answers.items()})
-        return
-    if any(a[1] < b[1] for rows in answers.values() for a, b in pairwise(rows)):
-        say(session, "ranked by cosine times length; --cosine ranks by the cosine alone")
-    keyed = (len(answers) > 1 or listed) and not sys.stdout.isatty()
-    for key, rows in answers.items():
-        table: list[tuple[Any, ...]] = [(key, *row) for row in rows] if keyed else list(rows)
-        print_table(("name", "cosine"), table, title=key)
 
 
 def _with_vectors(emb: Embedding, keys: list[Any]) -> list[Any]:
@@ -105,19 +116,6 @@ def _with_vectors(emb: Embedding, keys: list[Any]) -> list[Any]:
     for reason in reasons:
         warnings.warn(f"left out: {reason}", stacklevel=2)
     return known
-
-
-def _say_how(session: Session, emb: Any, keys: list[Any]) -> None:
-    """Print the share of neighbours that seeds have in common, if measured."""
-    measured = isinstance(emb.provenance.get("stability"), dict) and "stable_neighbours" in emb.extras
-    if session.quiet or not measured:
-        return
-    stability = emb.stability()
-    shares = {key: float(stability.item_neighbours[emb.names.index(key)]) for key in keys[:20]}
-    shown = [f"{plain_name(key)} {share:.0%}" for key, share in shares.items() if share == share]
-    if shown:
-        what = f"share of the {stability.n_neighbors} nearest that {stability.repeats} seeds have in common"
-        note(f"{what}: {', '.join(shown)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +143,8 @@ class Similarity(VectorCommand):
         result: Json = {}
         if words:
             keys = [resolve(emb.names, name) for name in words]
-            scores = [float(s) for s in emb.similarity(keys[::2], keys[1::2])]
-            rows = [(plain_name(a), plain_name(b), s) for a, b, s in zip(keys[::2], keys[1::2], scores)]
+            scores = emb.similarity(keys[::2], keys[1::2]).tolist()
+            rows = list(zip(keys[::2], keys[1::2], scores))
             result["pairs"] = records(("a", "b", "cosine"), rows)
             if not self.json:
                 print_table(("a", "b", "cosine"), rows)
@@ -157,7 +155,7 @@ class Similarity(VectorCommand):
             result["correlation"] = correlation.to_dict()
             if not self.json:
                 known, total = correlation.settings["n_known"], correlation.settings["n_pairs"]
-                say(self, f"{known:,} of {total:,} pairs have both names")
+                self.say(f"{known:,} of {total:,} pairs have both names")
                 print_table(("measure", "value"), list(correlation.mean.items()), title=self.pairs)
         if self.json:
             print_json(result)

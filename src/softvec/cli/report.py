@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from softvec.api import Watch
-from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, say, seconds, working
+from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, seconds
 from softvec.core.checks import Json, counted
 from softvec.core.errors import AdviceWarning, InputError, Option, listed
 from softvec.core.memory import available_memory, peak_memory
@@ -36,7 +36,7 @@ class Shown(Watch):
     def workers(self, cluster: Cluster) -> None:
         """Say how many workers there are."""
         dashboard = f"; dashboard at {cluster.address}" if cluster.address else ""
-        say(self.session, f"cluster: {counted(cluster.workers, 'worker')}{dashboard}")
+        self.session.say(f"cluster: {counted(cluster.workers, 'worker')}{dashboard}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -52,13 +52,13 @@ class Shown(Watch):
                 Option("scratch", ...),
                 " (to try anyway, pass --force)",
             )
-        with working(self.session, f"reading {self.source}"):
+        with self.session.working(f"reading {self.source}"):
             yield
 
     def read(self, affinity: Affinity, spent: float) -> None:
         """Say what the data is."""
         self.affinity = affinity
-        say(self.session, f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
+        self.session.say(f"{affinity.kind}: {affinity.summary} ({seconds(spent)})")
 
     @contextmanager
     def fitting(self, epochs: int) -> Iterator[None]:
@@ -79,7 +79,7 @@ class Shown(Watch):
 
     def say(self, line: str) -> None:
         """Say how the data was partitioned."""
-        say(self.session, line)
+        self.session.say(line)
 
 
 def remove_checkpoint(checkpoint: str | os.PathLike[str] | None, made: Mapping[str, Any]) -> None:
@@ -107,8 +107,7 @@ def report(emb: Embedding, target: str, session: Session) -> None:
     epochs = counted(_epochs(record), "epoch")
     epochs = epochs if steps is None else counted(steps, "power step")
     rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
-    say(
-        session,
+    session.say(
         f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
         f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
         f"-> {'standard output' if target == '-' else target}",
@@ -116,9 +115,9 @@ def report(emb: Embedding, target: str, session: Session) -> None:
     if views := mapping(mapping(record["diagnosis"]).get("views")):
         _tell_views(views, record["data"]["shape"][1], session)
     elif steps is None:
-        say(session, loss_line(record))
+        session.say(loss_line(record))
     if "stability" in record:
-        say(session, repr(emb.stability()).strip("<>"))
+        session.say(repr(emb.stability()).strip("<>"))
 
 
 def _tell_other_view(options: Sequence[str]) -> None:
@@ -179,12 +178,11 @@ def _tell_views(views: Mapping[str, Any], n: int, session: Session) -> None:
     """Say the exact loss of fused views, and where it is above that of equal probabilities."""
     losses = {name: view["exact_loss"] for name, view in views.items()}
     shown = ", ".join(f"{name} {loss:.2f}" for name, loss in losses.items())
-    say(session, f"exact loss of the views: {shown}")
+    session.say(f"exact loss of the views: {shown}")
     for name, loss in losses.items():
         if loss > math.log(n):
             said = f"view {name} does not minimise its loss (equal probabilities: {math.log(n):.2f}): its "
-            say(
-                session,
+            session.say(
                 said + "softmax is too sharp for the normaliser; it is fused for the walk that it sees",
             )
 

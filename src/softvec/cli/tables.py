@@ -17,6 +17,11 @@ from softvec.core.files import atomic_write
 _TABLES = frozenset({"", ".csv", ".tsv", ".txt", ".parquet"})
 
 
+def plain_name(name: Any) -> Any:
+    """Return a name as it is written on the command line: the pair ("ada", 3) is ada@3."""
+    return "@".join(map(str, name)) if isinstance(name, tuple) else name
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> None:
     """Print a table; plain tab-separated lines where standard output is not a terminal."""
     if not sys.stdout.isatty():
@@ -46,7 +51,7 @@ def check_table(path: str) -> None:
     check_target(path)
 
 
-def write_table(path: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def write_table(path: str, keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table, whole or not at all: parquet, CSV, or else lines with tabs and no header."""
     if path.lower().endswith(".parquet"):
         _write_parquet(path, keys, rows)
@@ -59,12 +64,12 @@ def write_table(path: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -
             file.writelines("\t".join(map(printable, row)) + "\n" for row in cells)
 
 
-def _write_parquet(path: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def _write_parquet(path: str, keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table as parquet; names of mixed types become text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [list(column) for column in zip(*rows)] or [[] for _ in keys]
+    columns = [list(map(plain_name, column)) for column in zip(*rows)] or [[] for _ in keys]
     plain = [col if len({type(v) for v in col}) < 2 else [str(v) for v in col] for col in columns]
     with atomic_write(path, "wb") as file:
         pq.write_table(pa.table(dict(zip(keys, plain))), file)
@@ -72,7 +77,7 @@ def _write_parquet(path: str, keys: Sequence[str], rows: Sequence[Sequence[Any]]
 
 def records(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Json]:
     """Return rows as dictionaries."""
-    return [dict(zip(keys, row)) for row in rows]
+    return [dict(zip(keys, map(plain_name, row))) for row in rows]
 
 
 def give(
@@ -109,7 +114,7 @@ def _cell(value: Any, decimals: str = "") -> str:
     """Return the text of a value; integers are names, without thousands separators."""
     if isinstance(value, float):
         return format(value, decimals or (".3g" if 0 < abs(value) < 0.001 else ".4f"))
-    return str(int(value) if isinstance(value, bool) else value)
+    return str(int(value) if isinstance(value, bool) else plain_name(value))
 
 
 def check_target(target: str) -> None:
@@ -121,16 +126,15 @@ def check_target(target: str) -> None:
 
     if is_url(target):
         return Storage(target).check_writable()
-
     folder = os.path.dirname(os.path.abspath(target))
     if is_folder(target):
         from softvec.embedding.files.folder import check_target as check_folder
 
-        check_folder(Path(target))
+        check_folder(target)
+    elif os.path.isdir(target):
+        raise InputError(f"{target} is a directory; give the name of a file with -o")
     if not os.path.isdir(folder):
         raise InputError(f"cannot write {target}: the directory {folder} does not exist")
-    if os.path.isdir(target) and not is_folder(target):
-        raise InputError(f"{target} is a directory; give the name of a file with -o")
     special = os.path.exists(target) and not os.path.isfile(target)  # a device or a pipe
     if not os.access(target if special else folder, os.W_OK):
         raise InputError(f"cannot write {target}: no permission to write in {folder}")

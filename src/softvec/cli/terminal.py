@@ -27,7 +27,7 @@ def _silence_warnings(quiet: bool) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """Flags of all commands."""
+    """Flags of all commands, and what these print by them."""
 
     quiet: Annotated[
         bool, Flag("--quiet", "-q", callback=_silence_warnings, help="Print only results and errors.")
@@ -38,6 +38,35 @@ class Session:
     def silent(self) -> bool:
         """Whether nothing but results and errors is printed."""
         return self.quiet or self.json
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether a progress bar belongs on standard error."""
+        return not self.silent and sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Print a message on standard error, unless ``--quiet`` or ``--json`` is set."""
+        if not self.silent:
+            lines = "\n".join(printable(line) for line in text.split("\n"))
+            console(stderr=True).print(lines, markup=False)
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[None]:
+        """Show a spinner while something of unknown length runs."""
+        screen = console(stderr=True)
+        if self.silent or not screen.is_terminal:
+            yield
+            return
+        from rich.text import Text
+
+        with screen.status(Text(printable(what))):  # a file name is not markup
+            yield
+
+    def wrote(self, output: str, text: str, **facts: Any) -> None:
+        """Say what was written; as JSON, print the file and facts unless standard output holds the result."""
+        if self.json and output != "-":
+            print_json({"output": output, **facts})
+        self.say(text)
 
 
 def console(*, stderr: bool = False) -> Any:
@@ -65,13 +94,6 @@ def note(text: str) -> None:
     console(stderr=True).print(Text("note: ", style="yellow") + Text(printable(" ".join(text.split()))))
 
 
-def say(session: Session, text: str) -> None:
-    """Print a message on standard error, unless ``--quiet`` or ``--json`` is set."""
-    if not session.silent:
-        lines = "\n".join(printable(line) for line in text.split("\n"))
-        console(stderr=True).print(lines, markup=False)
-
-
 def print_json(value: Any) -> None:
     """Print JSON, with terminal control codes escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -85,18 +107,13 @@ def epoch_progress(session: Session, total: int | None) -> Iterator[Callable[...
     if session.silent or not screen.is_terminal:
         yield None if session.silent else _lines(session, total)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     with Progress(
-        TextColumn("[bold]epoch"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=32),
-        TextColumn("approximated loss [bold]{task.fields[loss]}"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[more]}"),
-        console=screen,
-        transient=True,
-    ) as progress:
+        "[bold]epoch", MofNCompleteColumn(), BarColumn(bar_width=32),
+        "approximated loss [bold]{task.fields[loss]}", TimeRemainingColumn(compact=True),
+        "{task.fields[more]}", console=screen, transient=True,
+    ) as progress:  # fmt: skip
         task = progress.add_task("fit", total=total, loss="-", more="")
 
         def update(epoch: int, loss: float, X: Any, more: str = "") -> None:
@@ -117,27 +134,9 @@ def _lines(session: Session, total: int | None) -> Callable[..., None]:
             last = now
             of = f" of {total}" if total else ""
             text = f"epoch {done}{of}, approximated loss {loss:.4f}, {seconds(now - began)}"
-            say(session, f"{text}, {more}" if more else text)
+            session.say(f"{text}, {more}" if more else text)
 
     return update
-
-
-def shows_progress(session: Session) -> bool:
-    """Whether a progress bar belongs on standard error."""
-    return not session.silent and sys.stderr.isatty()
-
-
-@contextmanager
-def working(session: Session, what: str) -> Iterator[None]:
-    """Show a spinner while something of unknown length runs."""
-    screen = console(stderr=True)
-    if session.silent or not screen.is_terminal:
-        yield
-        return
-    from rich.text import Text
-
-    with screen.status(Text(printable(what))):  # a file name is not markup
-        yield
 
 
 def seconds(value: float) -> str:
@@ -146,10 +145,8 @@ def seconds(value: float) -> str:
     >>> seconds(0.04), seconds(3.21), seconds(75)
     ('0.04 s', '3.2 s', '1 min 15 s')
     """
-    if value < 1:
-        return f"{value:.2f} s"
     if value < 60:
-        return f"{value:.1f} s"
+        return f"{value:.{1 if value >= 1 else 2}f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
 
 
