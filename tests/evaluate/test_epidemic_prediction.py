@@ -17,8 +17,7 @@ from softvec.cli import run
 from softvec.core.dates import iso_texts
 from softvec.core.errors import GuessWarning, InputError
 from softvec.evaluate import predict_epidemic
-from softvec.evaluate.contact_states import contact_matrix, states_of_contacts
-from softvec.evaluate.observations import match_observations
+from softvec.evaluate.observations import contact_matrix, match_observations, states_of_contacts
 
 N, T = 120, 30  # people, windows
 FIRST = np.datetime64("2024-03-01T09:00:00")

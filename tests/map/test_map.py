@@ -12,9 +12,8 @@ import pytest
 import softvec
 from softvec import Embedding
 from softvec.core.errors import InputError
-from softvec.map import pack
 from softvec.map.columns import labels_of
-from softvec.map.page import SCRIPTS, script
+from softvec.map.page import SCRIPTS, Packer, encode, pack_cosines, script
 from tests.map.reader import NASTY, data_of
 
 
@@ -158,15 +157,15 @@ def test_same_map_same_bytes_and_modest_size(tmp_path):
 
 @pytest.mark.parametrize("values", [[0], [255], [256], [65_535, 1], [65_536], [2**24], [2**32 - 1, 0]])
 def test_widths_of_packed_numbers(values):
-    packer = pack.Packer()
+    packer = Packer()
     packer.add("a", np.array(values))
-    page = f'id="data">{pack.encode(packer.to_bytes({}))}</script>'
+    page = f'id="data">{encode(packer.to_bytes({}))}</script>'
     assert data_of(page)[1]("a") == values
 
 
 def test_cosines_keep_three_decimals():
     cosines = np.array([-1.0, -0.1234, 0.0, 0.4996, 1.0, 1.0000001])
-    found = pack.pack_cosines(cosines) / 1000 - 1
+    found = pack_cosines(cosines) / 1000 - 1
     np.testing.assert_allclose(found, [-1, -0.123, 0, 0.5, 1, 1], atol=1e-12)
 
 

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 from softvec import plotting  # noqa: E402
 from softvec.plotting.colours import aligned_labels, groups_of  # noqa: E402
-from softvec.plotting.spread import separated  # noqa: E402
+from softvec.plotting.names import separated  # noqa: E402
 from softvec.plotting.style import COLOURS, DARK_GREY, GREY, MARKERS, PALETTE  # noqa: E402
 
 

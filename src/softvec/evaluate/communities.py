@@ -21,11 +21,6 @@ from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import align_labels, label_codes
 
 
-def _vectors(X: Any) -> np.ndarray:
-    """Return the vectors to group, as float32 of shape (n, d)."""
-    return as_vectors(grouping_vectors(X) if hasattr(X, "provenance") else X)
-
-
 def modularity(graph: Any, groups: Any) -> float:
     """Return Newman's modularity of a partition of a graph.
 
@@ -127,7 +122,7 @@ def communities(
     """
     X, labels = of_labels(X, labels)
     names = getattr(X, "names", None)
-    X = _vectors(X)
+    X = as_vectors(grouping_vectors(X) if hasattr(X, "provenance") else X)
     aligned = align_labels(labels, len(X), names)
     if aligned.ndim != 1:
         raise InputError(f"labels has shape {aligned.shape}; one per vector, {len(X)} in all, is expected")

@@ -13,8 +13,13 @@ from softvec.core.checks import counted, integer, number
 from softvec.core.errors import InputError, optional_package
 from softvec.core.machine import machine
 from softvec.embedding.logistic import sigmoid
-from softvec.evaluate.contact_states import contact_matrix, own_states, states_of_contacts
-from softvec.evaluate.observations import Observations, match_observations
+from softvec.evaluate.observations import (
+    Observations,
+    contact_matrix,
+    match_observations,
+    own_states,
+    states_of_contacts,
+)
 
 if TYPE_CHECKING:
     from softvec.embedding import Embedding

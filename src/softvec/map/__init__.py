@@ -1,7 +1,7 @@
 """An interactive map of an embedding in one HTML file, and exports to Gephi, Cytoscape and embedding-atlas.
 
 The page holds everything: style, script (``*.js`` of this folder, concatenated) and data (see
-:mod:`softvec.map.pack`). It makes no network requests, and its content security policy allows only its
+:mod:`softvec.map.page`). It makes no network requests, and its content security policy allows only its
 own script and style.
 """
 

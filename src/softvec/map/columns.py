@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.names import Names
-from softvec.names.align import align_labels
+from softvec.names.align import align_labels, keys_of
 from softvec.plotting import style
 from softvec.plotting.colours import grouped, is_number, values_of
 from softvec.read.frames import as_list, frame_columns
@@ -53,13 +53,10 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
     rows, context = len(embedding), embedding.context_names
     if context is None:
         return _side(labels, embedding.names)
-    index = getattr(labels, "index", None)
-    numbered = index is None or callable(index) or type(index).__name__ == "RangeIndex"
-    if not isinstance(labels, Mapping) and numbered:
+    if keys_of(labels) is None:
         values = as_list(labels)
         first = values[:rows] if len(values) == rows + len(context) else values
-        second = values[rows:] or [None] * len(context)
-        return _side(_objects(first), embedding.names) + second
+        return _side(_objects(first), embedding.names) + (values[rows:] or [None] * len(context))
     sides: list[list[Any]] = []
     for names in (embedding.names, context):
         try:
@@ -72,10 +69,10 @@ def labels_of(embedding: Embedding, labels: Any) -> list[Any]:
 
 
 def _side(labels: Any, names: Names) -> list[Any]:
-    aligned = align_labels(labels, len(names), names)
+    aligned: Any = align_labels(labels, len(names), names)
     if aligned.ndim != 1:
         raise InputError(f"labels have shape {aligned.shape}; expected one for each item")
-    return aligned.tolist()
+    return aligned.tolist()  # type: ignore[no-any-return]
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-// Data: base64, gzip, a JSON header and arrays as byte planes (see softvec/map/pack.py).
+// Data: base64, gzip, a JSON header and arrays as byte planes (see softvec/map/page.py).
 
 function fromBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);

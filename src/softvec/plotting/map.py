@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.plotting.colours import Colouring, aligned_labels, coloured, groups_of, values_of
-from softvec.plotting.names import default_number, order_of_names, write_names
-from softvec.plotting.spread import spread
+from softvec.plotting.names import default_number, order_of_names, spread, write_names
 from softvec.plotting.style import (
     COLOURS,
     DARK_GREY,
@@ -138,14 +137,12 @@ def largest(embedding: Embedding, n: int) -> Embedding:
     """Return the n largest items of an embedding, or the first ones where it has no sizes."""
     if n >= len(embedding):
         return embedding
-    sizes = embedding.sizes
-    rows = np.arange(n) if sizes is None else np.sort(np.argsort(-sizes, kind="stable")[:n])
-    return type(embedding)(
-        embedding.vectors[rows],
-        embedding.names.take(rows),
-        sizes=None if sizes is None else sizes[rows],
-        provenance=embedding.provenance,
-    )
+    sizes, rows = embedding.sizes, np.arange(n)
+    if sizes is not None:
+        rows = np.sort(np.argsort(-sizes, kind="stable")[:n])
+        sizes = sizes[rows]
+    names, provenance = embedding.names.take(rows), embedding.provenance
+    return type(embedding)(embedding.vectors[rows], names, sizes=sizes, provenance=provenance)
 
 
 def layout_of(
