@@ -298,9 +298,8 @@ def test_plot_says_when_items_have_several_labels(vectors, folder, capsys):
 def test_demo_says_first_what_it_takes_and_keeps_to_it(call, folder, monkeypatch):
     from softvec.cli import demo
 
-    graphs = demo._graphs()
-    monkeypatch.setattr(demo, "_digits", lambda: graphs[0])
-    monkeypatch.setattr(demo, "_graphs", lambda: graphs[1:])
+    graphs = list(demo._examples())[1:]
+    monkeypatch.setattr(demo, "_examples", lambda: graphs)
     text = call("demo", "--output", "out")
     first = text.split("\n\n")[0].replace("\n", " ")
     assert "under a minute, nothing to download, 2 MB in out" in first

@@ -16,6 +16,7 @@ from typing import Any
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _LEAST_ADDRESSES = 1 << 30  # bytes; with 600 MiB OpenBLAS waits for ever, with 900 LLVM aborts
 _REPEAT = 1.0  # seconds until a signal whose exception was lost is raised again
+_MISTAKES = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 _received: list[int] = []  # signals that end the command
 
 
@@ -111,21 +112,17 @@ def _failed(error: Exception) -> int:
 
     if _received and _received[0] != signal.SIGINT:
         return 128 + _received[0]
-    if _received:  # Python and libraries may turn KeyboardInterrupt into another error
+    # Python and libraries may turn KeyboardInterrupt into another error; older versions of typer into Abort
+    if _received or type(error).__name__ == "Abort":
         return _interrupted()
-    if type(error).__name__ == "Abort":  # how older versions of typer report Ctrl-C
-        return _interrupted()
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a wrong option or argument
+    if hasattr(error, "format_message"):  # of typer: a wrong option or argument
         return _misused(error)
     if isinstance(error, InputError):
         complain(str(error))
         return 2
-    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError):
-        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-        return 2
-    if isinstance(error, OSError) and error.strerror:  # such as a full disk
-        complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
-        return 1
+    if isinstance(error, _MISTAKES) or (isinstance(error, OSError) and error.strerror):  # such as a full disk
+        complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        return 2 if isinstance(error, _MISTAKES) else 1
     if isinstance(error, MemoryError) or exhausted(error):
         complain(f"out of memory or threads: {error}. Try fewer dimensions (--dim), or --scratch of embed")
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ class Demo(Command):
         )
         reports = []
         with self.working("building the data"):
-            examples = [_digits(), *_graphs()]
+            examples = list(_examples())
         for example in examples:
             with self.working(f"embedding, scoring and drawing {example.title}"):
                 reports.append(_run(example, self.output, self.seed, self.threads))
@@ -74,7 +75,7 @@ class Demo(Command):
             console().print(text, markup=False)
 
 
-def _digits() -> Example:
+def _examples() -> Iterator[Example]:
     from sklearn.datasets import load_digits
 
     from softvec.api import to_affinity
@@ -82,23 +83,16 @@ def _digits() -> Example:
     digits = load_digits()
     names = [f"{label}#{i}" for i, label in enumerate(digits.target.tolist())]
     affinity = to_affinity(digits.data, kind="features", n_neighbors=10, names=names)
-    return Example("digits", "Handwritten digits", affinity, digits.target, 32)
-
-
-def _graphs() -> list[Example]:
+    yield Example("digits", "Handwritten digits", affinity, digits.target, 32)
     try:
         import networkx as nx
     except ImportError:
         note("the graph examples need networkx: pip install 'softvec[graphs]'")
-        return []
-    from softvec.api import to_affinity
-
+        return
     karate, novel = nx.karate_club_graph(), nx.les_miserables_graph()
     clubs = [karate.nodes[node]["club"] for node in karate]
-    return [
-        Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8),
-        Example("miserables", "Les Misérables", to_affinity(novel), None, 16),
-    ]
+    yield Example("karate", "Zachary's karate club", to_affinity(karate), clubs, 8)
+    yield Example("miserables", "Les Misérables", to_affinity(novel), None, 16)
 
 
 def _run(example: Example, output: Path, seed: int | None, threads: int | None) -> Json:

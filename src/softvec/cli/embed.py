@@ -198,7 +198,11 @@ class Embed(Command):
 
         data, fit, settings = self.data, self.fit, self.fit.options()
         target, written_as = self._planned_output(settings.get("checkpoint"))
-        options = settings | _without_flags(parse_settings(data.more or [])) | data.options()
+        more = parse_settings(data.more or [])
+        for name in ("kind", "walk_length", "n_components"):
+            if name in more:
+                raise InputError(f"--set {name}=... has its own option: ", Option(name))
+        options = settings | more | data.options()
         if fit.init is not None:
             options["init"] = load_vectors(fit.init, self)
         request = Request.of(
@@ -240,11 +244,3 @@ class Embed(Command):
         if checkpoint is not None:
             Storage(checkpoint).check_writable()
         return target, written_as
-
-
-def _without_flags(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse options in ``--set`` that must be set by their flags."""
-    for name in ("kind", "walk_length", "n_components"):
-        if name in options:
-            raise InputError(f"--set {name}=... has its own option: ", Option(name))
-    return options

@@ -85,10 +85,14 @@ def _as_flags(parameters: Json) -> Json:
 
 def _described(file: str, dim: int, format: str | None) -> Json:
     from softvec.embedding.files.formats import is_folder
+    from softvec.embedding.files.parts import peek
     from softvec.embedding.files.record import RecordError
 
-    if file != "-" and is_folder(file):
-        return _folder(file)
+    if file != "-" and is_folder(file):  # its manifest and first names tell, without reading all vectors
+        folder, first = peek(file)
+        context = folder.rows("context") or None
+        counts = {"vectors": folder.rows("rows"), "context_vectors": context, "parts": len(folder.parts)}
+        return _vectors(first) | counts
     undeclared = file != "-" and format is None  # it may hold data
     try:
         emb = load_vectors(file, Session(quiet=True), format)
@@ -115,16 +119,6 @@ def _reads_as_edges(emb: Embedding, file: str) -> bool:
             return detect(file).kind not in ("features", "corpus")
         except InputError:
             return False
-
-
-def _folder(file: str) -> Json:
-    """Describe a folder of vectors by its manifest and first names, without reading all vectors."""
-    from softvec.embedding.files.parts import peek
-
-    folder, first = peek(file)
-    context = folder.rows("context") or None
-    counts = {"vectors": folder.rows("rows"), "context_vectors": context, "parts": len(folder.parts)}
-    return _vectors(first) | counts
 
 
 def _vectors(emb: Embedding) -> Json:
@@ -181,10 +175,9 @@ def _data(file: str, dim: int, no_vectors: Exception) -> Json:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(
-            f"{k} {v if 'seed' in k else _text(v)}" for k, v in value.items() if v is not None
-        )  # a seed has no thousands separators: it may be copied
+    if isinstance(value, dict):  # a seed has no thousands separators: it may be copied
+        parts = ((k, v if "seed" in k else _text(v)) for k, v in value.items() if v is not None)
+        return ", ".join(f"{key} {text}" for key, text in parts)
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

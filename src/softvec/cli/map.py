@@ -65,9 +65,8 @@ class Plot(VectorCommand):
         if self.kind not in ("map", "loss", "similarities"):
             raise InputError(f"--kind is {self.kind!r}; expected map, loss or similarities")
         emb = self.load()
-        path = self.output or default_output(
-            self.vectors, ".png" if self.kind == "map" else f"_{self.kind}.png"
-        )
+        ending = ".png" if self.kind == "map" else f"_{self.kind}.png"
+        path = self.output or default_output(self.vectors, ending)
         check_target(path)
         if self.edges is not None and self.kind != "map":
             raise InputError("--edges are drawn on a map; leave out --edges or --kind")
@@ -190,7 +189,6 @@ def write_map(emb: Embedding, path: str, session: Session, **options: Any) -> No
 
 def _open(path: str) -> None:
     import webbrowser
-    from pathlib import Path
 
     if path == "-" or not path.lower().endswith((".html", ".htm")):
         note(f"--open is for .html files; {path} is not one")

@@ -104,14 +104,11 @@ def report(emb: Embedding, target: str, session: Session) -> None:
         return
     second = "" if context is None else f" + {len(context):,} context"
     steps = _steps(record)
-    epochs = counted(_epochs(record), "epoch")
-    epochs = epochs if steps is None else counted(steps, "power step")
-    rounds = " and a round" if record["parameters"].get("rounds") is not None else ""
-    session.say(
-        f"{len(emb):,}{second} vectors of {emb.n_components} dimensions: "
-        f"{epochs}{rounds} in {seconds(record['seconds']['fitting'])} "
-        f"-> {'standard output' if target == '-' else target}",
-    )
+    work = counted(_epochs(record), "epoch") if steps is None else counted(steps, "power step")
+    work += " and a round" if record["parameters"].get("rounds") is not None else ""
+    made = f"{len(emb):,}{second} vectors of {emb.n_components} dimensions"
+    spent = seconds(record["seconds"]["fitting"])
+    session.say(f"{made}: {work} in {spent} -> {'standard output' if target == '-' else target}")
     if views := mapping(mapping(record["diagnosis"]).get("views")):
         _tell_views(views, record["data"]["shape"][1], session)
     elif steps is None:
@@ -140,51 +137,42 @@ def measured_loss(record: Mapping[str, Any]) -> Json:
     That is the exact loss of the diagnosis. ``approximated_loss`` is the last one of the fit, which the
     mixture normaliser gives.
 
-    Examples
-    --------
     >>> measured_loss({"history": {"loss": [3.5, 2.5]}, "diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     {'loss': 2.75, 'loss_rows': 40, 'loss_error': None, 'approximated_loss': 2.5}
     """
     diagnosis, history = (mapping(record.get(key)) for key in ("diagnosis", "history"))
-    losses = history.get("loss") or [None]
     named = {"loss": "exact_loss", "loss_rows": "n_rows", "loss_error": "standard_error"}
     values = {name: diagnosis.get(key) for name, key in named.items()}
-    return {**values, "approximated_loss": losses[-1]}
+    return {**values, "approximated_loss": (history.get("loss") or [None])[-1]}
 
 
 def loss_line(record: Mapping[str, Any]) -> str:
     """Return the loss in words.
 
-    Examples
-    --------
     >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40}})
     'exact loss 2.7500 (40 rows)'
     >>> loss_line({"diagnosis": {"exact_loss": 2.75, "n_rows": 40, "standard_error": 0.0312}})
     'exact loss 2.750 ± 0.031 (40 rows)'
     """
-    values = measured_loss(record)
-    if values["loss"] is None:
-        last = values["approximated_loss"]
+    loss, rows, error, last = measured_loss(record).values()
+    if loss is None:
         return "no loss measured" if last is None else f"approximated loss {last:.4f}"
-    loss, error = values["loss"], values["loss_error"]
     shown = f"{loss:.4f}"
     if error:
         digits = min(4, max(0, 1 - math.floor(math.log10(error))))  # two digits of the error
         shown = f"{loss:.{digits}f} ± {error:.{digits}f}"
-    return f"exact loss {shown} ({values['loss_rows']:,} rows)"
+    return f"exact loss {shown} ({rows:,} rows)"
 
 
 def _tell_views(views: Mapping[str, Any], n: int, session: Session) -> None:
     """Say the exact loss of fused views, and where it is above that of equal probabilities."""
     losses = {name: view["exact_loss"] for name, view in views.items()}
-    shown = ", ".join(f"{name} {loss:.2f}" for name, loss in losses.items())
-    session.say(f"exact loss of the views: {shown}")
-    for name, loss in losses.items():
-        if loss > math.log(n):
-            said = f"view {name} does not minimise its loss (equal probabilities: {math.log(n):.2f}): its "
-            session.say(
-                said + "softmax is too sharp for the normaliser; it is fused for the walk that it sees",
-            )
+    session.say(f"exact loss of the views: {', '.join(f'{name} {x:.2f}' for name, x in losses.items())}")
+    for name in (name for name, loss in losses.items() if loss > math.log(n)):
+        session.say(
+            f"view {name} does not minimise its loss (equal probabilities: {math.log(n):.2f}): its softmax "
+            "is too sharp for the normaliser; it is fused for the walk that it sees"
+        )
 
 
 def mapping(value: Any) -> Json:
