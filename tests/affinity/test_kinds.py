@@ -427,7 +427,7 @@ def test_every_list_of_kinds_is_the_table():
     for function in (embed, aff.read, aff.as_affinity):
         names = listed.search(function.__doc__)[1].replace('"', "").split(", ")
         assert names == list(aff.KINDS), function
-    help_text = (Path(aff.__file__).parents[1] / "cli" / "embed_flags.py").read_text()
+    help_text = (Path(aff.__file__).parents[1] / "cli" / "embed.py").read_text()
     assert ", ".join(aff.KINDS) in help_text
 
 
