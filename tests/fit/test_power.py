@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 
 import softvec
+from experiments.generators import dcsbm
 from softvec.core.machine import machine
+from softvec.evaluate import communities
 from softvec.fit.power import Steps, even_out, power_vectors
 from softvec.operators import Sparse, row_normalize
 
@@ -106,6 +108,19 @@ def test_fast_vectors_find_groups_with_the_same_bits_for_any_number_of_threads(d
     assert max(np.mean(found == group), np.mean(found != group)) > 0.95
     assert one.provenance["view"]["chosen"] == "power"
     assert one.provenance["softmax"] is None
+
+
+def test_groups_among_nodes_of_unequal_degree_are_not_lost():
+    A, group, _ = dcsbm(4000, c=10, q=3, alpha=2.0, random_state=0)
+    linked = np.flatnonzero(np.diff(A.indptr))
+    A, group = sparse.csr_array(A[linked][:, linked]), np.asarray(group)[linked]
+    slow, fast = (
+        softvec.embed(A, 32, effort=effort, random_state=0, kind="graph") for effort in ("default", "fast")
+    )
+    assert 20 < np.diff(A.indptr) @ np.diff(A.indptr) / A.nnz < 40
+    nmi = [communities(emb, group, random_state=0).mean["nmi"] for emb in (slow, fast)]
+    assert nmi[0] > 0.35
+    assert nmi[1] > nmi[0] - 0.05
 
 
 @pytest.mark.parametrize("n", [200, 1200])

@@ -37,6 +37,9 @@ DENSE_STEPS, HUB_STEPS, EXPONENT, DEGREE_SCALE = 8, 3, 0.4, 0.2
 HUB_SHARE, UNLIKE_SHARE, UNLIKE, UNLIKE_STEPS = 1 / 8, 1 / 2, 0.12, 6
 CLEAR, CLEAR_STEPS = 0.5, 20
 FEW = 1000  # nodes of a graph that is dense in any case
+# Mean neighbours of the ends of edges in a larger one. Few steps and columns that prefer hubs lose the groups
+# of a block model of ten neighbours, whose ends have 29; labelled dense graphs have 61 and more.
+CROWDED = 40.0
 
 
 class Steps:

@@ -195,7 +195,7 @@ class Settings:
     n_epochs: int = _setting(
         30,
         "Passes over P.",
-        Flag("--epochs", "Passes over the data (default: 20 for graphs, else 30)."),
+        Flag("--epochs", "Passes over the data (default: 12; 20 for directed graphs, 30 without a graph)."),
         check=partial(integer, least=0),
     )
     learning_rate: float = _setting(
@@ -209,7 +209,7 @@ class Settings:
         "Inverse temperature: the softmax is of ``beta`` times the cosine. 1 is the paper's setting.",
         Flag(
             "--beta",
-            "Inverse temperature (default: 3 to 6 for graphs, 4 for two sides, 12 for text, else 6).",
+            "Inverse temperature (default: 3 to 6 for graphs, 4 for two sides, 16 for text, else 6).",
         ),
         check=partial(number, above=0),
     )

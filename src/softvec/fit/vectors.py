@@ -19,9 +19,9 @@ from softvec.core.machine import Machine
 from softvec.fit.attributes import fuse_attributes
 from softvec.fit.diagnose import spread
 from softvec.fit.fold_in import refine
-from softvec.fit.power import FEW, power_vectors
+from softvec.fit.power import CROWDED, FEW, power_vectors
 from softvec.fit.problem import base_measure, length_of
-from softvec.fit.resolve import DENSE, MOST_EPOCHS, View
+from softvec.fit.resolve import MOST_EPOCHS, View
 from softvec.fit.run import Fit, fit, prepared, seed_of
 from softvec.fit.settings import Settings
 from softvec.fit.views import fit_views, mean_weight, neighbours_to_vector
@@ -192,7 +192,7 @@ def _refined(first: Fit, settings: Settings, weight: Array | None, pool: Machine
 def _power(affinity: Affinity, settings: Settings, pool: Machine) -> Vectors:
     """Take power steps, without epochs; in this process, also where there are others."""
     facts, seed = affinity.facts, seed_of(settings.random_state)
-    crowded = facts.ends >= DENSE or facts.n < FEW
+    crowded = facts.ends >= CROWDED or facts.n < FEW
     dense = crowded and affinity.counts is not None and not facts.directed and facts.length == 1
     P = prepared(affinity.operator, settings.normalize)
     made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
