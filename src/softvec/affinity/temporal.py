@@ -103,19 +103,27 @@ def aggregate(
 def _windows(
     times: NDArray[Any], window: Window, n_windows: int | None, equal: str
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return the window number of each time, and the time at which each window starts."""
+    """Return the window number of each time, and when each window starts: dates in microseconds."""
     if window is not None and n_windows is not None:
         raise InputError(f"window is {window} and n_windows is {n_windows}; pass only one of them")
-    if times.dtype.kind == "M":
-        return _dated_windows(times, window, n_windows, equal)
-    if is_duration(window):
+    dated = times.dtype.kind == "M"
+    if is_duration(window) and not dated:
         duration("window", window)  # an invalid duration is the first error
         raise InputError(
             f"window is {str(window)!r}, but the times are numbers without a unit; pass the window in the "
             "same unit, such as 900, or the times as dates"
         )
+    if dated:
+        times = times.astype("datetime64[us]").astype(np.int64)
     if window is None:
-        return _some_windows(times, n_windows, equal)
+        # an integer stamp lasts one unit: of dates a second if possible
+        unit = _SECOND if dated and not (times % _SECOND).any() else 1
+        index, starts = _some_windows(times // unit if dated else times, n_windows, equal)
+        return index, [start * unit for start in starts]
+    if dated:  # windows are aligned to midnight
+        step, first = duration("window", window), int(times.min())
+        midnight = first - first % _DAY
+        return _equal_windows(times, midnight + (first - midnight) // step * step, step, str(window))
     if not isinstance(window, int | float | np.number):
         raise InputError.of("window", window, "a number above 0")
     number("window", window, above=0)
@@ -125,29 +133,12 @@ def _windows(
 def _equal_windows(
     times: NDArray[Any], origin: Any, window: Any, shown: str
 ) -> tuple[NDArray[np.int64], list[Any]]:
+    """Split times into windows of one length."""
     span = float(times.max() - origin)
     if span / float(window) > 5e7:
         raise InputError(f"window is {shown}, but the times span {span:g}: more than 50 million windows")
     index = ((times - origin) // window).astype(np.int64)
     return index, (origin + window * np.arange(index.max() + 1)).tolist()
-
-
-def _dated_windows(
-    times: NDArray[Any], window: Window, n_windows: int | None, equal: str
-) -> tuple[NDArray[np.int64], list[int]]:
-    """Split dates into windows aligned to midnight, which start at microseconds since 1970."""
-    micro = times.astype("datetime64[us]").astype(np.int64)
-    if window is None:
-        whole = bool(np.all(micro % _SECOND == 0))  # an integer stamp lasts one unit: a second if possible
-        unit = _SECOND if whole else 1
-        index, starts = _some_windows(micro // unit, n_windows, equal)
-        starts = [start * unit for start in starts]
-    else:
-        step = duration("window", window)
-        first = int(micro.min())
-        midnight = first - first % _DAY
-        index, starts = _equal_windows(micro, midnight + (first - midnight) // step * step, step, str(window))
-    return index, starts
 
 
 def _some_windows(
