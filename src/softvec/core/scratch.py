@@ -47,21 +47,16 @@ def large_arrays_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    token = _folder.set(checked_folder(folder))
-    try:
-        yield
-    finally:
-        _folder.reset(token)
-
-
-def checked_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder as a path if it exists and is writable."""
     path = Path(folder)
     if not path.is_dir():
         raise InputError.of("scratch", os.fspath(folder), "an existing folder")
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(Option("scratch"), f" is {path}, which is not writable; name another folder")
-    return path
+    token = _folder.set(path)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
 
 
 def on_disk() -> bool:

@@ -40,14 +40,11 @@ def check_expanded(size: int, stored: int, name: str, what: str) -> None:
     """Raise an error if ``what`` in a file of ``stored`` bytes would expand beyond the limit."""
     most = most_expanded(stored)
     if size > most:
+        limit = f"{-(-size >> 30)}GiB" if size < 1 << 60 else size
         raise InputError(
             f"{name} has {stored:,} bytes, but {what} would take {size:,}, more than the {most:,} allowed: "
-            f"the file is damaged or malicious; if you trust it, set {VARIABLE}={_rounded(size)}"
+            f"the file is damaged or malicious; if you trust it, set {VARIABLE}={limit}"
         )
-
-
-def _rounded(size: int) -> str:
-    return f"{-(-size >> 30)}GiB" if size < 1 << 60 else str(size)
 
 
 def one_line(error: BaseException) -> str:
