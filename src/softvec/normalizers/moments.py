@@ -66,13 +66,9 @@ def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None = 
     return Sums(weight, count, first, second)
 
 
-def _arrays(sums: Sums) -> tuple[Array, ...]:
-    return sums.weight, sums.count, sums.first, sums.second
-
-
 def add_sums(total: Sums, part: Sums) -> Sums:
     """Add a part to a total, in place; a total belongs to a single fold."""
-    for target, addend in zip(_arrays(total), _arrays(part)):
+    for target, addend in zip(vars(total).values(), vars(part).values()):
         target += addend
     return total
 

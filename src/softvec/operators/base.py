@@ -52,12 +52,7 @@ class Runtime:
 
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
         """Compute all rows of a planned product into ``out``."""
-        none = add[:0]
-
-        def fill_block(lo: int, hi: int) -> None:
-            rows(lo, hi, out[lo:hi], add[lo:hi] if len(add) else none)
-
-        self._map(fill_block, len(out))
+        self._map(lambda lo, hi: rows(lo, hi, out[lo:hi], add[lo:hi]), len(out))
 
 
 class Operator(ABC):
