@@ -7,9 +7,9 @@ import textwrap
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -68,19 +68,11 @@ class Watch:
         """Tell of a decision."""
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where data came from, and the seconds it took to read it."""
+class Origin(NamedTuple):
+    """Where data came from, if it is a file, and the seconds it took to read it."""
 
     source: str | None = None
     seconds: float = 0.0
-
-    @classmethod
-    def of(cls, data: Any, seconds: float) -> Origin:
-        """Return the origin of data: a file, or nothing to tell."""
-        if not isinstance(data, str | os.PathLike):
-            return cls(None, seconds)
-        return cls("standard input" if data == "-" else Path(data).name, seconds)
 
     def added_to(self, record: Json) -> Json:
         """Return a provenance with this origin."""
@@ -241,7 +233,10 @@ def embed_request(
             from softvec.embedding.files.formats import check_names
 
             check_names(written_as, affinity.rows, affinity.columns)
-        origin = Origin.of(data, time.perf_counter() - started)
+        source = None
+        if isinstance(data, str | os.PathLike):
+            source = "standard input" if data == "-" else Path(data).name
+        origin = Origin(source, time.perf_counter() - started)
         watch.read(affinity, origin.seconds)
         emb = embed_affinity(affinity, request, watch, workers=workers, origin=origin)
     if affinity.types is None:

@@ -63,11 +63,8 @@ class RayGroup:
 
     def _settle(self) -> None:
         """Forget what was delivered; the driver reports an error of a peer."""
-        self._pending = (
-            load_ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1]
-            if self._pending
-            else []
-        )
+        if self._pending:
+            self._pending = load_ray().wait(self._pending, num_returns=len(self._pending), timeout=0)[1]
 
     def exchange(self, parts: Sequence[Array]) -> list[Array]:
         """Send a part to every rank; return what each sent here."""

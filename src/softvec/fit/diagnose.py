@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,20 +79,11 @@ def diagnose(
     )
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How far vectors point in different directions.
+class Spread(NamedTuple):
+    """How far vectors point in different directions."""
 
-    Attributes
-    ----------
-    mean_cosine : float
-        Of pairs of sampled vectors: near 1 where all are nearly parallel.
-    effective_rank : float
-        Squared total variance over the sum of squared covariances: the number of directions that are used.
-    """
-
-    mean_cosine: float
-    effective_rank: float
+    mean_cosine: float  # of pairs of sampled vectors: near 1 where all are nearly parallel
+    effective_rank: float  # squared total variance over the sum of squared covariances: directions in use
 
 
 def spread(X: Array) -> Spread | None:

@@ -109,7 +109,11 @@ def fit(
     """
     N, weight = _checked_terms(P, settings, dissimilarity, item_weight)
     problem = Problem.of(P, settings, N, weight)
-    classes = None if classes is None else _check_classes(classes, P.shape[1])
+    if classes is not None:
+        classes, m = np.asarray(classes), P.shape[1]
+        if classes.shape != (m,):
+            raise InputError(f"labels have shape {classes.shape}; expected ({m},): one class per column of P")
+        classes = compact(classes)
     if pool.workers is None:
         begin = Start.of(problem, settings, classes, warm)
         done, seed = 0 if begin.manifest is None else begin.manifest.epoch, begin.seed
@@ -349,10 +353,3 @@ def _mean_one(weight: Array, d: int) -> Array:
             weight = weight / weight.max(initial=0)
             mean = ALONE.mean(weight, d)
     return np.maximum(weight / mean, 1e-30)
-
-
-def _check_classes(classes: Any, m: int) -> Array:
-    classes = np.asarray(classes)
-    if classes.shape != (m,):
-        raise InputError(f"labels have shape {classes.shape}; expected ({m},): one class per column of P")
-    return compact(classes)

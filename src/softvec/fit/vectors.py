@@ -97,7 +97,7 @@ def _spread(affinity: Affinity, settings: Settings, X: Array) -> Json:
                 remedy,
             )
         )
-    return {"spread": asdict(found)}
+    return {"spread": found._asdict()}
 
 
 def settings_of(record: Mapping[str, Any], n_jobs: int | None = None) -> Settings:
