@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from softvec.core.errors import InputError, Option, guess
 from softvec.read.dialect import repeats_header
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
-from softvec.read.roles import known_names, names_two_kinds
+from softvec.read.roles import names_two_kinds
 from softvec.read.table import INTEGER, NUMBER, Table
 from softvec.read.text_table import Dialect, Sample, split
 
@@ -19,12 +19,9 @@ def kind_of_text(
     sample: Sample, dialect: Dialect, table: Table, square: bool | None, suffix: str, name: str
 ) -> str:
     """Return the kind of a table in text: that of the table, unless its lines are prose."""
-    two_kinds = names_two_kinds(table.header)
-    is_table = suffix in _TABLE_SUFFIXES or table.chosen or two_kinds or wide_kind(table) is not None
-    if not is_table and not _is_table(sample, dialect, table):
+    certain = table.chosen or names_two_kinds(table.header) or wide_kind(table) is not None
+    if suffix not in _TABLE_SUFFIXES and not certain and not _is_table(sample, dialect, table):
         return kind_of_prose(sample, name)
-    if two_kinds:
-        return kind_of_table(table, name)
     if square is not None:
         return "graph"
     if _looks_temporal(table):
@@ -37,26 +34,18 @@ def kind_of_text(
             )  # fmt: skip
         return "temporal"
     kind = kind_of_table(table, name)
-    if not table.chosen and wide_kind(table) is not None:
-        _warn_wide(table, kind, name)
-    return kind
-
-
-def _warn_wide(table: Table, kind: str, name: str) -> None:
-    """Warn of what is uncertain about a table of numbers."""
-    words = [title for title in table.header or () if len(title) > 1]
-    if known_names(words) > 1 and ends_are_named(table):
-        ends = " and ".join(table.show(table.roles[role]) for role in ("source", "target"))
-        guess(
-            f"{name} is read as a matrix of numbers; if {ends} are the ends of edges, pass ",
-            Option("kind", "graph"),
-        )
-    if table.header is None and kind == "bipartite" and all(column.numeric for column in table.columns):
+    if not table.chosen and wide_kind(table) == "bipartite" and _is_bare(table):
         guess(
             f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
             Option("kind", "features"), " if its rows are feature vectors, ",
             Option("kind", "corpus"), " if they are sequences",
         )  # fmt: skip
+    return kind
+
+
+def _is_bare(table: Table) -> bool:
+    """Whether a table holds numbers and no names."""
+    return table.header is None and all(column.numeric for column in table.columns)
 
 
 def is_square(sample: Sample, dialect: Dialect, table: Table, name: str) -> bool | None:
