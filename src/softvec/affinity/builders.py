@@ -21,7 +21,7 @@ from softvec.affinity.matrices import (
 )
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
-from softvec.read.edges import Edges
+from softvec.read.edges import EdgeBuilder, Edges
 from softvec.read.kinds import is_edge_array
 
 
@@ -264,18 +264,12 @@ def edges_of(data: Any, rules: EdgeRules, columns: Any = None, weight: Any = Non
     if isinstance(data, Edges):
         return data
     data, timed = frames.in_memory(data), rules.kind == "temporal"
-    options: dict[str, Any] = {
-        "two_sided": rules.kind == "bipartite",
-        "timed": timed,
-        "negative": rules.negative,
-        "missing": rules.missing,
-    }
+    builder = EdgeBuilder(rules.kind == "bipartite", rules.negative, rules.missing, timed=timed)
     if frames.is_frame(data):
-        told = rules.weighted is not None
-        return frames.edges_of_frame(data, columns=columns, weight=weight, told=told, **options)
+        return frames.edges_of_frame(data, builder, columns, weight, told=rules.weighted is not None)
     _refuse_weight(data, weight)
     if isinstance(data, np.ndarray) and data.ndim != 1:
-        return objects.edges_of_array(data, **options)
+        return objects.edges_of_array(data, builder)
     if isinstance(data, Mapping):  # as a Counter
         values = list(data.values())
         if not all(isinstance(value, int | float | np.number) for value in values):
@@ -284,9 +278,9 @@ def edges_of(data: Any, rules: EdgeRules, columns: Any = None, weight: Any = Non
                 "neighbours pass networkx.Graph(mapping)"
             )
         rows = ((*pair, w) if isinstance(pair, tuple) else pair for pair, w in data.items())
-        return objects.edges_of_rows(rows, **options)
+        return objects.edges_of_rows(rows, builder)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
-        return objects.edges_of_rows(data, **options)
+        return objects.edges_of_rows(data, builder)
     expected = "a list of contacts (t, i, j)" if timed else "a graph, a matrix, a frame or a list of pairs"
     raise InputError(f"{type(data).__name__} is not {expected}")
 

@@ -15,6 +15,7 @@ from softvec.affinity.matrices import EdgeRules, from_edges
 from softvec.affinity.types import with_types
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
+from softvec.read.edges import EdgeBuilder
 from softvec.read.objects import edges_of_rows
 from softvec.read.streams import text_lines
 
@@ -54,7 +55,7 @@ def sets(data: Any, *, isolated: str = "keep", length: int = 1) -> Affinity:
         raise InputError(f"{clash!r} is the name of a set and of a member; rename one of them")
     if not pairs:
         raise InputError(f"nothing to embed: {counted(len(members), 'set')} without members")
-    affinity = from_edges(edges_of_rows(pairs), EdgeRules(isolated=isolated, length=length))
+    affinity = from_edges(edges_of_rows(pairs, EdgeBuilder()), EdgeRules(isolated=isolated, length=length))
     return with_types(affinity, {name: "set" if name in members else "member" for name in affinity.rows})
 
 

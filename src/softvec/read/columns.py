@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from softvec.core.errors import InputError, Message, Option, guess
 from softvec.core.untrusted import one_line
 from softvec.kernels import worth_compiling
 from softvec.names.coding import Tokens
-from softvec.read.edges import EdgeBuilder
 from softvec.read.roles import small_is_close
 from softvec.read.table import (
     MISSING,
@@ -30,6 +29,9 @@ from softvec.read.table import (
     is_text,
     to_arrow,
 )
+
+if TYPE_CHECKING:
+    from softvec.read.edges import EdgeBuilder
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _CLOCKS = "holds times of day; expected dates such as 2024-03-01T09:30"

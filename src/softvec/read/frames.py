@@ -244,16 +244,12 @@ def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:
     return Graph(matrix, names)
 
 
-def edges_of_frame(
-    frame: Any, *, columns: Any = None, weight: Any = None, two_sided: bool = False, negative: str = "error",
-    timed: bool = False, missing: str = "error", told: bool = False,
-) -> Edges:  # fmt: skip
+def edges_of_frame(frame: Any, builder: EdgeBuilder, columns: Any, weight: Any, told: bool) -> Edges:
     """Return the edges in a frame; ``told``: whether the user set ``weighted``."""
     table = frame_columns(frame)
     options = TableOptions(columns=columns, weighted=True if told else None)
-    options = options.for_kind("temporal" if timed else "graph")
+    options = options.for_kind("temporal" if builder.timed else "graph")
     roles = edge_roles(frame_table(frame, options.columns, weight), "the frame", options)
-    builder = EdgeBuilder(two_sided, negative, missing)
     values = list(table.values())
     add_table(builder, {role: values[at] for role, at in roles.roles.items()}, where="the frame")
     edges = builder.finish()

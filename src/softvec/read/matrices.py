@@ -23,7 +23,7 @@ from softvec.names import Names
 from softvec.read.arrays import check_shape, length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
 from softvec.read.dialect import delimiter_byte
-from softvec.read.edgelist import warn_total
+from softvec.read.edges import warn_total
 from softvec.read.kinds import numeric_columns, row_names, warn_labels
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.streams import BLOCK, Source, text_blocks, whole_text

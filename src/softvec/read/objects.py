@@ -232,57 +232,40 @@ def _numpy(tensor: Any) -> np.ndarray:
     return np.asarray(tensor)
 
 
-def edges_of_array(
-    array: np.ndarray,
-    *,
-    two_sided: bool = False,
-    negative: str = "error",
-    timed: bool = False,
-    missing: str = "error",
-) -> Edges:
+def edges_of_array(array: np.ndarray, builder: EdgeBuilder) -> Edges:
     """Return the edges in an array with the columns [time,] source, target[, weight]."""
-    least = 3 if timed else 2
+    least = 3 if builder.timed else 2
     if array.ndim != 2 or array.shape[1] not in (least, least + 1):
         raise InputError(f"an array of edges has {least} or {least + 1} columns, not shape {array.shape}")
     if array.dtype.kind not in "iuf":
-        rows = array.tolist()
-        return edges_of_rows(rows, two_sided=two_sided, negative=negative, timed=timed, missing=missing)
-    builder = EdgeBuilder(two_sided, negative, missing)
+        return edges_of_rows(array.tolist(), builder)
     gaps = np.isnan(array).any(axis=1)
-    if gaps.any() and missing == "error":
+    if gaps.any() and builder.missing == "error":
         raise InputError(f"edge {int(np.argmax(gaps))} has a missing value; fill it in, or pass ", _DROP)
     builder.incomplete, array = int(gaps.sum()), array[~gaps]
     ids: Any = array[:, least - 2 : least]
     if ids.dtype.kind == "f" and np.all(ids == np.round(ids)) and np.all(np.abs(ids) < 2**53):
         ids = ids.astype(np.int64)  # floats only because of the weights
-    sides = [ids[:, :1], ids[:, 1:]] if two_sided else [ids]
+    sides = [ids[:, :1], ids[:, 1:]] if builder.two_sided else [ids]
     weights = None
     if array.shape[1] == least + 1:
         weights = array[:, least].astype(float)
-        check_weights(weights, negative, lambda row: f"edge {row}")
-    builder.add(sides, weights, array[:, 0] if timed else None)
+        check_weights(weights, builder.negative, lambda row: f"edge {row}")
+    builder.add(sides, weights, array[:, 0] if builder.timed else None)
     return builder.finish()
 
 
-def edges_of_rows(
-    rows: Iterable[Any],
-    *,
-    two_sided: bool = False,
-    negative: str = "error",
-    timed: bool = False,
-    missing: str = "error",
-) -> Edges:
+def edges_of_rows(rows: Iterable[Any], builder: EdgeBuilder) -> Edges:
     """Return the edges in an iterable of (i, j) or (i, j, weight); timed: (t, i, j) or (t, i, j, weight)."""
-    builder = EdgeBuilder(two_sided, negative, missing)
-    least, most = 3 if timed else 2, (available_memory() or 2**62) // _BYTES_OF_A_PAIR
+    least, most = 3 if builder.timed else 2, (available_memory() or 2**62) // _BYTES_OF_A_PAIR
     for batch in _batches(rows, least, builder):
-        times = _float_column(batch, 0, "time") if timed else None
+        times = _float_column(batch, 0, "time") if builder.timed else None
         values = _float_column(batch, least, "weight") if len(batch[0][1]) > least else None
         if values is not None:
-            check_weights(values, negative, lambda row, batch=batch: f"item {batch[row][0]}")  # type: ignore[misc]
+            check_weights(values, builder.negative, lambda row, batch=batch: f"item {batch[row][0]}")  # type: ignore[misc]
         ends = [(plain(row[least - 2]), plain(row[least - 1])) for _, row in batch]
         _check_ends(batch, ends)
-        sides = [[pair[:1] for pair in ends], [pair[1:] for pair in ends]] if two_sided else [ends]
+        sides = [[pair[:1] for pair in ends], [pair[1:] for pair in ends]] if builder.two_sided else [ends]
         builder.add(sides, values, times, has_zone(batch[0][1][0]))
         if batch[-1][0] >= most:
             raise InputError(

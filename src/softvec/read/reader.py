@@ -20,8 +20,7 @@ from softvec.core.storage import is_url
 from softvec.read import matrices, tables
 from softvec.read.columns import edge_roles
 from softvec.read.detect import Detected, detect
-from softvec.read.edgelist import add_text, check_text, warn_names
-from softvec.read.edges import EdgeBuilder, Edges, edges_of
+from softvec.read.edges import EdgeBuilder, Edges, add_text, check_text, edges_of, warn_names
 from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph, edges_of_rows
@@ -164,7 +163,7 @@ def read_contents(detected: Detected, variable: str | None = None) -> Edges | Gr
         if kind in MATRIX_KINDS:
             raise InputError(f"{name} holds edges, not a matrix; pass ", Option("kind", "graph"))
         pairs = matrices.read_adjacency_list(source, detected.options)
-        return edges_of_rows(pairs, two_sided=detected.options.two_sided)
+        return edges_of_rows(pairs, EdgeBuilder(detected.options.two_sided))
     if format == "mtx":
         return matrices.read_matrix_market(source)
     if format == "npz":
