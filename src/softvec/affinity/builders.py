@@ -214,7 +214,7 @@ def _source_of(data: Any, rules: EdgeRules, columns: Any, weight: Any) -> Edges 
     if frames.is_frame(data):
         if columns is None and weight is None:
             table = frames.square_frame(data) if not two_sided else None
-            if two_sided and frames.is_wide(data):
+            if two_sided and frames.kind_of_wide(data) is not None:
                 table = frames.matrix_of_frame(data)
             if table is not None:
                 return table

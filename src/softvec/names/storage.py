@@ -359,6 +359,5 @@ def tag(name: Hashable) -> Any:
 
 
 def untag(item: Any) -> Hashable:
-    """Return the name that :func:`tag` wrote; earlier files have {"t": [...]} for a tuple."""
-    parts = item["t"] if isinstance(item, dict) else item
-    return tuple(map(untag, parts)) if isinstance(parts, list) else parts
+    """Return the name that :func:`tag` wrote."""
+    return tuple(map(untag, item)) if isinstance(item, list) else item

@@ -113,7 +113,7 @@ def kind_of_frame(frame: Any, columns: Any = None, weight: Any = None) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuessWarning)
             square = square_frame(frame) is not None
-        wide = "graph" if square else _wide_kind(frame)
+        wide = "graph" if square else kind_of_wide(frame)
         if wide is not None:
             return wide
     if columns is not None and not isinstance(columns, Mapping) and len(columns) > 2:
@@ -121,12 +121,7 @@ def kind_of_frame(frame: Any, columns: Any = None, weight: Any = None) -> str:
     return kind_of_table(frame_table(frame, columns, weight), "the frame")
 
 
-def is_wide(frame: Any) -> bool:
-    """Whether a frame is a matrix: its rows and columns are items, or its rows feature vectors."""
-    return _wide_kind(frame) is not None
-
-
-def _wide_kind(frame: Any) -> str | None:
+def kind_of_wide(frame: Any) -> str | None:
     """Return the kind of a frame that is a matrix: "features", or "bipartite" for counts; else None."""
     frame = _bools_as_numbers(frame)
     numbers = is_pandas(frame) and _all_numbers(frame)
