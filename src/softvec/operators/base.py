@@ -33,6 +33,7 @@ class Runtime:
     machine: Machine
     block: int = 4096
     _scratch: dict[tuple, Array] = field(default_factory=dict)
+    _blocks: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def scratch(self, key: tuple, shape: tuple[int, int], dtype: np.dtype) -> Array:
         """Return an uninitialised matrix; the same key returns the same memory."""
@@ -48,7 +49,9 @@ class Runtime:
         return out
 
     def _map(self, function: Callable[[int, int], None], n: int) -> None:
-        self.machine.map(function, row_blocks(n, self.block))
+        if n not in self._blocks:  # a walk of three steps asks for them twice an epoch
+            self._blocks[n] = row_blocks(n, self.block)
+        self.machine.map(function, self._blocks[n])
 
     def fill(self, rows: Rows, out: Array, add: Array) -> None:
         """Compute all rows of a planned product into ``out``."""
