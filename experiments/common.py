@@ -39,6 +39,7 @@ _SIZES = (
     "timing_alphas",
     "alphas",
     "graphs",
+    "held_back",
     "invariance",
     "coverage_items",
     "paper",

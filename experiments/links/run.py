@@ -36,11 +36,12 @@ BASELINES = {
     "resource allocation": lambda degree: 1 / np.maximum(degree, 1),
 }
 KINDS = ("auc_random", "auc_degree")
-OWN = ("softvec", "softvec, one walk", "softvec for links")
+OWN = ("softvec", "softvec, one walk", "softvec for links", "softvec, fast")
 _SHOWN = {
     "softvec": COLORS["softvec"],
     "softvec, one walk": COLORS["spectral"],
     "softvec for links": COLORS["authors"],
+    "softvec, fast": COLORS["other"],
 }
 
 
@@ -194,9 +195,9 @@ def best_other(rows: dict[str, Any]) -> tuple[str, float]:
 _NEGATIVES = {"auc_random": "random pairs", "auc_degree": "degree-matched pairs"}
 _TEXT = """AUC in percent of hidden edges ({fraction:.0%} of all) against non-edges, random / degree-matched;
 d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse several views of dense graphs, and one
-walk (`view="walk"`); mean ± standard deviation of {samples} seeds; means count. Vectors
-are scored by a logistic regression on their products, trained against random pairs. "softvec for links" is
-`view="links"`, which chooses between three fits and calibrates its softmax on a twentieth of the known
+walk (`view="walk"`); mean ± standard deviation of {samples} seeds; means count. Fast: `effort="fast"`,
+one seed. Vectors are scored by a logistic regression on their products, trained against random pairs.
+"softvec for links" is `view="links"`, which chooses between three fits and calibrates its softmax on a twentieth of the known
 edges (`score_links(emb, split, scorer="softmax")`). "Calibrated": the score of others, and the degrees,
 weighed by a logistic regression on a twentieth of the known edges, hidden once more. In italics: counts in
 the remaining graph, without vectors. Degree product and preferential attachment are the same."""

@@ -63,11 +63,11 @@ def plot(content: dict[str, Any], path: Path) -> None:
     plt = style()
     figure, axis = plt.subplots(figsize=(5.4, 3.0))
     methods, graphs = list(content["config"]["methods"]), list(content["summary"])
-    colors = [COLORS[name] for name in ("grey", "spectral", "softvec", "authors")]
+    colors = [COLORS[name] for name in ("grey", "spectral", "softvec", "authors", "other")]
     for place, (method, color) in enumerate(zip(methods, colors)):
         heights = [content["summary"][graph].get(method, {}).get("recall", 0) for graph in graphs]
-        axis.bar(np.arange(len(graphs)) + 0.2 * place, heights, 0.18, color=color, label=method)
-    axis.set_xticks(np.arange(len(graphs)) + 0.3, graphs)
+        axis.bar(np.arange(len(graphs)) + 0.17 * place, heights, 0.15, color=color, label=method)
+    axis.set_xticks(np.arange(len(graphs)) + 0.34, graphs)
     axis.set(ylabel="neighbours kept (percent)", ylim=(0, 100))
     axis.legend(fontsize=7, loc="lower right")
     figure.tight_layout()
@@ -78,7 +78,8 @@ def plot(content: dict[str, Any], path: Path) -> None:
 _TEXT = """Share of a node's k neighbours among its k nearest vectors / micro-F1 with half of the labels / AUC
 of hidden links against random pairs (of fits that did not see them), in percent; d = {d}, means of {samples}
 starts. `view="neighbours"` keeps what is there, at a cost for the other two. Graph NE is implemented from its
-description, with exact sums, so its time is quadratic in the nodes; its links were not calibrated."""
+description, with exact sums, so its time is quadratic in the nodes; its links were not calibrated. Fast:
+`effort="fast"`."""
 
 
 def report(content: dict[str, Any]) -> str:
