@@ -195,12 +195,12 @@ def best_other(rows: dict[str, Any]) -> tuple[str, float]:
 _NEGATIVES = {"auc_random": "random pairs", "auc_degree": "degree-matched pairs"}
 _TEXT = """AUC in percent of hidden edges ({fraction:.0%} of all) against non-edges, random / degree-matched;
 d = {d}, or a quarter of the nodes. softvec: the defaults, which fuse several views of dense graphs, and one
-walk (`view="walk"`); mean ± standard deviation of {samples} seeds; means count. Fast: `effort="fast"`,
-one seed. Vectors are scored by a logistic regression on their products, trained against random pairs.
-"softvec for links" is `view="links"`, which chooses between three fits and calibrates its softmax on a twentieth of the known
-edges (`score_links(emb, split, scorer="softmax")`). "Calibrated": the score of others, and the degrees,
-weighed by a logistic regression on a twentieth of the known edges, hidden once more. In italics: counts in
-the remaining graph, without vectors. Degree product and preferential attachment are the same."""
+walk (`view="walk"`); mean ± standard deviation of {samples} seeds; means count. Fast: `effort="fast"`, one
+seed. Vectors are scored by a logistic regression on their products, trained against random pairs. "softvec
+for links" is `view="links"`, which chooses between three fits and calibrates its softmax on a twentieth of
+the known edges (`score_links(emb, split, scorer="softmax")`). "Calibrated": the score of others, and the
+degrees, weighed by a logistic regression on a twentieth of the known edges, hidden once more. In italics:
+counts in the remaining graph, without vectors. Degree product and preferential attachment are the same."""
 
 
 def report(content: dict[str, Any]) -> str:

@@ -133,10 +133,10 @@ def plot(content: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-_TEXT = """Nats gained over popularity on a hidden link, as `emb.calibrate(graph)` claims them, or the record of
-`view="links"`, and on a tenth of the links that neither the vectors nor the calibration saw; in brackets the
-standard deviation over {samples} splits and starts, one of the graphs held back, on which no choice was made;
-d = {d}, or a quarter of the nodes. Popularity is the best power of the degree.
+_TEXT = """Nats gained over popularity on a hidden link, as `emb.calibrate(graph)` claims them, or the record
+of `view="links"`, and on a tenth of the links that neither the vectors nor the calibration saw; in brackets
+the standard deviation over {samples} splits and starts, one of the graphs held back, on which no choice was
+made; d = {d}, or a quarter of the nodes. Popularity is the best power of the degree.
 Deciles: observed over expected hidden links, least and most of ten groups of pairs of equal expectation.
 Random graphs and one with the degrees of polblogs are the null test: nothing can be known there."""
 
