@@ -5,6 +5,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 SITE := docs/_build/html
+# Hundreds of tests start the command, which starts a quarter of a second sooner from bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint browser test-slow fuzz test-lowest behaviour bench bench-peers bench-scaling paper paper-quick docs dist clean
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtri
 
 import softvec
 from softvec.core.errors import InputError
 from softvec.core.machine import machine
 from softvec.fit.engine import Engine
-from softvec.fit.problem import Problem, State, find_classes, power_start, random_start
+from softvec.fit.problem import Problem, State, _quantiles, find_classes, power_start, random_start
 from softvec.fit.run import optimize
 from softvec.fit.settings import Settings
 from softvec.operators import Powers, as_operator, normalize, row_normalize
@@ -208,6 +208,12 @@ def ring(n):
     A = sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], format="lil")
     A[0, n - 1] = A[n - 1, 0] = 1
     return A.tocsr()
+
+
+def test_first_vectors_take_the_quantiles_of_the_normal_distribution():
+    middles = (np.arange(65536) + 0.5) / 65536
+    np.testing.assert_array_equal(_quantiles(np.dtype(np.float32)), ndtri(middles).astype(np.float32))
+    np.testing.assert_allclose(_quantiles(np.dtype(np.float64)), ndtri(middles), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("gradient", ["row", "paper", "full"])

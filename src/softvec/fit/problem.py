@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -158,10 +159,12 @@ def random_start(n: int, d: int, seed: int, stream: int, dtype: Any, pool: Machi
 
 @cache
 def _quantiles(dtype: np.dtype) -> Array:
-    """Return the normal quantiles at the midpoints of 65,536 equal intervals."""
-    from scipy.special import ndtri
+    """Return the normal quantiles at the midpoints of 65,536 equal intervals.
 
-    return ndtri((np.arange(65536) + 0.5) / 65536).astype(dtype)
+    In single precision they are those of ``scipy.special.ndtri``, whose import takes a fifth of a first fit.
+    """
+    lower = list(map(NormalDist().inv_cdf, ((np.arange(32768) + 0.5) / 65536).tolist()))
+    return np.array([*lower, *(-value for value in reversed(lower))], dtype)
 
 
 def power_start(P: Operator, d: int, seed: int, dtype: Any, pool: Machine, steps: int) -> Array:
