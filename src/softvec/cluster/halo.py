@@ -77,12 +77,10 @@ class Halo:
             for place, part in zip(self._read, self.group.exchange(parts)):
                 out[place + begin : place + begin + len(part)] = part
 
-    def spread(self, values: Array | None) -> Array | None:
-        """Return the values of the own rows and of those read from others."""
-        if not any(self.group.gather(values is not None)):
-            return None
-        if values is None:
-            raise ValueError("some workers have scales, others have none")
+    def spread(self, values: Array) -> Array:
+        """Return the values of the own rows and of those read from others; empty if no worker has values."""
+        if not any(self.group.gather(len(values) > 0)):
+            return values
         out = np.empty((self.size, 1), values.dtype)
         self.fill(values[:, None], out, Machine(1, None))
         return out[:, 0]
@@ -157,7 +155,7 @@ def multiply(local: Sparse, halo: Halo, X: Array, runtime: Runtime, key: tuple) 
 def _scaled(n: int, row_scale: Array) -> Sparse:
     """Return a diagonal matrix: a product with it scales rows and adds to them like the whole product."""
     places = np.arange(n + 1)
-    return Sparse.of_arrays((n, n), (places, places[:-1], None), row_scale if len(row_scale) else None, None)
+    return Sparse.of_arrays((n, n), (places, places[:-1], row_scale[:0]), row_scale)
 
 
 @contextmanager
@@ -203,10 +201,9 @@ def _probe(
 
     indptr = np.cumsum(np.arange(n + 1))
     indices = rng.integers(m, size=indptr[-1]).astype(index)
-    weights = rng.random(indptr[-1]).astype(values) if values else None
-    local = Sparse.of_arrays(
-        (n, m), (indptr, indices, weights), rng.random(n), rng.random(m) if scaled else None
-    )
+    weights = rng.random(indptr[-1]).astype(values) if values else np.empty(0)
+    scales = rng.random(n), rng.random(m if scaled else 0)
+    local = Sparse.of_arrays((n, m), (indptr, indices, weights), *scales)
     X, add = numbers(m, d), numbers(n, d)
     runtime = Runtime(kernels, Machine(1, None))
     product = np.empty((n, d), real)

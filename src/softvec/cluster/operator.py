@@ -8,7 +8,8 @@ product has the bits of a single process. If these rows are many, they arrive in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -27,49 +28,26 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Shard:
-    """The rows ``row_bounds[rank]`` to ``row_bounds[rank + 1]`` of a sparse matrix.
+    """A worker's rows of a sparse matrix.
 
     Attributes
     ----------
-    rank : int
-    shape : tuple of int
-        Shape of the whole matrix.
+    matrix : Sparse of shape (own rows, all columns)
+        The own rows: within a row, entries are in the order of the whole matrix. Its columns have no scales.
     row_bounds, column_bounds : ndarray of int64, shape (workers + 1,)
         Where the rows, and the vectors of the columns, of each worker begin; one array for both if rows and
         columns are the same items. Multiples of whole units of rows, except the last.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Where the entries of each own row begin.
-    indices : ndarray of int64
-        Global column numbers of the entries; within a row in the order of the whole matrix.
-    values : ndarray of float32 or float64, or None
-        None if all entries of the whole matrix are 1.
+    column_scale : ndarray of float64
+        Scales of the own columns; empty if columns have none.
     symmetric : bool
         Whether the whole matrix equals its transpose.
-    row_scale, column_scale : ndarray of float64 or None
-        Scales of the own rows and columns: the entry of row i and column j is
-        ``row_scale[i] * value * column_scale[j]``.
     """
 
-    rank: int
-    shape: tuple[int, int]
+    matrix: Sparse
     row_bounds: Array
     column_bounds: Array
-    indptr: Array
-    indices: Array
-    values: Array | None = None
+    column_scale: Array
     symmetric: bool = False
-    row_scale: Array | None = None
-    column_scale: Array | None = None
-
-    @property
-    def rows(self) -> tuple[int, int]:
-        """The first own row, and the one after the last."""
-        return int(self.row_bounds[self.rank]), int(self.row_bounds[self.rank + 1])
-
-    @property
-    def columns(self) -> tuple[int, int]:
-        """The first own column, and the one after the last."""
-        return int(self.column_bounds[self.rank]), int(self.column_bounds[self.rank + 1])
 
 
 class Sharded(Operator):
@@ -80,28 +58,23 @@ class Sharded(Operator):
     """
 
     def __init__(self, shard: Shard, group: Group):
-        first, last = shard.rows
-        begin, end = shard.columns
-        remote = np.zeros(shard.shape[1], bool)
-        remote[shard.indices] = True
+        whole, (begin, end) = shard.matrix, shard.column_bounds[group.rank : group.rank + 2]
+        remote = np.zeros(whole.shape[1], bool)
+        remote[whole._indices] = True
         remote[begin:end] = False
         halo = Halo(group, shard.column_bounds, np.flatnonzero(remote))
         small = halo.size < 2**31
-        place = np.empty(shard.shape[1], np.int32 if small else np.int64)
+        place = np.empty(whole.shape[1], np.int32 if small else np.int64)
         place[begin:end] = np.arange(halo.own)
         place[halo.needed] = np.arange(halo.own, halo.size)
-        self._local = Sparse.of_arrays(
-            (last - first, halo.size),
-            (shard.indptr, place[shard.indices], shard.values),
-            shard.row_scale,
-            halo.spread(shard.column_scale),
-        )
-        ranks = group.gather((len(shard.indices), last - first, halo.own, len(halo.needed)))
+        n, indices, scale = whole.shape[0], place[whole._indices], halo.spread(shard.column_scale)
+        arrays = whole._indptr, indices, whole._values
+        self._local = Sparse.of_arrays((n, halo.size), arrays, whole._row_scale, scale)
+        ranks = group.gather((len(indices), n, halo.own, len(halo.needed)))
         self._counts = [Counts(*rows) for _, *rows in ranks]
-        none = np.empty(0, np.int64)
-        self._shard = replace(shard, indptr=none, indices=none, values=None, row_scale=None)  # bounds alone
+        self._bounds, self._symmetric = (shard.row_bounds, shard.column_bounds), shard.symmetric
         self._halo, self._group, self._entries = halo, group, sum(entries for entries, *_ in ranks)
-        self.shape = (self._local.shape[0], halo.own)
+        self.shape = (n, halo.own)
 
     @property
     def nnz(self) -> int:
@@ -117,13 +90,14 @@ class Sharded(Operator):
         return self._halo
 
     def contents(self) -> Iterator[Array | str]:
-        yield f"shard {self._shard.rank} of {self._shard.shape}"
+        yield f"shard {self._group.rank} of {tuple(int(bounds[-1]) for bounds in self._bounds)}"
         yield from self._local.contents()
 
     def _with(self, local: Sparse) -> Sharded:
-        other = object.__new__(Sharded)
-        shared = ("_shard", "_halo", "_group", "_entries", "_counts", "shape")
-        other.__dict__ |= {"_local": local, **{name: getattr(self, name) for name in shared}}
+        other = copy(self)
+        for cached in ("_transpose", "_sums", "_normal"):
+            other.__dict__.pop(cached, None)
+        other._local = local
         return other
 
     def scale_rows(self, scale: float | Array) -> Sharded:
@@ -170,67 +144,45 @@ class Sharded(Operator):
         return self.__dict__["_transpose"]
 
     def _transposed(self) -> Sharded:
-        rows, columns = self._local._row_scale, self._local._col_scale[: self._halo.own]
-        row_scale, column_scale = (scale if len(scale) else None for scale in (columns, rows))
-        if self._shard.symmetric:
-            local = Sparse.of_arrays(
-                self._local.shape, self._arrays(), row_scale, self._halo.spread(column_scale)
-            )
-            return self._with(local)
-        indptr, indices, values = self._flipped()
-        shard = Shard(
-            self._shard.rank,
-            self._shard.shape[::-1],
-            self._shard.column_bounds,
-            self._shard.row_bounds,
-            indptr,
-            indices,
-            values,
-            False,
-            row_scale,
-            column_scale,
-        )
-        return Sharded(shard, self._group)
+        local, halo, (rows, columns) = self._local, self._halo, self._bounds
+        row_scale, column_scale = local._col_scale[: halo.own], local._row_scale
+        if self._symmetric:
+            arrays, scale = (local._indptr, local._indices, local._values), halo.spread(column_scale)
+            return self._with(Sparse.of_arrays(local.shape, arrays, row_scale, scale))
+        flipped = Sparse.of_arrays((halo.own, int(rows[-1])), self._flipped(), row_scale)
+        return Sharded(Shard(flipped, columns, rows, column_scale), self._group)
 
-    def _arrays(self) -> tuple[Array, Array, Array | None]:
-        local = self._local
-        return local._indptr, local._indices, local._values if len(local._values) else None
-
-    def _flipped(self) -> tuple[Array, Array, Array | None]:
+    def _flipped(self) -> tuple[Array, Array, Array]:
         """Send each entry to the owner of its column; return the own columns as rows.
 
         As in one process, entries of a column are in the order of their rows.
         """
-        indptr, indices, values = self._arrays()
-        weighted = any(self._group.gather(values is not None))
+        local, group, (row_bounds, column_bounds) = self._local, self._group, self._bounds
+        weighted = any(group.gather(len(local._values) > 0))
         numbers = np.concatenate([np.arange(self._halo.own) + self._halo.first, self._halo.needed])
-        columns = numbers[indices]
-        rows = np.repeat(np.arange(self.shape[0]) + self._shard.rows[0], np.diff(indptr))
-        owner = np.searchsorted(self._shard.column_bounds, columns, side="right") - 1
-        parts = [np.flatnonzero(owner == rank) for rank in range(self._group.size)]
-        rows = np.concatenate(self._group.exchange([rows[part] for part in parts]))
-        columns = np.concatenate(self._group.exchange([columns[part] for part in parts])) - self._halo.first
+        columns = numbers[local._indices]
+        rows = np.repeat(np.arange(self.shape[0]) + row_bounds[group.rank], np.diff(local._indptr))
+        owner = np.searchsorted(column_bounds, columns, side="right") - 1
+        parts = [np.flatnonzero(owner == rank) for rank in range(group.size)]
+        rows = np.concatenate(group.exchange([rows[part] for part in parts]))
+        columns = np.concatenate(group.exchange([columns[part] for part in parts])) - self._halo.first
         data: Array = np.ones(len(rows), np.int8)
         if weighted:
-            dtype = np.result_type(
-                *self._group.gather(np.dtype(np.float32) if values is None else values.dtype)
-            )
-            own = np.empty(0, dtype) if values is None else values.astype(dtype, copy=False)
-            data = np.concatenate(self._group.exchange([own[part] for part in parts]))
+            own = local._values
+            dtype = np.result_type(*group.gather(own.dtype if len(own) else np.dtype(np.float32)))
+            own = own.astype(dtype, copy=False)
+            data = np.concatenate(group.exchange([own[part] for part in parts]))
         starts = np.flatnonzero(np.diff(rows, prepend=-1))  # rows come in ascending order
         flipped = sparse.csr_array(
             (data, columns, np.append(starts, len(rows))), shape=(len(starts), self._halo.own)
         ).T.tocsr()
-        return (
-            flipped.indptr.astype(np.int64),
-            rows[starts][flipped.indices],
-            flipped.data if weighted else None,
-        )
+        values = flipped.data if weighted else local._values
+        return flipped.indptr.astype(np.int64), rows[starts][flipped.indices], values
 
 
 def own_work(operator: Operator, d: int) -> float:
     """Return the work of this worker in an epoch, in entries: a row takes as long as d / 4 of them."""
-    leaf = operator.leaf
+    leaf = next(operator.leaves())
     entries = len(leaf._local._indices) if isinstance(leaf, Sharded) else leaf.nnz
     return entries + leaf.shape[0] * d / 4
 
@@ -253,18 +205,10 @@ def split(operator: Operator, rank: int, bounds: Callable[[int], Array]) -> Tree
     lo, hi = row_bounds[rank : rank + 2]
     begin, end = column_bounds[rank : rank + 2]
     a, b = operator._indptr[lo], operator._indptr[hi]
-    return Shard(
-        rank,
-        operator.shape,
-        row_bounds,
-        column_bounds,
-        operator._indptr[lo : hi + 1] - a,
-        operator._indices[a:b],
-        operator._values[a:b] if len(operator._values) else None,
-        bool(operator._symmetric),
-        operator._row_scale[lo:hi] if len(operator._row_scale) else None,
-        operator._col_scale[begin:end] if len(operator._col_scale) else None,
-    )
+    arrays = operator._indptr[lo : hi + 1] - a, operator._indices[a:b], operator._values[a:b]
+    rows = Sparse.of_arrays((int(hi - lo), operator.shape[1]), arrays, operator._row_scale[lo:hi])
+    scale, symmetric = operator._col_scale[begin:end], bool(operator._symmetric)
+    return Shard(rows, row_bounds, column_bounds, scale, symmetric)
 
 
 def join(tree: Tree | Shard, group: Group) -> Operator:

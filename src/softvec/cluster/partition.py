@@ -104,9 +104,9 @@ def renumbered(operator: Operator, order: Array) -> Operator:
         (
             A.indptr.astype(np.int64, copy=False),
             A.indices.astype(operator._indices.dtype, copy=False),
-            A.data if len(operator._values) else None,
+            A.data if len(operator._values) else operator._values,
         ),
-        *(scale[order] if len(scale) else None for scale in scales),
+        *(scale[order] if len(scale) else scale for scale in scales),
     )
     moved._symmetric = operator._symmetric
     return moved

@@ -200,7 +200,7 @@ class NearTerms:
         sums = pool.fold(run, engine.rows.blocks, add_sums)
         far = Context(sums.first.astype(X.dtype), sums.second.astype(X.dtype))
         indptr, indices, place = self._transposed
-        back = Sparse.of_arrays(near.shape[::-1], (indptr, indices, coefficients[place]), None, None)
+        back = Sparse.of_arrays(near.shape[::-1], (indptr, indices, coefficients[place]))
         plan, E = back.plan(engine.runtime)(X), empty(Y.shape, Y.dtype)
 
         def columns(lo: int, hi: int) -> None:

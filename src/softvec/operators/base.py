@@ -86,24 +86,14 @@ class Operator(ABC):
 
     def scale_rows(self, scale: float | Array) -> Operator:
         """Return ``diag(scale) @ self``."""
-        return Product([self.diagonal(np.broadcast_to(np.asarray(scale, float), self.shape[0])), self])
+        from softvec.operators.sparse import Sparse
+
+        values = np.broadcast_to(np.asarray(scale, float), self.shape[0])
+        return Product([Sparse(sparse.diags_array(values, format="csr"), symmetric=True), self])
 
     @abstractmethod
     def contents(self) -> Iterator[Array | str]:
         """Yield everything the products depend on, for hashing: arrays, and strings for the structure."""
-
-    @property
-    def leaf(self) -> Operator:
-        """The operator that determines the rows of this one: itself, or its first part's leaf."""
-        return self
-
-    def diagonal(self, values: Array) -> Operator:
-        """Return the diagonal matrix with one value for each row."""
-        if self.leaf is not self:
-            return self.leaf.diagonal(values)
-        from softvec.operators.sparse import Sparse
-
-        return Sparse(sparse.diags_array(values, format="csr"), symmetric=True)
 
     def leaves(self) -> Iterator[Operator]:
         """Yield the operators that this one is composed of."""
@@ -151,10 +141,6 @@ class Composite(Operator):
     def compose(self) -> Callable[[Sequence[Any]], Operator]:
         """The function that makes an operator like this one of other parts; it can be pickled."""
         return type(self)
-
-    @property
-    def leaf(self) -> Operator:
-        return self.parts[0].leaf
 
     @property
     def nnz(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -141,23 +142,19 @@ class Sparse(Operator):
     def of_arrays(
         cls,
         shape: tuple[int, int],
-        arrays: tuple[Array, Array, Array | None],
-        row_scale: Array | None,
-        col_scale: Array | None,
+        arrays: tuple[Array, Array, Array],
+        row_scale: Array = _NO_SCALE,
+        col_scale: Array = _NO_SCALE,
     ) -> Sparse:
-        """Return an operator on trusted CSR arrays: indptr, indices, and values (None: all 1)."""
-        indptr, indices, values = arrays
+        """Return an operator on trusted arrays: indptr, indices, values. Empty values or scales are all 1."""
         new = object.__new__(cls)
         new.shape, new._symmetric = shape, False
-        new._indptr, new._indices = indptr, indices
-        new._values = _NO_SCALE if values is None else values
-        new._row_scale = _scale("row_scale", row_scale, shape[0])
-        new._col_scale = _scale("col_scale", col_scale, shape[1])
+        new._indptr, new._indices, new._values = arrays
+        new._row_scale, new._col_scale = row_scale, col_scale
         return new
 
     def _with(self, row_scale: Array, col_scale: Array) -> Sparse:
-        other = object.__new__(Sparse)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         for cached in ("T", "_sums", "_normal"):
             other.__dict__.pop(cached, None)
         other._row_scale, other._col_scale = row_scale, col_scale
