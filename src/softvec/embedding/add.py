@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy import sparse
 from softvec.core.checks import choice, counted, number, recorded
 from softvec.core.errors import InputError, Option
 from softvec.core.machine import machine
-from softvec.embedding.attributes import Described, from_attributes
+from softvec.embedding.attributes import from_attributes
 from softvec.embedding.fields import listed
 from softvec.embedding.relations import positions, refuse_signed, relations, two_kinds
 from softvec.names import Names
@@ -23,24 +23,9 @@ if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
 
 
-@dataclass(frozen=True)
-class NewRows:
-    """New names and their edges: columns 0..m-1 are the old items, those after them the new ones."""
-
-    names: Names
-    edges: sparse.csr_array
-
-
-@dataclass(frozen=True)
-class Model:
-    """A fitted softmax, for new rows: unit column vectors, inverse temperature, classes and weights."""
-
-    columns: NDArray[np.float32]
-    beta: float = 1.0
-    constraint: str = "sphere"
-    classes: NDArray[Any] | None = None
-    weights: NDArray[Any] | None = None
-    linear: NDArray[np.float32] | None = None  # (d, d), maps the mean of the neighbours to the vector
+Array = NDArray[Any]
+# New names and their edges: columns 0..m-1 are the old items, those after them the new ones.
+NewRows = tuple[Names, sparse.csr_array]
 
 
 def add(
@@ -93,64 +78,77 @@ def add(
     if data is None:
         if described is None:
             raise InputError("nothing to add; pass edges, attributes, or both")
-        edges = sparse.csr_array((len(described.names), len(emb)))
-        return _extended(emb, NewRows(described.names, edges), described.vectors)
-    model = fitted_model(emb, beta)
-    new = _new_rows(emb, data, names, options)
-    new = _connected(new, len(model.columns), isolated)
-    X = _fold(_subsampled(emb, new.edges), model, n_jobs)
-    neighbours = np.diff(new.edges.indptr)
+        return _extended(emb, described[0], sparse.csr_array((len(described[0]), len(emb))), described[1])
+    columns, solve = fitted_model(emb, beta, n_jobs)
+    names, edges = _connected(_new_rows(emb, data, names, options), len(columns), isolated)
+    X = _fold(_subsampled(emb, edges), columns, solve)
     fit = {} if "attributes" in emb.provenance else recorded(emb, "parameters")
     if fit.get("view") == "power":  # one more step
         directions = X[:, :-2] if "degree_scale" in fit else X
         directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
     if fit.get("view", "fused") != "fused":
-        X *= length_of(neighbours, *_shrinkage(emb)).astype(X.dtype)[:, None]
+        X *= length_of(np.diff(edges.indptr), *_shrinkage(emb)).astype(X.dtype)[:, None]
     if "degree_scale" in fit:
         unit = recorded(emb, "data").get("mean_weight", 1.0)
-        degree = np.asarray(new.edges.sum(axis=1)).reshape(-1) / unit
+        degree = np.asarray(edges.sum(axis=1)).reshape(-1) / unit
         X[:, -2:] = degree_coordinates(degree, fit["degree_scale"], np.asarray(emb.sizes) / unit)
     if described is not None:
-        new, X = _both(new, X, described)
-    return _extended(emb, new, X)
+        names, edges, X = _both(names, edges, X, *described)
+    return _extended(emb, names, edges, X)
 
 
-def _both(new: NewRows, X: NDArray[np.float32], described: Described) -> tuple[NewRows, NDArray[np.float32]]:
+def _both(
+    names: Names, edges: sparse.csr_array, X: Array, others: Names, suggested: Array
+) -> tuple[Names, sparse.csr_array, Array]:
     """Return new items with edges, attributes or both; the vector of both is the mean."""
-    at = positions(described.names, new.names)
-    X[at >= 0] = (X[at >= 0] + described.vectors[at[at >= 0]]) / 2
-    more = np.setdiff1d(np.arange(len(described.names)), at)
-    no_edges = sparse.csr_array((len(more), new.edges.shape[1]))
-    edges = sparse.csr_array(sparse.vstack([new.edges, no_edges], format="csr"))
-    names = new.names.append(described.names.take(more)) if len(more) else new.names
-    return NewRows(names, edges), np.concatenate([X, described.vectors[more]])
+    at = positions(others, names)
+    X[at >= 0] = (X[at >= 0] + suggested[at[at >= 0]]) / 2
+    more = np.setdiff1d(np.arange(len(others)), at)
+    no_edges = sparse.csr_array((len(more), edges.shape[1]))
+    edges = sparse.csr_array(sparse.vstack([edges, no_edges], format="csr"))
+    return names.append(others.take(more)), edges, np.concatenate([X, suggested[more]])
 
 
-def fitted_model(emb: Embedding, beta: float | None = None) -> Model:
-    """Return the softmax that was fitted, from the provenance and the extras of an embedding."""
+def fitted_model(
+    emb: Embedding, beta: float | None, n_jobs: int | None
+) -> tuple[Array, Callable[[sparse.csr_array, Array], Array]]:
+    """Return the vectors that edges lead to, and a function that gives new rows theirs.
+
+    It takes edges and the vectors of their columns: those of old items, and of new ones after them. The
+    model is in the provenance and the extras: a softmax, or a linear map of the mean of the neighbours.
+    """
+    from softvec.fit.fold_in import Fixed, fold_in
+    from softvec.fit.run import prepared
+
     refuse_signed(emb, "new items cannot be added to")
     fit = recorded(emb, "parameters")
-    constraint = str(fit.get("constraint", "sphere"))
-    if fit.get("view") == "fused" or "attributes" in emb.provenance:
-        linear = emb.extras.get("neighbours_to_vector")
+    fused = fit.get("view") == "fused" or "attributes" in emb.provenance
+    if fused or fit.get("view") == "power":
+        linear = emb.extras.get("neighbours_to_vector") if fused else np.eye(emb.n_components)
         if linear is None:
             raise InputError("these vectors lack an array that new items need; embed again and save a .svec")
-        return Model(emb.vectors, linear=linear)
-    if fit.get("view") == "power":
-        return Model(emb.vectors, linear=np.eye(emb.n_components, dtype=np.float32))
+        to_vector = linear.astype(np.float32)
+        return emb.vectors, lambda edges, Y: ((prepared(edges, True) @ Y) @ to_vector).astype(np.float32)
     beta = fit.get("beta") if beta is None else beta
     if beta is None:
         raise InputError("these vectors do not record the beta of their fit; pass ", Option("beta", ...))
-    columns = emb.vectors if emb.context_vectors is None else emb.context_vectors
+    constraint, classes = str(fit.get("constraint", "sphere")), emb.extras.get("classes")
+    columns: Array = emb._columns.vectors
     if constraint == "sphere":
-        columns = columns * (emb if emb.context_vectors is None else emb.context)._scale[:, None]
-    classes = emb.extras.get("classes")
+        columns = columns * emb._columns._scale[:, None]
     if classes is None and fit.get("n_clusters", 1) != 1 and fit.get("normalizer") != "exact":
         raise InputError(
             f"the fit had n_clusters={fit['n_clusters']}, but its classes were not saved; save a .svec "
             "with extras=True"
         )
-    return Model(columns, number("beta", beta, above=0), constraint, classes, item_weights(emb))
+    beta = number("beta", beta, above=0)
+    softmax = Fixed(columns, beta, constraint, classes, item_weights(emb), len(columns))
+
+    def solve(edges: sparse.csr_array, Y: Array) -> Array:
+        with machine(n_jobs) as pool:
+            return fold_in(prepared(edges, True), replace(softmax, Y=Y), pool)
+
+    return columns, solve
 
 
 def item_weights(emb: Embedding) -> NDArray[np.float64] | None:
@@ -191,43 +189,33 @@ def _subsampled(emb: Embedding, edges: sparse.csr_array) -> sparse.csr_array:
 
 
 def _new_rows(emb: Embedding, data: Any, names: Any, options: Mapping[str, Any]) -> NewRows:
+    from softvec.affinity.matrices import canonical
+
     if isinstance(data, Mapping):
         if options or names is not None:
             raise InputError("a mapping of new names to their neighbours takes no further options")
         return _of_mapping(emb, data)
-    if sparse.issparse(data) or isinstance(data, np.ndarray):
-        m = len(_columns(emb))
-        if names is not None:
-            return _of_matrix(data, Names(names), m)
+    if names is None:
         if sparse.issparse(data):
             raise InputError(f"a matrix of new rows needs their names; pass names= (shape {data.shape})")
-    elif names is not None:
+        return _of_edges(emb, data, options)
+    if not sparse.issparse(data) and not isinstance(data, np.ndarray):
         raise InputError("names apply to a matrix of new rows; this data has its own names")
-    return _of_edges(emb, data, options)
-
-
-def _columns(emb: Embedding) -> Names:
-    return emb.names if emb.context_names is None else emb.context_names
-
-
-def _of_matrix(data: Any, names: Names, m: int) -> NewRows:
-    from softvec.affinity.matrices import canonical
-
+    names, m = Names(names), len(emb._columns)
     if data.shape != (len(names), m):
         raise InputError(
             f"the new rows have shape {data.shape}; expected ({len(names)}, {m}): one row for each name and "
             "one column for each item of the embedding"
         )
-    return NewRows(names, canonical(data))
+    return names, canonical(data)
 
 
 def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     """Read ``{new: [neighbour, ...]}`` or ``{new: {neighbour: weight}}``."""
-    new, columns = Names(list(data)), _columns(emb)
     taken = [name for name in data if name in emb.names]
     if taken:
         raise InputError(f"{taken[0]!r} is already in the embedding; softvec.embed(..., init=emb) updates it")
-    both = not two_kinds(emb)
+    new, columns, both = Names(list(data)), emb._columns.names, not two_kinds(emb)
     rows, targets, weights = [], [], []
     for i, neighbours in enumerate(data.values()):
         weighted = isinstance(neighbours, Mapping)
@@ -237,19 +225,18 @@ def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
             own = both and other not in columns and other in new
             targets.append(len(columns) + new.index(other) if own else columns.index(other))
             weights.append(number("weight", weight, 0))
-    values = np.array(weights)
     shape = (len(new), len(columns) + both * len(new))
-    matrix = sparse.coo_array((values, (rows, targets)), shape=shape).tocsr()
+    matrix = sparse.coo_array((np.array(weights), (rows, targets)), shape=shape).tocsr()
     if both:  # edges between new items count in both directions
         block = matrix[:, len(columns) :]
         matrix = sparse.hstack([matrix[:, : len(columns)], block.maximum(block.T)], format="csr")
     matrix.eliminate_zeros()
-    return NewRows(new, sparse.csr_array(matrix))
+    return new, sparse.csr_array(matrix)
 
 
 def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:
     """Read edges between new and old items; edges between old items are ignored, with a warning."""
-    affinity, columns = relations(emb, data, **options), _columns(emb)
+    affinity, columns = relations(emb, data, **options), emb._columns.names
     rows = positions(emb.names, affinity.rows)
     fresh = np.flatnonzero(rows < 0)
     if not len(fresh):
@@ -280,16 +267,17 @@ def _of_edges(emb: Embedding, data: Any, options: Mapping[str, Any]) -> NewRows:
     chosen = matrix[fresh].tocoo()
     keep = place[chosen.col] >= 0
     entries = (chosen.data[keep], (chosen.row[keep], place[chosen.col[keep]]))
-    return NewRows(affinity.rows.take(fresh), sparse.csr_array(entries, shape=(len(fresh), width)))
+    return affinity.rows.take(fresh), sparse.csr_array(entries, shape=(len(fresh), width))
 
 
 def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
     """Refuse or drop new items without a path to an old item."""
-    reached = _rounds(new.edges, m) >= 0
+    names, edges = new
+    reached = _rounds(edges, m) >= 0
     if reached.all():
         return new
     alone = np.flatnonzero(~reached)
-    first = new.names[int(alone[0])]
+    first = names[int(alone[0])]
     if not reached.any() and isolated == "drop":
         raise InputError(
             f"no new item has an edge to an item of the embedding (first: {first!r}); check that names are "
@@ -304,8 +292,8 @@ def _connected(new: NewRows, m: int, isolated: str) -> NewRows:
         )
     warnings.warn(f"{counted(len(alone), 'new item')} without edges dropped (first: {first!r})", stacklevel=3)
     kept = np.flatnonzero(reached)
-    columns = np.concatenate([np.arange(m), m + kept]) if new.edges.shape[1] > m else np.arange(m)
-    return NewRows(new.names.take(kept), sparse.csr_array(new.edges[kept][:, columns]))
+    columns = np.concatenate([np.arange(m), m + kept]) if edges.shape[1] > m else np.arange(m)
+    return names.take(kept), sparse.csr_array(edges[kept][:, columns])
 
 
 def _rounds(edges: sparse.csr_array, m: int) -> NDArray[np.int64]:
@@ -322,15 +310,17 @@ def _rounds(edges: sparse.csr_array, m: int) -> NDArray[np.int64]:
     return rounds
 
 
-def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[np.float32]:
+def _fold(
+    edges: sparse.csr_array, columns: Array, solve: Callable[[sparse.csr_array, Array], Array]
+) -> Array:
     """Return unit vectors of new rows.
 
     Rows nearest to old items are solved first; edges between new items count once both ends have a vector.
     """
-    m, (k, width) = len(model.columns), edges.shape
+    m, (k, width) = len(columns), edges.shape
     if width == m or not edges[:, m:].nnz:
-        return _solve(sparse.csr_array(edges[:, :m]), model, model.columns, n_jobs)
-    X = np.zeros((k, model.columns.shape[1]), np.float32)
+        return solve(sparse.csr_array(edges[:, :m]), columns)
+    X = np.zeros((k, columns.shape[1]), np.float32)
     rounds = _rounds(edges, m)
     tied = np.diff(sparse.csr_array(edges[:, m:]).indptr) > 0
     for at in range(int(rounds.max()) + 2):
@@ -339,37 +329,24 @@ def _fold(edges: sparse.csr_array, model: Model, n_jobs: int | None) -> NDArray[
         known = np.concatenate([np.ones(m, bool), np.ones(k, bool) if last else rounds < at])
         part = sparse.csr_array(edges[rows] @ sparse.diags_array(known.astype(edges.dtype)))
         part.eliminate_zeros()
-        X[rows] = _solve(part, model, np.concatenate([model.columns, X]), n_jobs)
+        X[rows] = solve(part, np.concatenate([columns, X]))
     return X
 
 
-def _solve(
-    edges: sparse.csr_array, model: Model, columns: NDArray[np.float32], n_jobs: int | None
-) -> NDArray[np.float32]:
-    from softvec.fit.fold_in import Fixed, fold_in
-    from softvec.fit.run import prepared
-
-    if model.linear is not None:
-        return ((prepared(edges, True) @ columns) @ model.linear).astype(np.float32)
-    with machine(n_jobs) as pool:
-        softmax = model.constraint, model.classes, model.weights, len(model.columns)
-        return fold_in(prepared(edges, True), Fixed(columns, model.beta, *softmax), pool)
-
-
-def _extended(emb: Embedding, new: NewRows, X: NDArray[np.float32]) -> Embedding:
+def _extended(emb: Embedding, names: Names, edges: sparse.csr_array, X: Array) -> Embedding:
     sizes = emb.sizes
     if sizes is not None:
-        sizes = np.concatenate([sizes, np.asarray(new.edges.sum(axis=1), np.float64).reshape(-1)])
+        sizes = np.concatenate([sizes, np.asarray(edges.sum(axis=1), np.float64).reshape(-1)])
     extras, unknown = dict(emb.extras), {"stable_neighbours": np.nan, "stable_groups": np.nan, "types": -1}
     for key in unknown.keys() & extras.keys():
         extras[key] = np.append(extras[key], np.full(len(X), unknown[key], extras[key].dtype))
     if "classes" in extras and not emb.two_sided:
         extras["classes"] = np.append(extras["classes"], _nearest_class(emb, X))
     past = emb.provenance.get("additions", [])
-    record = {"items": len(X), "edges": int(new.edges.nnz)}
+    record = {"items": len(X), "edges": int(edges.nnz)}
     return emb._with(
         vectors=np.concatenate([emb.vectors, X]),
-        names=emb.names.append(new.names),
+        names=emb.names.append(names),
         sizes=sizes,
         provenance={**emb.provenance, "additions": [*past, record]},
         extras=extras,

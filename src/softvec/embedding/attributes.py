@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +15,6 @@ from softvec.names import Names
 if TYPE_CHECKING:
     from softvec.affinity.attributes import Column
     from softvec.embedding.core import Embedding
-
-
-@dataclass(frozen=True)
-class Described:
-    """New items and the vectors that their attributes suggest."""
-
-    names: Names
-    vectors: NDArray[np.float32]
 
 
 def attributes_of(emb: Embedding, item: Hashable, n: int = 10) -> list[tuple[str, float]]:
@@ -50,8 +41,8 @@ def attributes_of(emb: Embedding, item: Hashable, n: int = 10) -> list[tuple[str
     return [(names[at], float(cosines[at])) for at in best]
 
 
-def from_attributes(emb: Embedding, given: Any) -> Described:
-    """Return new items with the vectors that their attributes alone suggest."""
+def from_attributes(emb: Embedding, given: Any) -> tuple[Names, NDArray[np.float32]]:
+    """Return the names of new items, and the vectors that their attributes alone suggest."""
     from softvec.affinity.attributes import encode
     from softvec.read.attributes import table_of_new
 
@@ -66,7 +57,7 @@ def from_attributes(emb: Embedding, given: Any) -> Described:
         shown = ", ".join(repr(title) for title in sorted(known))
         raise InputError(f"no column of the attributes was in the fit; expected {shown}")
     F = encode(columns, table.cells, len(names))
-    return Described(names, np.asarray(F @ vectors[:-1] + vectors[-1], np.float32))
+    return names, np.asarray(F @ vectors[:-1] + vectors[-1], np.float32)
 
 
 def _vectors(emb: Embedding) -> NDArray[np.float32]:

@@ -199,6 +199,11 @@ class Embedding:
     def _side(self, among: str) -> Embedding:
         return self if choice("among", among, ("rows", "context")) == "rows" else self.context
 
+    @property
+    def _columns(self) -> Embedding:
+        """The side that rows are related to: the context, else the rows themselves."""
+        return self.context if self.two_sided else self
+
     links = forecasts.links
     calibrate = forecasts.calibrate
     recommend = recommendations.recommend

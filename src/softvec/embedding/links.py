@@ -139,7 +139,7 @@ def links(
             "these vectors predict hidden links no better than popularity does: "
             f"{calibration.nats_gained:+.3f} ± {calibration.standard_error:.3f} nats"
         )
-    columns = emb._side("context" if emb.two_sided else "rows").names
+    columns = emb._columns.names
     return [Link(emb.names[i], columns[j], float(-np.expm1(-value)), value) for i, j, value in pairs]
 
 
@@ -208,7 +208,7 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     _refuse(emb, data)
     record = recorded(emb, "data")
     reading = {key: value for key, value in options.items() if key != "attributes"}
-    matrix = known_weights(emb, data, "context" if emb.two_sided else "rows", **reading)
+    matrix = known_weights(emb, data, emb._columns, **reading)
     same, both = not two_kinds(emb), mutual(emb)
     if both:
         matrix = matrix.maximum(matrix.T).tocsr()
@@ -219,7 +219,7 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
     told = record.get("options")
     told = told if isinstance(told, dict) else {}
     kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
-    columns = emb.names if same else emb._side("context").names
+    columns = emb.names if same else emb.context.names
     return assemble(matrix, emb.names, columns, EdgeRules(record["kind"], **kept), both)
 
 

@@ -79,12 +79,12 @@ def recommend(
             "what a user likes; pass ",
             Option("known", ...),
         )
-    names, weights = known_table(emb, known, "context", **options)
+    names, weights = known_table(emb, known, emb.context, **options)
     matrix = sparse.csr_array(pattern(weights).astype(np.float64))
     asked = list(names) if users is None else list(listed(users))
     empty = len(names)  # the row of users with a vector, but without known items
     rows = np.array([names.index(u) if u in names or u not in emb.names else empty for u in asked], dtype=int)
-    items, n = emb._side("context").names, integer("n", n)
+    items, n = emb.context.names, integer("n", n)
     with machine(n_jobs) as pool:
         ridge = _ridge(emb, names, weights, min(n, len(items)), pool)
         model = _Model.of(np.asarray(emb.context_vectors), matrix, ridge)
@@ -114,9 +114,7 @@ def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool
     judges = rng.permutation(judges)[: max(1, _JUDGED // weights.shape[1])]
     if not len(judges):
         raise InputError("too few known pairs to hide some: no user has two items")
-    Y = refit(settings, pool)(
-        assemble(seen, names, emb._side("context").names, EdgeRules("bipartite"), False)
-    )[1]
+    Y = refit(settings, pool)(assemble(seen, names, emb.context.names, EdgeRules("bipartite"), False))[1]
     assert Y is not None
     seen = sparse.csr_array(pattern(seen).astype(np.float64))
     truth = held[judges].toarray() > 0

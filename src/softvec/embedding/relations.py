@@ -29,7 +29,7 @@ def mutual(emb: Embedding) -> bool:
     if not emb.two_sided:
         return True
     undirected = recorded(emb, "data").get("directed") is False and not two_kinds(emb)
-    return undirected and emb._side("context").names == emb.names
+    return undirected and emb.context_names == emb.names
 
 
 def refuse_signed(emb: Embedding, what: str) -> None:
@@ -75,14 +75,9 @@ def positions(names: Names, wanted: Names) -> NDArray[np.int64]:
     return rows
 
 
-def known_pairs(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
-    """Return the pairs of an embedding that are related in ``data``, as a boolean matrix of shape (n, m)."""
-    return sparse.csr_array(known_weights(emb, data, among, **options) != 0)
-
-
-def known_weights(emb: Embedding, data: Any, among: str, **options: Any) -> sparse.csr_array:
-    """Return the weights of pairs of an embedding in ``data``, a matrix of shape (n, m)."""
-    names, known = known_table(emb, data, among, **options)
+def known_weights(emb: Embedding, data: Any, side: Embedding, **options: Any) -> sparse.csr_array:
+    """Return the weights of pairs of items and those of a side in ``data``, of shape (n, m)."""
+    names, known = known_table(emb, data, side, **options)
     if names == emb.names:
         return known
     coo, row = known.tocoo(), positions(emb.names, names)
@@ -93,9 +88,8 @@ def known_weights(emb: Embedding, data: Any, among: str, **options: Any) -> spar
     return sparse.csr_array((coo.data[kept], (row[kept], coo.col[kept])), shape=shape)
 
 
-def known_table(emb: Embedding, data: Any, among: str, **options: Any) -> tuple[Names, sparse.csr_array]:
-    """Return the names of the rows of ``data``, known or new, and their weights with items of one side."""
-    side = emb._side(among)
+def known_table(emb: Embedding, data: Any, side: Embedding, **options: Any) -> tuple[Names, sparse.csr_array]:
+    """Return the names of the rows of ``data``, known or new, and their weights with items of a side."""
     shape = len(emb), len(side)
     if sparse.issparse(data) or (isinstance(data, np.ndarray) and data.shape == shape):
         if data.shape != shape:
@@ -128,7 +122,7 @@ def edges(emb: Embedding, data: Any) -> NDArray[np.int64]:
     """Return edges between items as rows (i, j), each once, from a graph, list of edges or file."""
     if two_kinds(emb):
         raise InputError("edges join rows and columns, but the map shows the rows alone; leave edges out")
-    matrix = known_pairs(emb, data, "rows")
+    matrix = known_weights(emb, data, emb) != 0
     both = (matrix + matrix.T).tocoo()
     pairs = np.stack([both.row, both.col], axis=1).astype(np.int64)
     return pairs[pairs[:, 0] < pairs[:, 1]]

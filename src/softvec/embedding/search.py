@@ -18,7 +18,7 @@ from softvec.core.threads import row_blocks
 from softvec.embedding.attributes import rows_of_type
 from softvec.embedding.fields import is_many, listed
 from softvec.embedding.persons import of_persons
-from softvec.embedding.relations import known_pairs
+from softvec.embedding.relations import known_weights
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -144,7 +144,7 @@ def left_out(emb: Embedding, rows: NDArray[np.int64], among: str, exclude: Any) 
         if all(isinstance(name, Hashable) and name in side.names for name in names):
             also = side._rows(names)
             return [np.concatenate([mine, also]) for mine in own]
-    known = known_pairs(emb, exclude, among)
+    known = known_weights(emb, exclude, side)
     return [
         np.concatenate([mine, known.indices[known.indptr[i] : known.indptr[i + 1]]])
         for mine, i in zip(own, rows)
