@@ -216,12 +216,7 @@ def embedding_of(
         names.append(names_of(rows.column("name"), meta.get("names"), name))
         columns = {key: rows.column(key).drop_null() for key in COLUMNS if key in rows.column_names}
         extras |= {key: column.to_numpy() for key, column in columns.items() if len(column)}
-    return checked_embedding(
-        name, vectors[0], names[0],
-        context_vectors=vectors[1] if len(sides) > 1 else None,
-        context_names=names[1] if len(sides) > 1 else None,
-        sizes=extras.pop("size", None), provenance=meta["provenance"], extras=extras,
-    )  # fmt: skip
+    return checked_embedding(name, vectors, names, extras.pop("size", None), meta["provenance"], extras)
 
 
 def _matrices(meta: Mapping[str, Any], name: str) -> dict[str, NDArray[Any]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from softvec._version import __version__
 from softvec.core.errors import InputError
 from softvec.core.untrusted import one_line
 from softvec.embedding.core import Embedding
@@ -49,10 +50,31 @@ def require_finite(
         raise InputError(f"{name}: the vector {where} holds missing, NaN or infinite values")
 
 
-def checked_embedding(name: str, vectors: ArrayLike, names: Names, **contents: Any) -> Embedding:
-    """Return an embedding of what a file holds; an error says that the file is damaged."""
+def check_format(head: Any, format: str, version: int, what: str, name: str) -> None:
+    """Raise an error unless a description is of a format, in a version that is known."""
+    if not isinstance(head, dict) or head.get("format") != format:
+        raise InputError(f"{what} written by softvec")
+    its = head.get("version")
+    if type(its) is not int or not 0 <= its <= version:
+        raise InputError(
+            f"{name} has version {its!r} of the format; softvec {__version__} reads up to {version}: "
+            "install a newer softvec"
+        )
+
+
+def checked_embedding(
+    name: str,
+    vectors: Sequence[Any],
+    names: Sequence[Names],
+    sizes: Any,
+    provenance: Mapping[str, Any],
+    extras: Mapping[str, Any],
+) -> Embedding:
+    """Return an embedding of the one or two sides in a file; an error says that the file is damaged."""
+    context = {"context_vectors": vectors[1], "context_names": names[1]} if len(vectors) > 1 else {}
+    contents = {"sizes": sizes, "provenance": provenance, "extras": extras, **context}
     try:
-        return Embedding(vectors, names, copy=False, **contents)
+        return Embedding(vectors[0], names[0], copy=False, **contents)
     except DuplicateName:
         raise
     except InputError as error:

@@ -23,7 +23,7 @@ from softvec.core.files import atomic_write, locked, refuse_input_as_output, rem
 from softvec.core.untrusted import reading
 from softvec.embedding.core import Embedding
 from softvec.embedding.files.arrow import COLUMNS, Side, description, name_type, sides_of, write_tables
-from softvec.embedding.files.common import MOST_JSON, check_json, parse_json
+from softvec.embedding.files.common import MOST_JSON, check_format, check_json, parse_json
 from softvec.embedding.files.formats import MANIFEST
 from softvec.embedding.files.record import check_record
 from softvec.read.tables import check_rows
@@ -282,12 +282,7 @@ _HEAD: dict[str, Callable[[Any], bool]] = {  # what the entries of a manifest mu
 
 
 def _checked(head: Any, name: Path) -> Json:
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise InputError(f"{name} does not describe a folder of vectors written by softvec")
-    if not _is_count(head.get("version")) or head["version"] > VERSION:
-        raise InputError(
-            f"{name} has version {head.get('version')!r}; softvec reads up to {VERSION}: install a newer one"
-        )
+    check_format(head, FORMAT, VERSION, f"{name} does not describe a folder of vectors", str(name))
     if not head.get("parts") and head.get(_WRITING):
         raise InputError(f"{name.parent} is unfinished: its writer was stopped; write it again")
     if not all(holds(head.get(key)) for key, holds in _HEAD.items()):

@@ -21,8 +21,7 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from softvec.embedding.core import Embedding
 from softvec.embedding.fields import EXTRAS
 from softvec.embedding.files.common import (
     MOST_JSON,
+    check_format,
     check_json,
     checked_embedding,
     npy_chunks,
@@ -51,6 +51,7 @@ from softvec.read.streams import Source
 
 FORMAT = "softvec-vectors"
 VERSION = 1
+_HEAD = "softvec.json"
 _ALIGN = 64
 _PADDING_ID = 0xD935  # the extra-field id that zipalign uses for padding
 _MAX_MEMBERS = 64
@@ -68,7 +69,7 @@ def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
     }
     described = check_json(json.dumps(head, indent=1, allow_nan=False))
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, "softvec.json", [described.encode()])
+        _add(archive, _HEAD, [described.encode()])
         for key, array in _arrays(emb):
             header, chunks = npy_chunks(array)
             _add(archive, f"{key}.npy", chain([header], chunks), len(header))
@@ -76,17 +77,14 @@ def write(emb: Embedding, path: str | os.PathLike[str], format: str) -> None:
 
 def _arrays(emb: Embedding) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield all arrays of an embedding."""
-    yield "vectors", emb.vectors
-    for key, value in emb.names.to_arrays().items():
-        yield f"names/{key}", np.asarray(value)
-    if emb.sizes is not None:
-        yield "sizes", emb.sizes
-    if emb.context_vectors is not None and emb.context_names is not None:
-        yield "context_vectors", emb.context_vectors
-        for key, value in emb.context_names.to_arrays().items():
-            yield f"context_names/{key}", np.asarray(value)
-    for key, value in emb.extras.items():
-        yield f"extras/{key}", value
+    rows = ("", emb.vectors, emb.names, emb.sizes)
+    for side, V, names, sizes in (rows, ("context_", emb.context_vectors, emb.context_names, None)):
+        if V is not None and names is not None:
+            yield f"{side}vectors", V
+            yield from ((f"{side}names/{key}", np.asarray(part)) for key, part in names.to_arrays().items())
+        if sizes is not None:
+            yield "sizes", sizes
+    yield from ((f"extras/{key}", array) for key, array in emb.extras.items())
 
 
 def _add(archive: zipfile.ZipFile, name: str, chunks: Iterable[Any], header: int = 0) -> None:
@@ -108,76 +106,65 @@ def read(source: Source, format: str, mmap: bool) -> Embedding:
     with source.seekable() as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                return _Archive(archive, source.name, mapped, _members(archive, source.name)).embedding()
+                head = _head(archive, source.name)
+                return _embedding(head, _Arrays(archive, source.name, mapped))
         except zipfile.BadZipFile as error:
             raise InputError(f"{source.name} is damaged or truncated: {one_line(error)}") from error
 
 
-def _members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+def _head(archive: zipfile.ZipFile, name: str) -> Json:
+    """Return the description, checked."""
     members = {info.filename: info for info in archive.infolist()}
-    if "softvec.json" not in members:
+    if _HEAD not in members:
         what = "a SciPy sparse matrix" if {"indptr.npy", "shape.npy"} & set(members) else "an archive"
         raise InputError(f"{name} is {what}, not a file of vectors written by softvec")
     if len(archive.infolist()) > _MAX_MEMBERS or len(members) != len(archive.infolist()):
         raise InputError(f"{name} is damaged: it has too many members or two of one name")
-    return members
+    info = members[_HEAD]
+    if info.file_size > MOST_JSON or info.compress_type != zipfile.ZIP_STORED:
+        raise InputError(f"{name} is damaged: its description has {info.file_size:,} bytes")
+    head = parse_json(archive.read(info), f"{name} is damaged: its description")
+    check_format(head, FORMAT, VERSION, f"{name} is not a file of vectors", name)
+    if not isinstance(head.get("provenance"), dict) or not isinstance(head.get("shape"), list):
+        raise InputError(f"{name} is damaged: its description lacks the shape or the provenance")
+    return head
 
 
-@dataclass(frozen=True)
-class _Archive:
-    """An open file; its vectors are mapped if ``mapped`` is its path."""
+def _embedding(head: Json, arrays: _Arrays) -> Embedding:
+    """Return what the file holds, all of it checked."""
+    sides = ["", "context_"] if "context_vectors" in arrays else [""]
+    vectors = [arrays.vectors(f"{side}vectors", head.get(f"{side}shape")) for side in sides]
+    names = [arrays.names(f"{side}names/", len(V)) for side, V in zip(sides, vectors)]
+    plain = {"sizes": np.float64, **{f"extras/{key}": dtype for key, (_, dtype) in EXTRAS.items()}}
+    others = {key: arrays[key] for key in plain if key in arrays}
+    for key, array in others.items():
+        if array.dtype != np.dtype(plain[key]):
+            raise InputError(f"{arrays.name} is damaged: its {key} are {array.dtype}")
+    return checked_embedding(
+        arrays.name, vectors, names, others.pop("sizes", None), head["provenance"],
+        {key.removeprefix("extras/"): array for key, array in others.items()},
+    )  # fmt: skip
 
-    archive: zipfile.ZipFile
-    name: str
-    mapped: Path | None
-    members: Mapping[str, zipfile.ZipInfo]
 
-    def embedding(self) -> Embedding:
-        """Return what the file holds, all of it checked."""
-        head = self._head()
-        vectors = self._vectors("vectors", head["shape"])
-        context = context_names = None
-        if "context_vectors.npy" in self.members:
-            context = self._vectors("context_vectors", head.get("context_shape"))
-            context_names = self._names("context_names/", len(context))
-        plain = {"sizes": np.float64, **{f"extras/{key}": dtype for key, (_, dtype) in EXTRAS.items()}}
-        arrays = {key: self._array(key) for key in plain if f"{key}.npy" in self.members}
-        for key, array in arrays.items():
-            if array.dtype != np.dtype(plain[key]):
-                raise InputError(f"{self.name} is damaged: its {key} are {array.dtype}")
-        return checked_embedding(
-            self.name, vectors, self._names("names/", len(vectors)),
-            context_vectors=context, context_names=context_names,
-            sizes=arrays.pop("sizes", None), provenance=head["provenance"],
-            extras={key.removeprefix("extras/"): array for key, array in arrays.items()},
-        )  # fmt: skip
+class _Arrays:
+    """The arrays of an open file; vectors are mapped if ``mapped`` is its path."""
 
-    def _head(self) -> Json:
-        name, info = self.name, self.members["softvec.json"]
-        if info.file_size > MOST_JSON or info.compress_type != zipfile.ZIP_STORED:
-            raise InputError(f"{name} is damaged: its description has {info.file_size:,} bytes")
-        head = parse_json(self.archive.read(info), f"{name} is damaged: its description")
-        if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise InputError(f"{name} is not a file of vectors written by softvec")
-        version = head.get("version")
-        if not isinstance(version, int) or version > VERSION:
-            raise InputError(
-                f"{name} has version {version!r} of the format; softvec {__version__} reads up to {VERSION}: "
-                "install a newer softvec"
-            )
-        if not isinstance(head.get("provenance"), dict) or not isinstance(head.get("shape"), list):
-            raise InputError(f"{name} is damaged: its description lacks the shape or the provenance")
-        return head
+    def __init__(self, archive: zipfile.ZipFile, name: str, mapped: Path | None):
+        self._archive, self.name, self._mapped = archive, name, mapped
+        self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
 
-    def _names(self, folder: str, n: int) -> Names:
-        keys = [key.removesuffix(".npy") for key in sorted(self.members) if key.startswith(folder)]
-        names = stored_names({key.removeprefix(folder): self._array(key) for key in keys}, self.name)
+    def __contains__(self, key: str) -> bool:
+        return key in self._members
+
+    def names(self, folder: str, n: int) -> Names:
+        keys = [key for key in sorted(self._members) if key.startswith(folder)]
+        names = stored_names({key.removeprefix(folder): self[key] for key in keys}, self.name)
         if len(names) != n:
             raise InputError(f"{self.name} is damaged: {len(names):,} names for {n:,} vectors")
         return names
 
-    def _vectors(self, key: str, shape: Any) -> NDArray[np.float32]:
-        V = self._array(key, self.mapped)
+    def vectors(self, key: str, shape: Any) -> NDArray[np.float32]:
+        V = self[key]
         if V.ndim != 2 or list(V.shape) != shape or V.dtype != np.dtype("<f4"):
             raise InputError(
                 f"{self.name} is damaged: its vectors are {V.dtype} of shape {V.shape}, "
@@ -187,34 +174,25 @@ class _Archive:
             require_finite(V, self.name)
         return V
 
-    def _array(self, key: str, mapped: Path | None = None) -> NDArray[Any]:
+    def __getitem__(self, key: str) -> NDArray[Any]:
         """Read one npy member, or map it; it must fill the bytes that the archive claims."""
-        name, info = self.name, self.members.get(f"{key}.npy")
+        name, info = self.name, self._members.get(key)
         if info is None:
             raise InputError(f"{name} is damaged: {key} is missing")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
             raise InputError(f"{name} is damaged: {info.filename} is compressed or encrypted")
-        if info.header_offset + info.file_size > length_of(self.archive.fp):  # type: ignore[arg-type]
+        if info.header_offset + info.file_size > length_of(self._archive.fp):  # type: ignore[arg-type]
             raise InputError(
                 f"{name} is truncated: {info.filename} has {info.file_size:,} bytes in its directory"
             )
-        if mapped is not None:
-            array = map_array(mapped, f"{name}, {info.filename!r}", *self._span(mapped, info))
-        else:
-            with self.archive.open(info) as member:
+        with self._archive.open(info) as member:  # which leaves the file where the member begins
+            if self._mapped is not None and key.endswith("vectors"):
+                start = self._archive.fp.tell()  # type: ignore[union-attr]
+                array = map_array(self._mapped, f"{name}, {key!r}", start, start + info.file_size)
+            else:
                 array = read_array(member, info.file_size, f"{name}, {info.filename!r}")
                 if member.read(1):
                     raise InputError(f"{name} is damaged: {info.filename} is longer than its array")
         if array.dtype.kind not in "iuf" or array.ndim > 2:
             raise InputError(f"{name} is damaged: {info.filename} has type {array.dtype}")
         return array
-
-    def _span(self, path: Path, info: zipfile.ZipInfo) -> tuple[int, int]:
-        """Return where the bytes of a member begin and end."""
-        with open(path, "rb") as file:
-            file.seek(info.header_offset)
-            local = file.read(30)
-        if len(local) < 30 or local[:4] != b"PK\x03\x04":
-            raise InputError(f"{self.name} is damaged: {info.filename} is not where the archive says")
-        start = info.header_offset + 30 + sum(struct.unpack("<HH", local[26:30]))
-        return start, start + info.file_size
