@@ -10,7 +10,6 @@ docs/tasks.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,95 +31,60 @@ def fit_path(
     X: np.ndarray, Y: np.ndarray, Cs: Sequence[float], *, tol: float = 1e-4, max_iter: int = 300
 ) -> Iterator[np.ndarray]:
     """Yield the weights of :func:`fit_one_vs_rest` for each C, each fit starting from the one before."""
-    n, d = X.shape
-    positives = Y.sum(axis=0)
+    (n, d), positives = X.shape, Y.sum(axis=0)
     mixed = np.flatnonzero((positives > 0) & (positives < n))
     constant = np.zeros((d + 1, Y.shape[1]))
     constant[d] = np.where(positives > 0.5 * n, 20.0, -20.0)
-    problem = _Rotated.of(X, Y[:, mixed]) if len(mixed) else None
-    W: np.ndarray | None = None
+    if not len(mixed):
+        yield from (constant.copy() for _ in Cs)
+        return
+    center = X.mean(axis=0, dtype=np.float64)
+    F = np.asarray(X, dtype=np.float32) - center.astype(np.float32)
+    spectrum, axes = np.linalg.eigh((F.T @ F).astype(np.float64))
+    F, spectrum = F @ axes.astype(np.float32), np.maximum(spectrum, 0.0)
+    T = np.ascontiguousarray(Y[:, mixed], dtype=np.float32)  # (n, k)
+    chances = Y[:, mixed].sum(axis=0) / n
+    curvature = chances * (1.0 - chances)  # p (1 - p) at the start
+    W = np.zeros((d + 1, len(mixed)))
+    W[d] = np.log(chances / (1.0 - chances))
     for C in Cs:
+        scale = np.empty_like(W)
+        scale[:d] = 1.0 / np.sqrt(1.0 + C * spectrum[:, None] * curvature)
+        scale[d] = 1.0 / np.sqrt(C * n * curvature)
+        W = _minimum(F, T, C, W, scale, tol * np.sqrt(C * n), max_iter)
+        weights = axes @ W[:-1]
         result = constant.copy()
-        if problem is not None:
-            W = problem.solve(C, W, tol, max_iter)
-            result[:, mixed] = problem.in_features(W)
+        result[:, mixed] = np.vstack([weights, W[-1] - center @ weights])
         yield result
 
 
-@dataclass(frozen=True)
-class _Rotated:
-    """Features centred and rotated to the axes of their covariance.
+def _minimum(
+    F: np.ndarray, T: np.ndarray, C: float, start: np.ndarray, scale: np.ndarray, tol: float, max_iter: int
+) -> np.ndarray:
+    """Return the weights (d, k) of F and, in a last row, the intercepts, found in units of ``scale``."""
+    from scipy.optimize import minimize
 
-    Attributes
-    ----------
-    F : ndarray of shape (n, d)
-        The features.
-    T : ndarray of shape (n, k)
-        The labels, 0 or 1.
-    chances : ndarray of shape (k,)
-        Share of the rows that have each label.
-    spectrum : ndarray of shape (d,)
-        Squared length of each column of F.
-    axes, center : ndarrays of shapes (d, d) and (d,)
-        ``F = (X - center) @ axes``.
-    """
+    def scaled(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _loss(F, T, C, flat.reshape(scale.shape) * scale)
+        return value, (gradient * scale).ravel()
 
-    F: np.ndarray
-    T: np.ndarray
-    chances: np.ndarray
-    spectrum: np.ndarray
-    axes: np.ndarray
-    center: np.ndarray
+    options = {"maxiter": max_iter, "maxcor": 10, "ftol": 1e-10, "gtol": tol}
+    best = minimize(scaled, (start / scale).ravel(), jac=True, method="L-BFGS-B", options=options).x
+    weights: np.ndarray = best.reshape(scale.shape) * scale
+    return weights
 
-    @classmethod
-    def of(cls, X: np.ndarray, Y: np.ndarray) -> _Rotated:
-        center = X.mean(axis=0, dtype=np.float64)
-        F = np.asarray(X, dtype=np.float32) - center.astype(np.float32)
-        spectrum, axes = np.linalg.eigh((F.T @ F).astype(np.float64))
-        T = np.ascontiguousarray(Y, dtype=np.float32)
-        chances = Y.sum(axis=0) / len(Y)
-        return cls(F @ axes.astype(np.float32), T, chances, np.maximum(spectrum, 0.0), axes, center)
 
-    def solve(self, C: float, start: np.ndarray | None, tol: float, max_iter: int) -> np.ndarray:
-        """Return the weights (d, k) of F and, in a last row, the intercepts."""
-        from scipy.optimize import minimize
-
-        n, d = self.F.shape
-        curvature = self.chances * (1.0 - self.chances)  # (k,) p (1 - p) at the start
-        scale = np.empty((d + 1, len(curvature)))
-        scale[:d] = 1.0 / np.sqrt(1.0 + C * self.spectrum[:, None] * curvature)
-        scale[d] = 1.0 / np.sqrt(C * n * curvature)
-        if start is None:
-            start = np.zeros_like(scale)
-            start[d] = np.log(self.chances / (1.0 - self.chances))
-
-        def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = self.loss(flat.reshape(scale.shape) * scale, C)
-            return value, (gradient * scale).ravel()
-
-        options = {"maxiter": max_iter, "maxcor": 10, "ftol": 1e-10, "gtol": tol * np.sqrt(C * n)}
-        best = minimize(loss, (start / scale).ravel(), jac=True, method="L-BFGS-B", options=options).x
-        weights: np.ndarray = best.reshape(scale.shape) * scale
-        return weights
-
-    def loss(self, W: np.ndarray, C: float) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient."""
-        d = len(self.spectrum)
-        Z = self.F @ W[:d].astype(np.float32) + W[d].astype(np.float32)  # (n, k)
-        E = np.exp(-np.abs(Z))
-        value = (
-            np.log1p(E).sum(dtype=np.float64) + np.maximum(Z, 0).sum(dtype=np.float64) - np.vdot(Z, self.T)
-        )
-        R = np.where(Z > 0, np.float32(1), E) / (1 + E) - self.T  # (n, k) predicted minus true
-        G = np.empty_like(W)
-        G[:d] = C * (self.F.T @ R) + W[:d]
-        G[d] = C * R.sum(axis=0, dtype=np.float64)
-        return float(C * value + 0.5 * np.vdot(W[:d], W[:d])), G
-
-    def in_features(self, W: np.ndarray) -> np.ndarray:
-        """Return weights and intercepts for the original features."""
-        weights = self.axes @ W[:-1]
-        return np.vstack([weights, W[-1] - self.center @ weights])
+def _loss(F: np.ndarray, T: np.ndarray, C: float, W: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the objective and its gradient."""
+    d = F.shape[1]
+    Z = F @ W[:d].astype(np.float32) + W[d].astype(np.float32)  # (n, k)
+    E = np.exp(-np.abs(Z))
+    value = np.log1p(E).sum(dtype=np.float64) + np.maximum(Z, 0).sum(dtype=np.float64) - np.vdot(Z, T)
+    R = np.where(Z > 0, np.float32(1), E) / (1 + E) - T  # (n, k) predicted minus true
+    G = np.empty_like(W)
+    G[:d] = C * (F.T @ R) + W[:d]
+    G[d] = C * R.sum(axis=0, dtype=np.float64)
+    return float(C * value + 0.5 * np.vdot(W[:d], W[:d])), G
 
 
 def checked_C(C: float | str) -> float | str:
