@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 import softvec
 from softvec.cli import run
 from softvec.core.errors import InputError
-from softvec.embedding.logistic import decision, fit_one_vs_rest, fit_path
+from softvec.embedding.logistic import cross_validated, decision, fit_one_vs_rest, fit_path
 from softvec.evaluate import classification, node_classification
 from softvec.evaluate.classification import C_GRID, _best_C, top_labels
 from softvec.names.align import label_matrix
@@ -186,13 +186,13 @@ def test_many_nodes_are_scored_with_a_sample_and_one_split(tmp_path, monkeypatch
     monkeypatch.setattr(classification, "_SAMPLE", 60)
     rows = []
     monkeypatch.setattr(
-        classification, "fit_path", lambda X, *a, **k: rows.append(len(X)) or fit_path(X, *a, **k)
+        classification, "cross_validated", lambda X, *a: rows.append(len(X)) or cross_validated(X, *a)
     )
     labels = np.arange(300) % 3
     softvec.Embedding(np.eye(3)[labels]).save(tmp_path / "v.svec")
     np.save(tmp_path / "labels.npy", labels)
     assert run(["evaluate", str(tmp_path / "v.svec"), str(tmp_path / "labels.npy")]) == 0
-    assert rows == [40, 40, 40]
+    assert rows == [60]
     printed = capsys.readouterr()
     assert "300 labelled items: 1 split, 33% to train on" in printed.err
     assert "micro f1, 33% labelled" in printed.out

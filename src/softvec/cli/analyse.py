@@ -94,10 +94,8 @@ class Evaluate(VectorCommand):
         """Print a table of scores."""
         from softvec import evaluate as tasks
         from softvec.embedding.persons import of_labels
-        from softvec.read.labels import read_labels
 
-        emb = self.load()
-        emb, groups = of_labels(emb, read_labels(self.labels, emb.names))
+        emb, groups = of_labels(self.load(), self.labels)
         target = groups.members if groups.multiple else groups.codes
         labelled = int((groups.codes >= 0).sum())
         many = labelled > tasks.classification.MANY

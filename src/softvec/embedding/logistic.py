@@ -58,6 +58,19 @@ def fit_path(
         yield result
 
 
+def cross_validated(
+    X: np.ndarray, Y: np.ndarray, Cs: Sequence[float], folds: Sequence[np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Yield the scores (n, k) of all rows for each C, each by the fit to the rows outside its fold."""
+    rest = [np.setdiff1d(np.arange(len(X)), fold) for fold in folds]
+    paths = [fit_path(X[rows], Y[rows], Cs, tol=1e-3) for rows in rest]
+    for fits in zip(*paths):
+        scores = np.empty(Y.shape)
+        for fold, weights in zip(folds, fits):
+            scores[fold] = decision(X[fold], weights)
+        yield scores
+
+
 def _minimum(
     F: np.ndarray, T: np.ndarray, C: float, start: np.ndarray, scale: np.ndarray, tol: float, max_iter: int
 ) -> np.ndarray:

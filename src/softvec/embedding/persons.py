@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from softvec.core.dates import shortest, to_dates
 from softvec.core.errors import InputError
 from softvec.names import Names, UnknownName
 from softvec.names.align import keys_of
-from softvec.read.labels import Groups
+from softvec.read.labels import Groups, read_labels
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -75,9 +76,11 @@ def of_persons(emb: Embedding, names: Iterable[Hashable]) -> Embedding:
 def of_labels(emb: Any, labels: Any) -> tuple[Any, Any]:
     """Return the vectors that labels are of, one for each person if labels are by person, and the labels.
 
-    Labels are a mapping, a Series, or groups that were read from a file. A person's times in both parts
+    Labels are a mapping, a Series, or groups that are read from a file. A person's times in both parts
     of a cross-validation would tell its label.
     """
+    if isinstance(labels, str | os.PathLike):
+        labels = read_labels(labels, emb.names)
     if isinstance(labels, Groups):
         pairs = emb.names.owners() if labels.persons else None
         if pairs is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, optional_package
 from softvec.core.machine import machine
-from softvec.embedding.logistic import checked_C, decision, fit_one_vs_rest, sigmoid
+from softvec.embedding.logistic import checked_C, cross_validated, decision, fit_one_vs_rest, sigmoid
 from softvec.embedding.persons import of_labels
 from softvec.names import Names
 from softvec.names.align import label_matrix
+from softvec.read.labels import Groups
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -165,12 +165,9 @@ def predict(emb: Embedding, labels: Any, *, C: float | str = "cv", n_jobs: int |
 
 def _targets(emb: Embedding, labels: Any) -> tuple[Embedding, Array, list[Any], bool]:
     """Return the vectors, which has which label (n, k), the labels, and whether one may have several."""
-    if isinstance(labels, str | os.PathLike):
-        from softvec.read.labels import read_labels
-
-        emb, groups = of_labels(emb, read_labels(labels, emb.names))
-        return emb, groups.members.toarray() != 0, list(groups.classes), groups.multiple
     emb, labels = of_labels(emb, labels)
+    if isinstance(labels, Groups):
+        return emb, labels.members.toarray() != 0, list(labels.classes), labels.multiple
     Y, classes = label_matrix(labels, len(emb), emb.names)
     return emb, Y, classes, bool((Y.sum(axis=1) > 1).any())
 
@@ -189,13 +186,8 @@ def _choose(X: Array, Y: Array, C: float | str, several: bool) -> tuple[float, f
     C = checked_C(C)
     grid = C_GRID if isinstance(C, str) else (C,)
     order = np.random.default_rng(0).permutation(len(X))[:_SAMPLE]
-    folds = np.arange(len(order)) * _FOLDS // len(order)
-    scores, T = np.empty((len(grid), len(order), Y.shape[1])), Y[order]
-    for fold in range(_FOLDS):
-        train, test = order[folds != fold], order[folds == fold]
-        for c, strength in enumerate(grid):
-            weights = fit_one_vs_rest(X[train], Y[train], strength, tol=1e-3)
-            scores[c, folds == fold] = decision(X[test], weights)
+    folds, T = np.array_split(np.arange(len(order)), _FOLDS), Y[order]
+    scores = np.stack(list(cross_validated(X[order], T, grid, folds)))
     right = np.take_along_axis(T[None], np.argmax(scores, axis=2)[:, :, None], axis=2).mean(axis=(1, 2))
     best = int(np.argmax(right))
     return grid[best], float(right[best]), _scale(scores[best], T, several)

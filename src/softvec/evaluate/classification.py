@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
-from softvec.embedding.logistic import checked_C, decision, fit_one_vs_rest, fit_path
+from softvec.embedding.logistic import checked_C, cross_validated, decision, fit_one_vs_rest
 from softvec.embedding.persons import of_labels
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds
 from softvec.names.align import label_matrix
@@ -141,11 +141,9 @@ def _best_C(X: np.ndarray, Y: np.ndarray) -> float:
     if not folds:
         return 1.0
     grid = [C / _power_of_ten(X) for C in C_GRID]
-    inner = [np.setdiff1d(np.arange(len(X)), fold) for fold in folds]
-    paths = [fit_path(X[rows], Y[rows], grid, tol=1e-3) for rows in inner]
     best, hits, worse = grid[0], -1, 0
-    for C, fits in zip(grid, zip(*paths)):
-        count = sum(_hits(X[fold], Y[fold], weights) for fold, weights in zip(folds, fits))
+    for C, scores in zip(grid, cross_validated(X, Y, grid, folds)):
+        count = int((top_labels(scores, Y.sum(axis=1)) & Y).sum())  # micro-F1 up to a factor
         worse = worse + 1 if count < hits else 0
         if count > hits:
             best, hits = C, count
@@ -158,8 +156,3 @@ def _power_of_ten(X: np.ndarray) -> float:
     """Return the mean squared length of the vectors, to the nearest power of ten."""
     square = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X)
     return 10.0 ** round(np.log10(square)) if square > 0 else 1.0
-
-
-def _hits(X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> int:
-    """Count correct labels: micro-F1 up to a factor, as each node gets as many labels as it has."""
-    return int((top_labels(decision(X, weights), Y.sum(axis=1)) & Y).sum())
