@@ -32,13 +32,11 @@ def attributes_of(emb: Embedding, item: Hashable, n: int = 10) -> list[tuple[str
     >>> [name for name, cosine in emb.attributes_of("eve", n=1)]
     ['golf']
     """
-    vectors = _vectors(emb)[:-1]
-    x = emb[item]
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(x)
-    cosines = np.divide(vectors @ x, lengths, out=np.zeros(len(vectors), np.float32), where=lengths > 1e-12)
+    from softvec.embedding.search import exact_nearest
+
+    (rows,), (cosines,) = exact_nearest(emb[item][None], _vectors(emb)[:-1], integer("n", n))
     names = [name for column in _columns(emb) for name in column.names]
-    best = np.argsort(-cosines, kind="stable")[: integer("n", n)]
-    return [(names[at], float(cosines[at])) for at in best]
+    return [(names[at], cosine) for at, cosine in zip(rows, cosines.tolist())]
 
 
 def from_attributes(emb: Embedding, given: Any) -> tuple[Names, NDArray[np.float32]]:

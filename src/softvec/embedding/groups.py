@@ -80,19 +80,16 @@ def cluster(
     ndarray of shape (n,)
         Group of each vector; -1 for a zero vector, which has no direction.
     """
-    groups = groups_of(emb, n_clusters, max_groups=max_clusters, random_state=random_state, verbose=verbose)
+    groups = find_groups(
+        grouping_vectors(emb), n_clusters, max_groups=max_clusters, random_state=random_state,
+        verbose=verbose, neighbours=recorded(emb, "data").get("mean_neighbours"),
+    )  # fmt: skip
     if n_clusters is None and max_clusters != 1 and len(emb) >= _FEW and groups.max(initial=-1) == 0:
         text = (
             "no groups beyond chance: random halves of the items disagree on them, so all items are one group"
         )
         warnings.warn(text, stacklevel=2)
     return groups
-
-
-def groups_of(emb: Embedding, n_groups: int | None = None, **options: Any) -> NDArray[np.int64]:
-    """Return the groups of :func:`cluster`, without its warning."""
-    neighbours = recorded(emb, "data").get("mean_neighbours")
-    return find_groups(grouping_vectors(emb), n_groups, neighbours=neighbours, **options)
 
 
 def grouping_vectors(emb: Embedding) -> NDArray[np.floating]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.embedding.groups import groups_of
 from softvec.embedding.search import exact_nearest
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def _group_overlap(runs: Sequence[Embedding]) -> tuple[NDArray[np.float32], floa
     """Return the overlap of each item's groups, the mean AMI of two runs, and the number of groups."""
     from sklearn.metrics import adjusted_mutual_info_score
 
-    first = groups_of(runs[0])
+    with warnings.catch_warnings(action="ignore"):  # of one group
+        first = runs[0].cluster()
     n_groups = int(first.max()) + 1
     if n_groups < 2:  # no groups beyond chance, so no agreement
         return np.full(len(first), np.nan, np.float32), 0.0, n_groups
