@@ -222,22 +222,14 @@ class _Model(NamedTuple):
         return [self, *(_Model(np.hstack([self.F, np.sqrt(c) * group]), self.start) for c in _GRID)]
 
 
-@dataclass(frozen=True, eq=False)
 class _Trials:
-    """Observed states and their folds, on which models are compared."""
+    """Observed states and their folds, on which models are compared; the infected are spread evenly."""
 
-    rows: Array
-    y: Array
-    fold: Array
-
-    @classmethod
-    def of(cls, seen: Observations, rng: np.random.Generator) -> _Trials:
-        """Spread the infected evenly over the folds."""
-        rows, y = np.flatnonzero(seen.observed), seen.state[seen.observed]
-        order = rng.permutation(len(y))
-        fold = np.empty(len(y), dtype=np.int64)
-        fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _FOLDS
-        return cls(rows, y, fold)
+    def __init__(self, seen: Observations, rng: np.random.Generator):
+        self.rows, self.y = np.flatnonzero(seen.observed), seen.state[seen.observed]
+        order = rng.permutation(len(self.y))
+        self.fold = np.empty(len(self.y), dtype=np.int64)
+        self.fold[order[np.argsort(self.y[order], kind="stable")]] = np.arange(len(self.y)) % _FOLDS
 
     def prevalence(self) -> Array:
         """Return the share of infected in the other folds, for each observation."""
@@ -246,9 +238,8 @@ class _Trials:
 
     def best(self, candidates: list[_Model], known: Array | None = None) -> tuple[_Model, Array]:
         """Return the model with the lowest log loss, and its probabilities; the first may be known."""
-        p = [self.probabilities(model) for model in candidates[known is not None :]]
-        if known is not None:
-            p.insert(0, known)
+        p = [] if known is None else [known]
+        p += [self.probabilities(model) for model in candidates[len(p) :]]
         best = int(np.argmin([_log_loss(self.y, values) for values in p]))
         return candidates[best], p[best]
 
@@ -277,7 +268,7 @@ def _select(
 
     Groups of features are tried in turn; a group that does not help is left out.
     """
-    trials = _Trials.of(seen, rng)
+    trials = _Trials(seen, rng)
     y = trials.y
     scores = {"prevalence": {"auc": 0.5, "log_loss": _log_loss(y, trials.prevalence())}}  # ranks nobody
     bumps, nowhere = _bumps(seen), np.zeros(len(seen.vectors))

@@ -136,18 +136,19 @@ def score_links(
     """
     choice("scorer", scorer, SCORERS)
     if scorer == "softmax":
-        score = _softmax(X, split)
-    V, n = as_vectors(X), split.graph.shape[0]
-    if len(V) != n:
-        raise InputError(f"X has shape {V.shape}; the graph has {n} nodes")
-    if scorer == "hadamard":
-        score = _hadamard(V, split, random_state)
-    elif scorer != "softmax":
-        score = _inner(unit_rows(V) if scorer == "cosine" else V)
-    hidden = score(split.positives)
+        if not isinstance(X, Embedding):
+            raise InputError("scorer 'softmax' needs an Embedding; pass the result of softvec.embed")
+        score = pair_logits(X, split.graph)
+    else:
+        V, n = as_vectors(X), split.graph.shape[0]
+        if len(V) != n:
+            raise InputError(f"X has shape {V.shape}; the graph has {n} nodes")
+        V = unit_rows(V) if scorer == "cosine" else V
+        score = _hadamard(V, split, random_state) if scorer == "hadamard" else _inner(V)
+    hidden = score(*split.positives.T)
     scores = {}
     for kind, pairs in split.negatives.items():
-        values = np.concatenate([hidden, score(pairs)])
+        values = np.concatenate([hidden, score(*pairs.T)])
         truth = np.repeat([1, 0], [len(hidden), len(pairs)])
         scores[f"auc_{kind}"] = float(roc_auc_score(truth, values))
         scores[f"ap_{kind}"] = float(average_precision_score(truth, values))
@@ -206,21 +207,14 @@ def link_prediction(
     )
 
 
-def _softmax(emb: Any, split: LinkSplit) -> Callable[[np.ndarray], np.ndarray]:
-    """Score a pair by its logit in the calibrated softmax of an embedding, the mean of both directions."""
-    if not isinstance(emb, Embedding):
-        raise InputError("scorer 'softmax' needs an Embedding; pass the result of softvec.embed")
-    logits = pair_logits(emb, split.graph)
-    return lambda pairs: logits(*pairs.T)
-
-
-def _inner(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda pairs: np.einsum("ij,ij->i", X[pairs[:, 0]], X[pairs[:, 1]])
+def _inner(X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    return lambda i, j: np.einsum("ij,ij->i", X[i], X[j])
 
 
 def _hadamard(
     X: np.ndarray, split: LinkSplit, random_state: int | np.random.Generator | None
-) -> Callable[[np.ndarray], np.ndarray]:
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Score a pair by a logistic regression on the products of its vectors."""
     rng = np.random.default_rng(random_state)
     upper = sp.triu(split.graph, 1).tocoo()
     n = split.graph.shape[0]
@@ -232,7 +226,7 @@ def _hadamard(
     features = np.concatenate([X[pairs[:, 0]] * X[pairs[:, 1]] for pairs in (edges, others)])
     truth = np.repeat([True, False], [len(edges), len(others)])[:, None]
     weights = fit_one_vs_rest(features, truth, C=1.0)
-    return lambda pairs: decision(X[pairs[:, 0]] * X[pairs[:, 1]], weights)[:, 0]
+    return lambda i, j: decision(X[i] * X[j], weights)[:, 0]
 
 
 def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity import Affinity, supra_adjacency
-from softvec.core import checks
-from softvec.core.checks import counted, is_number, recorded
+from softvec.core.checks import counted, is_number, number, recorded
 from softvec.core.dates import duration, has_zone, shortest, to_dates
 from softvec.core.errors import InputError, Option, guess
 from softvec.names import Names
@@ -72,7 +72,7 @@ class Observations:
 def match_observations(emb: Embedding, observations: Any, everyone: bool) -> Observations:
     """Return the pairs of ``emb`` with the observed states; see :func:`softvec.evaluate.predict_epidemic`."""
     persons, times = _pairs(emb)
-    windows = _Windows.of(emb, times)
+    windows = _Windows(emb, times)
     first, window = np.unique(windows.moments(times), return_inverse=True)
     people: dict[Any, int] = {}
     person = np.array([people.setdefault(name, len(people)) for name in persons], dtype=np.int64)
@@ -130,32 +130,23 @@ def _pairs(emb: Embedding) -> tuple[list[Any], list[Any]]:
     return list(persons), list(times)
 
 
-@dataclass(frozen=True)
 class _Windows:
     """Starts and ends of windows, as numbers; dates are microseconds since 1970, zoned ones in UTC."""
 
-    starts: Array
-    ends: Array
-    dated: bool
-    zoned: bool
-
-    @classmethod
-    def of(cls, emb: Embedding, times: list[Any]) -> _Windows:
+    def __init__(self, emb: Embedding, times: list[Any]):
         codes = emb.names.pair_codes()
         every = list(codes[1]) if codes is not None else list(set(times))  # windows without contacts too
-        form = (to_dates(every) is not None, has_zone(every[0]))
-        starts = np.sort(cls(np.empty(0), np.empty(0), *form).moments(every))
+        self.dated, self.zoned = to_dates(every) is not None, has_zone(every[0])
+        starts: Array = np.sort(self.moments(every))
         options = recorded(emb, "data").get("options")
         options = options if isinstance(options, dict) else {}
         window, ends = options.get("window"), starts  # by default each time stamp is a window of its own
         if window is not None:
-            dated = form[0]
-            ends = starts + (
-                duration("window", window) if dated else checks.number("window", window, above=0)
-            )
+            length = duration if self.dated else partial(number, above=0)
+            ends = starts + length("window", window)
         elif options.get("n_windows") is not None and len(starts) > 1:
             ends = np.append(starts[1:], starts[-1] + np.diff(starts).max())
-        return cls(starts, ends, *form)
+        self.starts, self.ends = starts, ends
 
     def moments(self, times: list[Any]) -> Array:
         """Return times as numbers; an error names a time that is not of the kind of the contacts' times."""
@@ -198,14 +189,11 @@ class _Windows:
 
 def _triples(observations: Any) -> tuple[list[Any], list[Any], list[Any]]:
     """Return persons, times and states of a mapping, Series, frame or file."""
-    where = "the frame of observations"
     if isinstance(observations, str | os.PathLike):
-        where, observations = str(observations), read_table(Path(observations), "table of observations")
+        table = read_table(Path(observations), "table of observations")
+        return _columns(table, str(observations))
     if is_frame(observations):
-        columns = frame_columns(observations)
-        titles = list(columns)
-        persons, times, states = (as_list(columns[titles[at]]) for at in _places(titles, where))
-        return persons, times, states
+        return _columns(frame_columns(observations), "the frame of observations")
     if hasattr(observations, "index") and hasattr(observations, "to_dict"):  # a Series
         observations = observations.to_dict()
     if not isinstance(observations, Mapping):
@@ -220,19 +208,20 @@ def _triples(observations: Any) -> tuple[list[Any], list[Any], list[Any]]:
     return persons, times, list(observations.values())
 
 
-def _places(titles: list[Any], where: str) -> list[int]:
-    """Return the positions of the columns of persons, times and states."""
-    small = [str(title).strip().lower() for title in titles]
-    places = []
+def _columns(table: Mapping[Any, Any], where: str) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the columns of persons, times and states."""
+    titles = {str(title).strip().lower(): title for title in reversed(list(table))}
+    columns = []
     for role, words in _ROLES.items():
-        matches = [small.index(word) for word in words if word in small]
-        if not matches:
+        match = next((titles[word] for word in words if word in titles), None)
+        if match is None:
             raise InputError(
-                f"{where} has the columns {', '.join(map(str, titles))}; none is the {role}: expected the "
+                f"{where} has the columns {', '.join(map(str, table))}; none is the {role}: expected the "
                 "titles person, time and state"
             )
-        places.append(matches[0])
-    return places
+        columns.append(as_list(table[match]))
+    persons, times, states = columns
+    return persons, times, states
 
 
 def _matched(
@@ -266,8 +255,8 @@ def _matched(
 
 def _number_of(people: Names, person: Any) -> int:
     """Return the number of a person, -1 if unknown; a table may have read the name "7" as an integer."""
-    number = row_of(people, person)
-    return row_of(people, str(person)) if number < 0 and isinstance(person, int) else number
+    row = row_of(people, person)
+    return row_of(people, str(person)) if row < 0 and isinstance(person, int) else row
 
 
 def _latest(rows: Array, moments: Array, infected: Array, persons: list[Any]) -> tuple[Array, Array]:
@@ -296,7 +285,10 @@ def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     if states.dtype == bool:
         return np.ones(states.shape, dtype=bool), states
     if states.dtype.kind in "OU":
-        cells = [np.nan if is_missing(value) else _word(value) for value in states.ravel().tolist()]
+        cells = [
+            np.nan if is_missing(value) else _WORDS.get(str(value).strip().lower(), value)
+            for value in states.ravel().tolist()
+        ]
         wrong = next((value for value in cells if not is_number(value)), None)
         if wrong is not None:
             raise InputError(f"the state is {wrong!r}; expected 1 (infected), 0 (not) or nothing")
@@ -312,11 +304,6 @@ def known_states(infected: Any) -> tuple[np.ndarray, np.ndarray]:
     if not known.any():
         raise InputError("infected holds no known state: all of its values are missing")
     return known, values == 1
-
-
-def _word(value: Any) -> Any:
-    """Return the number that a word for a state stands for, NaN for one that means nothing."""
-    return _WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 # what the states of a person, and of the people met, say about that person
@@ -338,8 +325,8 @@ def contact_matrix(contacts: Any, seen: Observations) -> sparse.csr_array:
     met = contacts.contacts
     if met is None:
         raise InputError(f"contacts is {contacts.kind} data; expected contacts in time (t, i, j)")
-    number = dict(zip(seen.persons, seen.person.tolist()))
-    place = np.array([number.get(name, -1) for name in met.nodes])
+    row = dict(zip(seen.persons, seen.person.tolist()))
+    place = np.array([row.get(name, -1) for name in met.nodes])
     source, target = place[met.source], place[met.target]
     known = (source >= 0) & (target >= 0)
     if not known.any():

@@ -146,17 +146,12 @@ def word_analogy(
 
 def _vectors_and_rows(X: Any, words: Sequence[str] | None) -> tuple[np.ndarray, dict[str, int]]:
     vectors = as_vectors(X)
-    if words is None:
-        words = getattr(X, "names", None)
-        if words is None:
-            raise InputError("pass words, the names of the rows of X, or an Embedding")
-    names = list(words)
+    names = getattr(X, "names", None) if words is None else words
+    if names is None:
+        raise InputError("pass words, the names of the rows of X, or an Embedding")
     if len(names) != len(vectors):
         raise InputError(f"{len(names)} words for {len(vectors)} vectors; expected one for each")
-    rows: dict[str, int] = {}
-    for i, name in enumerate(names):
-        rows.setdefault(str(name), i)
-    return vectors, rows
+    return vectors, {str(name): i for i, name in reversed(list(enumerate(names)))}
 
 
 def _row(rows: dict[str, int], word: str) -> int:
@@ -175,7 +170,7 @@ def _read_pairs(path: str | PathLike[str]) -> list[tuple[str, str, float]]:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        parts = [part for part in line.replace(",", "\t").replace(";", "\t").split() if part]
+        parts = line.replace(",", "\t").replace(";", "\t").split()
         try:
             triples.append((parts[0], parts[1], float(parts[2])))
         except (IndexError, ValueError):
