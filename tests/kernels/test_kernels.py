@@ -85,6 +85,35 @@ def test_gather_from_and_to_half_precision(d):
         np.testing.assert_allclose(*results, rtol=2e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 7, 15, 16, 17, 32, 37, 64, 100, 128, 200])
+@pytest.mark.parametrize("n", [1, 5, 6, 64, 133])
+def test_products(dtype, d, n):
+    X, W = unit(n, d, dtype), unit(d, d, dtype, 1)
+    weighted = X * np.linspace(-1, 2, n, dtype=dtype)[:, None]
+    cases = {"multiply": (X, W, (n, d)), "second_moments": (weighted, X, (d, d))}
+    for name, (left, right, shape) in cases.items():
+        exact = (left if name == "multiply" else left.T).astype(float) @ right
+        for module in (reference, compiled):
+            out = np.full(shape, np.nan, dtype)
+            getattr(module, name)(left, right, out)
+            np.testing.assert_allclose(out, exact, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("d", [16, 37, 128])
+def test_a_product_is_one_chain_of_fused_multiply_adds(d):
+    X, W = unit(9, d, np.float32), unit(d, d, np.float32, 1)
+    chain = np.zeros((9, d), np.float32)
+    for k in range(d):  # exact in double precision but for the last bits of a sum, rounded once
+        chain = (X[:, k, None].astype(float) * W[k] + chain).astype(np.float32)
+    out = np.empty_like(chain)
+    compiled.multiply(X, W, out)
+    np.testing.assert_array_equal(out, chain)
+    second = np.empty((d, d), np.float32)
+    compiled.second_moments(X, X, second)
+    np.testing.assert_array_equal(second, second.T)
+
+
 def test_half_precision_conversion_is_numpys():
     X = np.random.default_rng(0).standard_normal((9, 5)).astype(np.float32)
     X[0, :4] = [0.0, 1e-6, 70000.0, -1e-9]
@@ -159,7 +188,7 @@ def test_edges_term(dtype, k, weighted, d):
     S = sparse.random_array((b, n), density=0.2, random_state=rng, format="csr").astype(dtype)
     labels = rng.permutation(np.arange(n) % k) if k > 1 else np.empty(0, np.int64)
     v = rng.random(n) + 0.3 if weighted else np.empty(0)
-    mom = moments(block_sums(Y, labels, k, v.astype(dtype) if weighted else None))
+    mom = moments(block_sums(Y, labels, k, v.astype(dtype) if weighted else None, reference))
     H = np.stack([Y[:b] @ omega.astype(dtype) for omega in mom.omega])
     classes = reference.Classes(mom.mu.astype(dtype), mom.weight, mom.count)
     for values in (S.data, S.data[:0]):

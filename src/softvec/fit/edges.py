@@ -193,7 +193,9 @@ class NearTerms:
             self.block(lo, hi, mom, engine.products(x, omega), EdgeTerms(V[lo:hi], entries, stats, pulls))
             total[lo:hi] = engine.rho[lo:hi] * stats[:, 0]
             w = pulls.astype(x.dtype)
-            second = np.stack([(x * w[:, c, 1, None]).T @ x for c in range(k)])
+            second = np.empty((k, x.shape[1], x.shape[1]), x.dtype)
+            for c in range(k):
+                engine.kernels.second_moments(x * w[:, c, 1, None], x, second[c])
             return Sums(np.zeros(k), np.zeros(k), (w[:, :, 0].T @ x).astype(float), second.astype(float))
 
         pool = engine.runtime.machine

@@ -108,7 +108,7 @@ class Engine:
         self.sums = pool.fold(lambda lo, hi: self._sums(Y, lo, hi), self.columns.blocks, add_sums)
 
     def _sums(self, X: Array, lo: int, hi: int) -> Sums:
-        return block_sums(X[lo:hi], self._classes(lo, hi), self.k, self._item_weights(lo, hi))
+        return block_sums(X[lo:hi], self._classes(lo, hi), self.k, self._item_weights(lo, hi), self.kernels)
 
     def _classes(self, lo: int, hi: int) -> Array | None:
         return None if self.classes is None else self.classes[lo:hi]
@@ -120,7 +120,7 @@ class Engine:
     def context_rows(self, ctx: Context, y: Array, lo: int, hi: int) -> Array:
         """Return the context term of a block of context vectors, in this thread's scratch."""
         C = self.buffers.get("C", y.shape, y.dtype)
-        ctx.rows(y, self._classes(lo, hi), self._item_weights(lo, hi), C)
+        ctx.rows(y, self._classes(lo, hi), self._item_weights(lo, hi), C, self.kernels)
         return C
 
     def epoch(self, eta: float, *, last: bool = False) -> Loss:
@@ -216,7 +216,7 @@ class Engine:
                     signed_mu, beta = (sign * mu).astype(X.dtype), self.problem.beta
                     self.kernels.mixture_term(x, H, signed_mu, mom.log_weight, rho[lo:hi], beta, *unused, r)
                 weights = (rho[lo:hi, None] * r).astype(X.dtype)
-                parts = [block_sums(x, None, 1, weights[:, c]) for c in range(self.k)]
+                parts = [block_sums(x, None, 1, weights[:, c], self.kernels) for c in range(self.k)]
                 terms.append((sign, parts))
             first, second = np.zeros((self.k, d)), np.zeros((self.k, d, d))
             for sign, parts in terms:
@@ -236,7 +236,7 @@ class Engine:
     def multiply(self, x: Array, omega: Array, out: Array) -> None:
         """Write ``x @ omega[c]`` for every class."""
         for c in range(self.k):
-            np.matmul(x, omega[c], out=out[c])
+            self.kernels.multiply(x, omega[c], out[c])
 
     def _exact(self) -> tuple[Array, Array, Array]:
         """Return the gradient on X, the weighted log Z and the gradient on Y of the exact normaliser."""

@@ -1,4 +1,4 @@
-"""LLVM instructions that Numba does not expose: half-precision conversion, and sums of rows in registers.
+"""LLVM instructions that Numba does not expose: half precision, sums of rows and products in registers.
 
 Half-precision numbers travel as ``uint16`` (Numba has no CPU float16). The conversions become one vector
 instruction on x86 with F16C and on ARM, and LLVM vectorises them inside ordinary loops.
@@ -18,6 +18,9 @@ from numba.extending import intrinsic, overload
 # or joins registers on other machines.
 _WIDE = get_host_cpu_features().get("avx512f", False)
 _TILES = ((16, 8), (16, 4), (16, 2), (16, 1), (4, 1), (1, 1)) if _WIDE else ((8, 4), (8, 1), (1, 1))
+# Of a product: registers for a few rows times so many columns, 24 of them with AVX-512 and 12 elsewhere.
+_ROWS = 6
+_PRODUCT_TILES = ((16, 4), (16, 2), (16, 1), (4, 1), (1, 1)) if _WIDE else ((8, 2), (8, 1), (4, 1), (1, 1))
 _I64 = ir.IntType(64)
 # Not "reassoc", which Numba would add: a sum takes its rows in order, whatever the tile.
 _IN_ORDER = ("nsz", "contract")
@@ -211,6 +214,92 @@ def _weights(rows, arrays, args):
         return builder.fmul(*factors)
 
     return weight
+
+
+class _Product:
+    """Generates the code of ``C += A @ B`` in single precision, on ranges of rows, columns and terms.
+
+    Each number of C is a chain of fused multiply-adds in the order of the terms, whatever the tile.
+    """
+
+    def __init__(self, context, builder, signature, args):
+        self.builder = builder
+
+        def array(place):
+            struct = context.make_array(signature.args[place])(context, builder, args[place])
+            return builder.ptrtoint(struct.data, _I64), cgutils.unpack_tuple(builder, struct.shape)
+
+        self.a, self.b, self.c = array(0)[0], array(3), array(4)
+        self.a_row, self.a_term = (_to_i64(builder, value) for value in args[1:3])
+        self.ranges = [[_to_i64(builder, value) for value in args[lo : lo + 2]] for lo in (5, 7, 9)]
+
+    def pointer(self, base, place, kind, ahead=0):
+        at = self.builder.add(base, self.builder.mul(place, _const(4)))
+        return self.builder.inttoptr(self.builder.add(at, _const(4 * ahead)), kind.as_pointer())
+
+    def row(self, matrix, number, column):
+        return self.builder.add(self.builder.mul(number, matrix[1][1]), column)
+
+    def tile(self, i, j, rows, lanes, count):
+        """Add to ``rows`` rows of C from i on, and to ``count`` vectors of ``lanes`` columns from j on."""
+        builder, single = self.builder, ir.FloatType()
+        wide = ir.VectorType(single, lanes) if lanes > 1 else single
+        name = f"llvm.fma.v{lanes}f32" if lanes > 1 else "llvm.fma.f32"
+        fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(wide, [wide] * 3), name)
+        numbers = [builder.add(i, _const(r)) for r in range(rows)]
+        places = [
+            self.pointer(self.c[0], self.row(self.c, number, j), wide, u * lanes)
+            for number in numbers
+            for u in range(count)
+        ]
+        sums = [cgutils.alloca_once(builder, wide) for _ in places]
+        for place, total in zip(places, sums):
+            builder.store(builder.load(place, align=4), total)
+        starts = [builder.mul(number, self.a_row) for number in numbers]
+        with cgutils.for_range_slice(builder, *self.ranges[2], _const(1), _I64) as (k, _):
+            at = self.row(self.b, k, j)
+            right = [
+                builder.load(self.pointer(self.b[0], at, wide, u * lanes), align=4) for u in range(count)
+            ]
+            offset = builder.mul(k, self.a_term)
+            for r, start in enumerate(starts):
+                left = builder.load(self.pointer(self.a, builder.add(start, offset), single), align=4)
+                left = _splat(builder, left, wide)
+                for u, value in enumerate(right):
+                    total = sums[r * count + u]
+                    builder.store(builder.call(fma, [left, value, builder.load(total)]), total)
+        for place, total in zip(places, sums):
+            builder.store(builder.load(total), place, align=4)
+
+    def emit(self):
+        """Generate the whole product: the widest tiles of columns first, six rows at a time."""
+        builder, (first, last) = self.builder, self.ranges[0]
+        done, stop = self.ranges[1]
+        full = builder.mul(builder.sdiv(builder.sub(last, first), _const(_ROWS)), _const(_ROWS))
+        middle = builder.add(first, full)
+        for lanes, count in _PRODUCT_TILES:
+            width = _const(lanes * count)
+            end = builder.add(done, builder.mul(builder.sdiv(builder.sub(stop, done), width), width))
+            with cgutils.for_range_slice(builder, done, end, width, _I64) as (j, _):
+                for lo, hi, rows in ((first, middle, _ROWS), (middle, last, 1)):
+                    with cgutils.for_range_slice(builder, lo, hi, _const(rows), _I64) as (i, _):
+                        self.tile(i, j, rows, lanes, count)
+            done = end
+
+
+@intrinsic
+def add_product(typingctx, A, row_step, term_step, B, C, i0, i1, j0, j1, k0, k1):
+    """Add to ``C[i0:i1, j0:j1]`` the products with terms ``k0:k1``; B and C are C-contiguous float32.
+
+    The entry of A for row i and term k is ``i * row_step + k * term_step`` numbers from its start: so A may
+    stand for its transpose.
+    """
+
+    def codegen(context, builder, signature, args):
+        _Product(context, builder, signature, args).emit()
+        return context.get_dummy_value()
+
+    return types.void(A, row_step, term_step, B, C, i0, i1, j0, j1, k0, k1), codegen
 
 
 @intrinsic

@@ -16,6 +16,7 @@ from softvec.kernels._intrinsics import add_rows, add_weighted_rows, load, prefe
 from softvec.kernels._jit import njit
 from softvec.kernels.edges import edges_term
 from softvec.kernels.expsum import add_exponentials, nearest
+from softvec.kernels.products import multiply, second_moments
 
 __all__ = [
     "add_exponentials",
@@ -27,7 +28,9 @@ __all__ = [
     "mixture_log_z",
     "mixture_term",
     "move_groups",
+    "multiply",
     "nearest",
+    "second_moments",
     "sphere_step",
     "to_half",
     "unit_rows",

@@ -147,6 +147,16 @@ def add_exponentials(S: Array, scale: float, top: Array, total: Array) -> None:
     top[:] = peak
 
 
+def multiply(X: Array, W: Array, out: Array) -> None:
+    """Write ``X W``, for a square W."""
+    np.matmul(X, W, out=out)
+
+
+def second_moments(X: Array, Y: Array, out: Array) -> None:
+    """Write ``X' Y``, which is symmetric: rows of X are those of Y times their weights."""
+    np.matmul(X.T, Y, out=out)
+
+
 def nearest(S: Array, half_norm: Array, classes: NDArray) -> None:
     """Write the nearest centre of each row: the column where ``S - half_norm`` is largest."""
     classes[:] = np.argmax(S - half_norm, axis=1)

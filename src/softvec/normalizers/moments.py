@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,24 +44,25 @@ class Moments:
     log_weight: Array
 
 
-def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None = None) -> Sums:
+def block_sums(X: Array, classes: Array | None, k: int, weights: Array | None, hot: ModuleType) -> Sums:
     """Return the sums of one block as float64; products within the block have the precision of X."""
     d = X.shape[1]
     if k == 1 or classes is None:
         Xw = X if weights is None else X * weights[:, None]
         total = float(len(X)) if weights is None else float(weights.sum(dtype=np.float64))
-        # X.T @ X of one array is a symmetric rank-k update in BLAS: half the work
+        second = np.empty((1, d, d), X.dtype)
+        hot.second_moments(Xw, X, second[0])
         return Sums(
             np.array([total]),
             np.array([float(len(X))]),
             (np.ones(len(X), X.dtype) @ Xw)[None].astype(np.float64),  # ten times as fast as sum
-            (Xw.T @ X)[None].astype(np.float64),
+            second.astype(np.float64),
         )
     weight, count = np.zeros(k), np.zeros(k)
     first, second = np.zeros((k, d)), np.zeros((k, d, d))
     for c in np.unique(classes):
         inside = classes == c
-        part = block_sums(X[inside], None, 1, None if weights is None else weights[inside])
+        part = block_sums(X[inside], None, 1, None if weights is None else weights[inside], hot)
         weight[c], count[c] = part.weight[0], part.count[0]
         first[c], second[c] = part.first[0], part.second[0]
     return Sums(weight, count, first, second)
@@ -98,6 +100,7 @@ def class_moments(
     origin would lose their covariance to rounding.
     """
     k = 1 if classes is None else max(pool.gather(int(classes.max(initial=0)) + 1))
+    hot = kernels.select(pool.whole(Y.size)[1] * Y.shape[1])
 
     def sums_of(lo: int, hi: int) -> Sums:
         block = Y[lo:hi] if center is None else Y[lo:hi] - center
@@ -106,6 +109,7 @@ def class_moments(
             None if classes is None else classes[lo:hi],
             k,
             None if weights is None else weights[lo:hi].astype(Y.dtype),
+            hot,
         )
 
     result = moments(pool.fold(sums_of, row_blocks(len(Y), _BLOCK), add_sums))
@@ -139,10 +143,12 @@ class Context:
     shift: Array  # (k, d)
     matrix: Array  # (k, d, d)
 
-    def rows(self, Y: Array, classes: Array | None, weight: Array | None, out: Array) -> None:
+    def rows(
+        self, Y: Array, classes: Array | None, weight: Array | None, out: Array, hot: ModuleType
+    ) -> None:
         """Write the term for a block of context vectors."""
         if classes is None:
-            np.matmul(Y, self.matrix[0], out=out)
+            hot.multiply(Y, self.matrix[0], out)
             out += self.shift[0]
         else:
             for c in np.unique(classes):
