@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
-from threading import Timer
 from typing import IO, Any
-
-import numpy as np
-from scipy import sparse
 
 from softvec.core.checks import Json
 from softvec.core.errors import InputError, printable
-from softvec.core.untrusted import check_expanded, most_expanded, one_line, reading
-from softvec.operators.sparse import checked_csr
-from softvec.read.arrays import length_of
+from softvec.core.untrusted import check_expanded, most_expanded, one_line
+from softvec.read.arrays import length_of, read_archive, sparse_matrix
 from softvec.read.objects import Graph
 from softvec.read.streams import Source
 
 _START = 60  # seconds to import packages, from a slow disk
 _SECONDS, _BYTES_PER_SECOND = 5, 1 << 20  # a read that takes longer hangs; a slow disk reads 100 times that
+_LATE = -getattr(signal, "SIGALRM", 1 << 16)  # the code of a process that ran out of time
 _CHILD = "from softvec.read.foreign_child import main; main()"
 _WHAT = {"h5ad": ("AnnData file", "the HDF5 library"), "mat": ("MATLAB file", "SciPy")}
 _HDF = b"\x89HDF\r\n\x1a\n"
@@ -63,7 +61,6 @@ def read_mat(source: Source, variable: str | None = None) -> Graph:
             raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
         matrix, head = _read_apart(stream, "mat", [variable or ""], source.name)
     if matrix is not None:
-        matrix = checked_csr(matrix, source.name) if sparse.issparse(matrix) else matrix
         return Graph(matrix, head["names"], None, head["column_names"])
     matrices, variables = (
         ", ".join(map(printable, head[key][:8])) or "none" for key in ("matrices", "variables")
@@ -79,58 +76,23 @@ def _read_apart(stream: IO[bytes], format: str, words: list[str], name: str) -> 
     seconds = _SECONDS + stored // _BYTES_PER_SECOND
     command = [sys.executable, "-P", "-c", _CHILD, format, str(most_expanded(stored)), str(seconds), *words]
     here = os.pathsep.join(str(entry) or os.getcwd() for entry in sys.path)
-    process = subprocess.Popen(
-        command, stdin=stream, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": here},
-    )  # fmt: skip
-    assert process.stdout is not None
-    timer = Timer(_START + seconds, process.kill)  # it stops itself, too, once its packages are imported
-    timer.start()
-    try:
-        with reading(name, what, EOFError):
-            return _parse(_Pipe(process.stdout), name, stored, what)
-    except EOFError:
-        late = timer.finished.is_set()
-        code = process.wait()
-        if late or code == -getattr(signal, "SIGALRM", 0):
-            text = f"{name} was not read in {seconds} seconds: it is damaged, or the disk is slow"
-            raise InputError(text) from None
-        raise InputError(f"{name} is damaged: {library} crashes on it ({code})") from None
-    finally:
-        timer.cancel()
-        process.kill()
-        process.stdout.close()
-        process.wait()
-
-
-class _Pipe:
-    """A pipe as NumPy reads it: in blocks, without a position; its end is that of the process."""
-
-    def __init__(self, stream: IO[bytes]):
-        self._stream = stream
-
-    def read(self, size: int = -1, /) -> bytes:
-        part = self._stream.read(size)
-        if size and not part:
-            raise EOFError
-        return part
-
-    def line(self) -> bytes:
-        line = self._stream.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        return line
-
-
-def _parse(pipe: _Pipe, name: str, stored: int, what: str) -> tuple[Any, Json]:
-    head = json.loads(pipe.line())
+    with tempfile.TemporaryFile() as out:
+        code = _LATE
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it also stops itself, once it has imported
+            code = subprocess.run(
+                command, stdin=stream, stdout=out, stderr=subprocess.DEVNULL, check=False,
+                env={**os.environ, "PYTHONPATH": here}, timeout=_START + seconds,
+            ).returncode  # fmt: skip
+        if code == _LATE:
+            raise InputError(f"{name} was not read in {seconds} seconds: it is damaged, or the disk is slow")
+        if code:
+            raise InputError(f"{name} is damaged: {library} crashes on it ({code})")
+        out.seek(0)
+        arrays = read_archive(out, name)
+    head: Json = json.loads(arrays.pop("head").tobytes())
     if "error" in head:
         raise InputError(f"{name} is not a readable {what}: {one_line(ValueError(head['error']))}")
     if "too_large" in head:
         size, part = head["too_large"]
         check_expanded(size, stored, name, part)
-    arrays = [np.lib.format.read_array(pipe, allow_pickle=False) for _ in range(head["arrays"])]
-    if head["format"] is None:
-        return arrays[0] if arrays else None, head
-    build = sparse.csr_matrix if head["format"] == "csr" else sparse.csc_matrix
-    return build(tuple(arrays), shape=tuple(head["shape"])), head
+    return sparse_matrix(arrays, stored, name) if "format" in arrays else arrays.get("dense"), head

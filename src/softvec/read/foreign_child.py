@@ -1,8 +1,7 @@
 """Read a MATLAB or .h5ad file in a process of its own, and write a matrix and names to standard output.
 
 SciPy's reader of MATLAB files and the HDF5 library crash or hang on some damaged files: what reads them must
-not be the user's process. :mod:`softvec.read.foreign` starts this one and checks what comes out: a line of
-JSON, then arrays as .npy.
+not be the user's process. :mod:`softvec.read.foreign` starts this one and checks the archive that comes out.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 _NUMBERS = frozenset(("sparse", "double", "single", "logical", *_INTEGERS))
+_PARTS = ("data", "indices", "indptr")  # of a sparse matrix
 _SPARE = 2 << 30  # address space for the stacks of threads and the like
 _Read = tuple[Any, dict[str, Any]]  # a matrix or None, and all else in JSON
 
@@ -63,28 +63,17 @@ def _limit_itself(limit: int, seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + _SPARE + 4 * limit, most))
 
 
-class _Pipe:
-    """A pipe as NumPy writes to it: in blocks, without a position."""
-
-    def __init__(self, stream: BinaryIO):
-        self.write = stream.write
-
-
 def _write(matrix: Any, head: dict[str, Any], out: BinaryIO) -> None:
-    """Write the line of JSON, and the arrays of the matrix."""
+    """Write an archive of the matrix, as SciPy writes a sparse one, and of the rest as JSON."""
     import numpy as np
 
-    arrays, shape = [], None
+    arrays = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
     if hasattr(matrix, "tocsr"):
         matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-        arrays, shape = [matrix.data, matrix.indices, matrix.indptr], matrix.shape
+        arrays |= {key: np.asarray(getattr(matrix, key)) for key in ("format", "shape", *_PARTS)}
     elif matrix is not None:
-        arrays = [np.asarray(matrix)]
-    head |= {"arrays": len(arrays), "shape": shape, "format": getattr(matrix, "format", None)}
-    out.write(json.dumps(head).encode() + b"\n")
-    for array in arrays:
-        native = array.astype(array.dtype.newbyteorder("="), copy=False)
-        np.lib.format.write_array(_Pipe(out), native, allow_pickle=False)
+        arrays["dense"] = np.asarray(matrix)
+    np.savez(out, **arrays)
 
 
 def load_mat(stream: Any, **options: Any) -> dict[str, Any]:
