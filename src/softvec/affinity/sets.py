@@ -17,10 +17,9 @@ from softvec.core.checks import counted
 from softvec.core.errors import InputError
 from softvec.read.edges import EdgeBuilder
 from softvec.read.objects import edges_of_rows
-from softvec.read.streams import text_lines
+from softvec.read.streams import extension, text_lines
 
 Sets = Mapping[Hashable, Iterable[Hashable]]
-_PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 
 def sets(data: Any, *, isolated: str = "keep", length: int = 1) -> Affinity:
@@ -66,20 +65,15 @@ def is_hypergraph(data: Any) -> bool:
 
 def is_set_file(where: Any) -> bool:
     """Whether a path has the extension of files of sets: .gmt or .gaf, maybe compressed."""
-    return isinstance(where, str | os.PathLike) and _extension(where) in (".gmt", ".gaf")
-
-
-def _extension(where: str | os.PathLike[str]) -> str:
-    path = Path(where)
-    return Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    return isinstance(where, str | os.PathLike) and extension(Path(where)) in (".gmt", ".gaf")
 
 
 def read_sets(where: str | os.PathLike[str]) -> Sets:
     """Read sets from a file: GMT (name, description, members), GAF (genes by term), or a set in each line."""
-    lines, extension = text_lines(where, "sets"), _extension(where)
-    if extension == ".gaf":
+    lines, suffix = text_lines(where, "sets"), extension(Path(where))
+    if suffix == ".gaf":
         return _of_annotations(lines, where)
-    if extension != ".gmt":
+    if suffix != ".gmt":
         mark = next((mark for mark in "\t," if any(mark in line for line in lines)), None)
         rows = [[cell.strip() for cell in line.split(mark)] for line in lines]
         return {f"set {number}": filter(None, row) for number, row in enumerate(rows)}

@@ -14,7 +14,7 @@ from softvec.read.dialect import describe_text, find_dialect, is_cut
 from softvec.read.formats import ARROW, ForeignLayout, find_format
 from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
 from softvec.read.roles import find_roles
-from softvec.read.streams import HEAD, LONGEST_SAMPLED, Source, open_source, text_blocks
+from softvec.read.streams import Source, open_source, text_blocks
 from softvec.read.table import MATRIX_KINDS, Table, TableOptions
 from softvec.read.text_kinds import is_square, kind_of_prose, kind_of_text
 from softvec.read.text_table import Dialect, Sample, commented_header, comments_as_data, sample_lines
@@ -199,14 +199,7 @@ def _warn_padded(sample: Sample, dialect: Dialect, table: Table, name: str) -> N
 
 def _sample_words(source: Source, options: TableOptions) -> list[bytes]:
     """Return the first lines of a text; the last one may be incomplete."""
-    blocks = text_blocks(
-        source,
-        encoding=options.encoding,
-        whole_lines=False,
-        block=HEAD,
-        longest=LONGEST_SAMPLED,
-        detecting=True,
-    )
+    blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, detecting=True)
     return sample_lines(next(blocks, (b"", 1))[0], options.comments)
 
 
@@ -215,10 +208,8 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
     lines: list[bytes] = []
     above = marked = None
     seen = 0
-    blocks = text_blocks(
-        source, encoding=options.encoding, block=HEAD, longest=LONGEST_SAMPLED, detecting=True
-    )
-    for block, _ in blocks:  # more than one only where long lines or comments come first
+    # more than one block only where long lines or comments come first
+    for block, _ in text_blocks(source, encoding=options.encoding, detecting=True):
         seen += len(block)
         comment, after = comments_as_data(block, options.comments)
         above, marked = above if lines else comment or above, marked or after

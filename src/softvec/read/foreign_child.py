@@ -67,7 +67,7 @@ def _write(matrix: Any, head: dict[str, Any], out: BinaryIO) -> None:
     """Write an archive of the matrix, as SciPy writes a sparse one, and of the rest as JSON."""
     import numpy as np
 
-    arrays = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
+    arrays: dict[str, Any] = {"head": np.frombuffer(json.dumps(head).encode(), np.uint8)}
     if hasattr(matrix, "tocsr"):
         matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
         arrays |= {key: np.asarray(getattr(matrix, key)) for key in ("format", "shape", *_PARTS)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.roles import known_names
-from softvec.read.streams import SUFFIXES, Source, open_source, text_blocks, text_lines
+from softvec.read.streams import Source, extension, open_source, text_blocks, text_lines
 from softvec.read.table import MATRIX_KINDS, Table, TableOptions
 from softvec.read.tables import add_arrow
 
@@ -219,48 +219,31 @@ def several_files(where: Any, pattern: str = "*") -> list[Path] | None:
         if glob.has_magic(str(where)) or str(where).endswith("/"):
             raise InputError(f"{where}: a pattern or folder at a URL is not read; name one file")
         return None
-    path = Path(where)
-    if path.is_dir():
-        files = visible_files(path.rglob(pattern), path)
-        if not files:
-            raise InputError(f"{where} holds no files that match {pattern!r}")
-        return files
-    text = os.fspath(where)
-    if not isinstance(text, str) or not glob.has_magic(text) or path.exists():
+    path, text = Path(where), os.fspath(where)
+    folder = path.is_dir()
+    if not folder and (not isinstance(text, str) or not glob.has_magic(text) or path.exists()):
         return None
-    files = visible_files(map(Path, glob.glob(text, recursive=True)), Path())
+    paths = path.rglob(pattern) if folder else map(Path, glob.glob(text, recursive=True))
+    below = ((file, file.relative_to(path).parts if folder else (file.name,)) for file in paths)
+    shown = (file for file, parts in below if not any(part.startswith((".", "_")) for part in parts))
+    files = sorted(file for file in shown if file.is_file())
     if not files:
-        raise InputError(f"no file matches {text!r}")
+        raise InputError(
+            f"{where} holds no files that match {pattern!r}" if folder else f"no file matches {text!r}"
+        )
     return files
 
 
 def are_tables(files: list[Path]) -> bool:
     """Whether several files are tables of edges, not documents of text, by their extensions."""
-    tables = [file for file in files if is_table(file)]
+    tables = [file for file in files if extension(file) in _DATA]
     if tables and len(tables) < len(files):
-        other = next(file for file in files if not is_table(file))
+        other = next(file for file in files if file not in tables)
         raise InputError(
             f"{tables[0]} is a table, {other} is not; pass a pattern such as '*{tables[0].suffix}', or ",
             Option("kind", "corpus"), " to read all as text, or ", Option("kind", "graph"), " as edges"
         )  # fmt: skip
     return bool(tables)
-
-
-def is_table(path: Path) -> bool:
-    """Whether the extension of a file is that of a table or a matrix."""
-    return _suffix(path) in _DATA
-
-
-def visible_files(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Return the paths that are files, without names or folders below ``folder`` that begin with . or _."""
-    below = ((path, path.relative_to(folder) if folder != Path() else Path(path.name)) for path in paths)
-    shown = (path for path, part in below if not any(name.startswith((".", "_")) for name in part.parts))
-    return sorted(path for path in shown if path.is_file())
-
-
-def _suffix(path: Path) -> str:
-    suffix = path.suffix.lower()
-    return Path(path.stem).suffix.lower() if suffix in SUFFIXES else suffix
 
 
 def read_edges(files: Sequence[Detected]) -> Edges:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -77,11 +77,17 @@ class Source:
             raw.seek(0)
             yield _decompressed(raw, self.compression)
 
-    @contextlib.contextmanager
-    def open_start(self) -> Iterator[Any]:
-        """Open the decompressed bytes for detection; the file itself is only opened beyond ``start``."""
-        with contextlib.ExitStack() as stack:
-            yield _Start(self, stack)
+    def blocks(self, size: int, *, detecting: bool = False) -> Iterator[bytes]:
+        """Yield blocks of decompressed bytes; with ``detecting`` the file is only opened beyond ``start``."""
+        if detecting:
+            yield self.start
+            if self.whole:
+                return
+        with self.open() as stream:
+            if detecting:
+                read_upto(stream, HEAD)
+            while block := read_upto(stream, size):
+                yield block
 
     @contextlib.contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
@@ -97,24 +103,6 @@ class Source:
                     check_expanded(copy.tell(), self.size, self.name, f"the {self.compression} data")
             copy.seek(0)
             yield copy
-
-
-class _Start:
-    """The start of a source as a stream, which continues in the file if necessary."""
-
-    def __init__(self, source: Source, stack: contextlib.ExitStack):
-        self._source, self._stack = source, stack
-        self._held = io.BytesIO(source.start)
-        self._rest: Any = None
-
-    def read(self, size: int) -> bytes:
-        part = self._held.read(size)
-        if part or self._source.whole:
-            return part
-        if self._rest is None:
-            self._rest = self._stack.enter_context(self._source.open())
-            read_upto(self._rest, HEAD)
-        return self._rest.read(size)
 
 
 @contextlib.contextmanager
@@ -214,13 +202,17 @@ def open_source(where: Any) -> Source:
         weakref.finalize(source.spool, file.close)
         return source
     with file:
-        suffix = path.suffix.lower()
         compression, start = _look(file, str(path))
+    suffix = path.suffix.lower()
     if compression is None and suffix in SUFFIXES and start:
         raise InputError(f"{path} does not hold {SUFFIXES[suffix]} data, despite its extension {suffix}")
-    if suffix in SUFFIXES:
-        suffix = Path(path.stem).suffix.lower()
-    return Source(str(path), suffix, compression, path, start=start)
+    return Source(str(path), extension(path), compression, path, start=start)
+
+
+def extension(path: Path) -> str:
+    """Return the extension of a file in lower case, without that of its compression."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in SUFFIXES else suffix
 
 
 def _of_url(url: str) -> Source:
@@ -228,19 +220,16 @@ def _of_url(url: str) -> Source:
         source = _spool(stream, url)
         assert source.spool is not None
         source.spool.complete()
-    suffixes = [suffix for suffix in Path(url).suffixes if suffix.lower() not in SUFFIXES]
-    return replace(source, suffix=(suffixes or [""])[-1].lower())
+    return replace(source, suffix=extension(Path(url)))
 
 
 def _opened(path: Path) -> IO[bytes]:
     try:
         return open(path, "rb")
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except PermissionError:
-        raise InputError(f"cannot read {path}: permission denied") from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        missing = isinstance(error, FileNotFoundError)
+        reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
+        raise InputError(f"{path} does not exist" if missing else f"cannot read {path}: {reason}") from None
 
 
 def existing_file(path: str | os.PathLike[str], expected: str) -> Source:
@@ -329,68 +318,56 @@ def text_blocks(
     encoding: str | None = None,
     whole_lines: bool = True,
     block: int = BLOCK,
-    longest: int = LONGEST_LINE,
     detecting: bool = False,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the text as UTF-8 blocks and the number (from 1) of the line each starts in.
 
     Blocks end at line ends, or with ``whole_lines=False`` at any blank. A byte-order mark is removed,
     lone carriage returns become line ends, and other encodings are converted to UTF-8. Invalid UTF-8, and
-    lines of more than ``longest`` bytes, raise an error with the line number. With ``detecting``, the file is
-    not opened while the start of the source suffices.
+    lines that are too long, raise an error with the line number. With ``detecting``, blocks and lines are
+    short, and the file is not opened while the start of the source suffices.
     """
+    block, longest = (HEAD, LONGEST_SAMPLED) if detecting else (block, LONGEST_LINE)
     line, held = 1, 0
     carry: list[bytes] = []  # parts of a line that is not complete: joined once
-    with source.open_start() if detecting else source.open() as stream:
-        try:
-            for raw in _as_utf8(stream, encoding, block):
-                cut = raw.rfind(b"\n") + 1
-                if not whole_lines and cut == 0:
-                    cut = max(raw.rfind(b" "), raw.rfind(b"\t")) + 1
-                if cut:
-                    piece = b"".join([*carry, raw[:cut]])
-                    yield valid_text(piece, source.name, line), line
-                    line += piece.count(b"\n")
-                    carry, held = [], 0
-                carry.append(raw[cut:])
-                held += len(raw) - cut
-                if held > longest:
-                    valid_text(carry[0][:64], source.name, line)  # a zero byte says more than the length
-                    raise too_long(source.name, line, longest)
-        except UnicodeError as error:
-            text = f"{source.name}, line {line} or later: {one_line(error)}; pass another "
-            raise InputError(text, Option("encoding", ...)) from None
+    try:
+        for raw in _as_utf8(source.blocks(block, detecting=detecting), encoding):
+            cut = raw.rfind(b"\n") + 1
+            if not whole_lines and cut == 0:
+                cut = max(raw.rfind(b" "), raw.rfind(b"\t")) + 1
+            if cut:
+                piece = b"".join([*carry, raw[:cut]])
+                yield valid_text(piece, source.name, line), line
+                line += piece.count(b"\n")
+                carry, held = [], 0
+            carry.append(raw[cut:])
+            held += len(raw) - cut
+            if held > longest:
+                valid_text(carry[0][:64], source.name, line)  # a zero byte says more than the length
+                raise InputError(f"{source.name}, line {line}: longer than {longest >> 20} MiB; not a table")
+    except UnicodeError as error:
+        text = f"{source.name}, line {line} or later: {one_line(error)}; pass another "
+        raise InputError(text, Option("encoding", ...)) from None
     if data := b"".join(carry):
         yield valid_text(data, source.name, line), line
 
 
-def _as_utf8(stream: Any, encoding: str | None, block: int) -> Iterator[bytes]:
-    """Yield blocks of a stream as UTF-8, without byte-order mark; lone carriage returns become line ends."""
-    raw = read_upto(stream, block)
-    chosen = text_encoding(raw, encoding)
+def _as_utf8(blocks: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
+    """Return blocks of text as UTF-8, without byte-order mark; lone carriage returns become line ends."""
+    first = next(blocks, b"")
+    chosen = text_encoding(first, encoding)
     if chosen != "utf-8":
-        decoder = codecs.getincrementaldecoder(chosen)("strict")
-        while raw:
-            yield decoder.decode(raw).encode("utf-8")
-            raw = read_upto(stream, block)
-        yield decoder.decode(b"", final=True).encode("utf-8")
-        return
-    lone_returns = b"\r" in raw and b"\n" not in raw
-    raw = SEPARATOR_LINE.sub(b"", raw.removeprefix(codecs.BOM_UTF8))
-    while raw:
-        yield raw.replace(b"\r", b"\n") if lone_returns else raw
-        raw = read_upto(stream, block)
-
-
-def too_long(name: str, line: int, longest: int = LONGEST_LINE) -> InputError:
-    """Return the error for a line, or a word, that is too long for a table or a text."""
-    return InputError(f"{name}, line {line}: longer than {longest >> 20} MiB; not a table")
+        return (text.encode("utf-8") for text in codecs.iterdecode(chain([first], blocks), chosen))
+    lone_returns = b"\r" in first and b"\n" not in first
+    rest = chain([SEPARATOR_LINE.sub(b"", first.removeprefix(codecs.BOM_UTF8))], blocks)
+    return (block.replace(b"\r", b"\n") for block in rest) if lone_returns else rest
 
 
 def whole_text(source: Source, encoding: str | None = None) -> bytes:
     """Return a text as UTF-8; raise an error if it expands too far."""
     with reading(source.name, "text"), source.seekable() as stream:
-        return valid_text(b"".join(_as_utf8(stream, encoding, BLOCK)), source.name, 1)
+        blocks = iter(lambda: read_upto(stream, BLOCK), b"")
+        return valid_text(b"".join(_as_utf8(blocks, encoding)), source.name, 1)
 
 
 def text_lines(where: Any, holds: str, encoding: str | None = None) -> list[str]:
