@@ -22,7 +22,6 @@ from softvec.affinity.matrices import (
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import EdgeBuilder, Edges
-from softvec.read.kinds import is_edge_array
 
 
 def random_walk(
@@ -223,7 +222,7 @@ def _source_of(data: Any, rules: EdgeRules, columns: Any, weight: Any) -> Edges 
     if graph is not None:
         return graph
     is_matrix = sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
-    if is_matrix and not is_edge_array(data):
+    if is_matrix and not objects.is_edge_array(data):
         return objects.Graph(data)
     return edges_of(data, rules, columns, weight)
 

@@ -20,7 +20,7 @@ from softvec.core.errors import InputError, Message, Option, did_you_mean
 from softvec.core.storage import is_url
 from softvec.operators import Operator
 from softvec.read import frames, objects
-from softvec.read.kinds import kind_of_object, kind_of_options
+from softvec.read.kinds import kind_of_options
 from softvec.read.reader import Contents, is_path_list, read_names, read_source, several_files
 from softvec.read.streams import Source
 from softvec.read.table import TABLE_OPTIONS
@@ -263,4 +263,4 @@ def _kind_of(data: Any, options: Mapping[str, Any]) -> str:
         return "sets"
     if objects.is_anndata(data):
         return objects.kind_of_anndata(data, options.get("key"))
-    return kind_of_object(data)
+    return objects.kind_of_object(data)

@@ -10,13 +10,12 @@ from typing import Any
 
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.read.arrays import read_header
-from softvec.read.dialect import describe_text, find_dialect, is_cut
+from softvec.read.dialect import describe_text, find_dialect, is_cut, is_square
 from softvec.read.formats import ARROW, ForeignLayout, find_format
-from softvec.read.kinds import ends_are_named, kind_of_table, wide_kind
+from softvec.read.kinds import ends_are_named, kind_of_prose, kind_of_table, kind_of_text, wide_kind
 from softvec.read.roles import find_roles
 from softvec.read.streams import Source, open_source, text_blocks
 from softvec.read.table import MATRIX_KINDS, Table, TableOptions
-from softvec.read.text_kinds import is_square, kind_of_prose, kind_of_text
 from softvec.read.text_table import Dialect, Sample, commented_header, comments_as_data, sample_lines
 
 _EXPONENT = re.compile(rb"[0-9]+[eE][0-9]+")  # some programs write ids like this
@@ -123,14 +122,14 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
     except ForeignLayout:
         raise
     except InputError:
-        prose = Sample(_sample_words(source, options) if kind is None else [])
+        prose = Sample(_sample_words(source, options) if kind is None else [], name=source.name)
         if not prose.lines or prose.modal(0)[0] <= 3 or is_cut(prose):
             raise  # too few words per line for text: the error about the table is more helpful
-        return Detected(source, "text", kind_of_prose(prose, source.name), options)
-    square = is_square(sample, dialect, table, source.name)
+        return Detected(source, "text", kind_of_prose(prose), options)
+    square = is_square(sample, dialect, table)
     told = kind is not None
     if kind is None:
-        kind = kind_of_text(sample, dialect, table, square, source.suffix, source.name)
+        kind = kind_of_text(sample, dialect, table, square)
         chosen = options.for_kind(kind)
         if (chosen.columns, chosen.weight) != (options.columns, options.weight):
             roles = find_roles(table.columns, chosen.columns, chosen.weight, source.name)
@@ -157,7 +156,7 @@ def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
 def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> tuple[Sample, Dialect, Table]:
     """Return the first lines of a text, how they are written, and their columns with roles and guesses."""
     sample, said = _sample(source, options)
-    dialect, guesses = find_dialect(sample, options, chosen.column_names, source.name)
+    dialect, guesses = find_dialect(sample, options, chosen.column_names)
     columns = describe_text(sample, dialect)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
     return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
@@ -223,7 +222,7 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
     title = None
     if options.header is None and above and lines:
         title = commented_header(above, lines[0])
-    sample = Sample([title, *lines] if title else lines, title is not None, source.suffix)
+    sample = Sample([title, *lines] if title else lines, title is not None, source.name, source.suffix)
     if marked is None:
         return sample, []
     shown = marked[:40].decode("utf-8", "replace")

@@ -11,20 +11,20 @@ from softvec.core.checks import counted
 from softvec.core.dates import is_stamp
 from softvec.core.errors import InputError, Message, Option
 from softvec.read.formats import refuse_layout
-from softvec.read.roles import known_names, paired
+from softvec.read.roles import known_names, paired, word_of
 from softvec.read.table import (
     DIGITS,
     GROUPED,
+    NO_NUMBER,
     NUMBER,
     ColumnSample,
+    Table,
     TableOptions,
     all_integers,
     find_decimal,
-    is_none,
     plain_number,
-    word_of,
 )
-from softvec.read.text_table import Dialect, Sample, has_quotes
+from softvec.read.text_table import Dialect, Sample
 
 Fields = Sequence[bytes]
 _NO_VALUE = (b"", b"{}", rb"\N")  # networkx writes {} where an edge has no data, MySQL \N
@@ -82,7 +82,7 @@ def _within_numbers(lines: Sequence[bytes]) -> bool:
 
 def _mostly_spaced(sample: Sample, delimiter: int) -> bool:
     """Whether most fields contain blanks, as in prose with commas, and not as in a table of full names."""
-    if sample.suffix == ".csv" or any(has_quotes(line, delimiter) for line in sample.lines[:200]):
+    if sample.suffix == ".csv" or sample.has_quotes(delimiter, 200):
         return False
     mark = bytes([delimiter])
     joined = delimiter == 124 or not any(mark + b" " in line for line in sample.lines)
@@ -93,13 +93,13 @@ def _mostly_spaced(sample: Sample, delimiter: int) -> bool:
 
 
 def find_dialect(
-    sample: Sample, options: TableOptions, names: Sequence[str], name: str
+    sample: Sample, options: TableOptions, names: Sequence[str]
 ) -> tuple[Dialect, list[Message]]:
     """Detect the dialect of a table, except for what the user gave, and say what is uncertain.
 
-    ``names`` are column names that the user gave, which must be in the header; ``name`` is that of the table.
+    ``names`` are column names that the user gave, which must be in the header.
     """
-    comments, delimiter, header = options.comments, options.delimiter, options.header
+    name, comments, delimiter, header = sample.name, options.comments, options.delimiter, options.header
     if not sample.lines:
         raise InputError(
             f"{name} is empty: it has no edges (lines that start with one of {comments.decode()} are "
@@ -120,8 +120,9 @@ def find_dialect(
     titles = _titles(rows, n_fields, name) if header else None
     full = [row for row in rows[int(header) :] if len(row) == n_fields]
     mark, separators = find_decimal(full, byte, options.decimal or None, name, guesses)
-    quoted = any(has_quotes(line, byte) for line in sample.lines)
-    return Dialect(byte, comments, titles, n_fields, quoted, mark, separators, sample.titled), guesses
+    return Dialect(
+        byte, comments, titles, n_fields, sample.has_quotes(byte), mark, separators, sample.titled
+    ), guesses
 
 
 def find_header(
@@ -187,7 +188,7 @@ def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> boo
     """Whether the first line has a word above a column of numbers or dates."""
     columns = list(zip(*below))[n_fields - len(first) :]  # R leaves the title of the first column out
     return len(first) in (n_fields, n_fields - 1) and any(
-        not is_none(word) and _are_numbers(column) for word, column in zip(first, columns)
+        word.lower() not in NO_NUMBER and _are_numbers(column) for word, column in zip(first, columns)
     )
 
 
@@ -254,6 +255,48 @@ def _counts_lines(rows: Sequence[Sequence[bytes]]) -> bool:
     return edges == len(rows) - 1 > 3 and nodes >= max(int(field) for row in rows[1:] for field in row)
 
 
+def is_square(sample: Sample, dialect: Dialect, table: Table) -> bool | None:
+    """Whether a text is a square matrix of numbers: True with names around it, False without; else None.
+
+    Names of rows or columns alone are those of both if the matrix is symmetric. Without names, a table is
+    only recognised as square if it is completely in the sample.
+    """
+    n, header = dialect.n_fields, dialect.header
+    rows = sample.rows(dialect.delimiter)
+    body = rows[int(header is not None) :]
+    if n < 3 or {n} != set(map(len, rows[1:])):
+        return None
+    first, *others = (column.numeric for column in table.columns)
+    if header is not None and _names_around(header, body, sample.name):
+        return all(others) or None
+    if not all(others) or (header is not None and not first):
+        return None
+    flags = header is None and first and _are_flags(body)
+    return False if flags or _is_symmetric([row[int(not first) :] for row in body]) else None
+
+
+def _are_flags(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square matrix of 0 and 1, of more than three rows."""
+    fields = (field for row in rows for field in row)
+    square = 3 < len(rows) == len(rows[0])
+    return square and all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in fields)
+
+
+def _names_around(header: Sequence[str], body: Sequence[Sequence[bytes]], name: str) -> bool:
+    """Whether lines start with the names of the header; raise an error if such a matrix has empty cells."""
+    if not repeats_header([title.encode() for title in header], body):
+        return False
+    if any(b"" in row[1:] for row in body):
+        raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
+    return True
+
+
+def _is_symmetric(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square, symmetric matrix of more than three rows."""
+    plain = [[field.removesuffix(b".0") for field in row] for row in rows]
+    return 3 < len(rows) == len(rows[0]) and plain == [list(column) for column in zip(*plain)]
+
+
 def describe_text(sample: Sample, dialect: Dialect) -> list[ColumnSample]:
     """Describe the columns of a text."""
     titles: Sequence[str | None] = dialect.header or [None] * dialect.n_fields
@@ -267,7 +310,7 @@ def _describe(title: str | None, fields: list[bytes], dialect: Dialect) -> Colum
     shown = present
     if not dialect.plain:
         shown = [plain_number(f, dialect.decimal) if GROUPED.fullmatch(f) else f for f in present]
-    known = [field for field in shown if not is_none(field)]
+    known = [field for field in shown if field.lower() not in NO_NUMBER]
     # 80% is enough: a weight that is not a number should be an error, not a reason to ignore all weights
     if sum(map(bool, map(NUMBER.fullmatch, known))) >= max(1, 0.8 * len(known), 0.5 * len(fields)):
         numbers = list(filter(NUMBER.fullmatch, shown))

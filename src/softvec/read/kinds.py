@@ -1,7 +1,8 @@
 """The kind of data: a graph, two kinds of items, contacts, a text, feature vectors.
 
-All that is told by the data itself is told here, once: of tables in text, in Arrow files and in frames by
-:func:`kind_of_table`, of other objects by :func:`kind_of_object`, of option names by :func:`kind_of_options`.
+All that is told by the data itself is told once: of tables in text, in Arrow files and in frames by
+:func:`kind_of_table`, of lines that may be prose by :func:`kind_of_text`, of option names by
+:func:`kind_of_options`, and of other objects by :func:`softvec.read.objects.kind_of_object`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from scipy import sparse
 
 from softvec.core.errors import InputError, Message, Option, guess
-from softvec.read.roles import by_name, names_two_kinds, paired
-from softvec.read.table import ColumnSample, Table, word_of
+from softvec.read.roles import by_name, names_two_kinds, paired, word_of
+from softvec.read.table import INTEGER, ColumnSample, Table
+from softvec.read.text_table import Dialect, Sample, split
 
 _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})([ t,].*)?")
 _LABELS = frozenset(
     ("label", "labels", "class", "target", "y", "species", "category", "cluster", "group", "diagnosis",
      "outcome")
 )  # fmt: skip
+_TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
 # (kind, options of which one must be present, and of these too, if any)
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
@@ -35,42 +34,6 @@ def kind_of_options(options: Iterable[str]) -> str | None:
         if names & set(some) and (not others or names & set(others)):
             return kind
     return None
-
-
-def kind_of_object(data: Any) -> str:
-    """Return the kind of an object that is no table: a matrix, a graph, texts, or pairs."""
-    told = getattr(data, "data_kind", None)  # of edges, contacts and corpora
-    if isinstance(told, str):
-        return told
-    if sparse.issparse(data):
-        return "graph" if data.shape[0] == data.shape[1] else "bipartite"
-    if isinstance(data, np.ndarray) and data.ndim == 2:
-        return _kind_of_array(data)
-    first = data[0] if isinstance(data, list | tuple) and data else None
-    if isinstance(first, str):
-        return "corpus"
-    if isinstance(first, list) and len(first) > 3:
-        return "corpus" if all(isinstance(word, str) for word in first) else "features"
-    return "graph"
-
-
-def is_edge_array(data: Any) -> bool:
-    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
-    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
-        return False
-    kinds = {2: "iuUSO", 3: "USO"}
-    return data.dtype.kind in kinds.get(data.shape[1], "")
-
-
-def _kind_of_array(data: np.ndarray) -> str:
-    if is_edge_array(data) or data.shape[0] == data.shape[1]:
-        return "graph"
-    if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
-        guess(
-            "an array of 2 rows is read as a matrix of 2 items; if its columns are edges, as in an "
-            "edge_index, pass its transpose"
-        )
-    return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
 
 
 def kind_of_table(table: Table, where: str) -> str:
@@ -291,3 +254,113 @@ def _kind_of_edges(table: Table, where: str) -> tuple[str, list[Message]]:
         return "temporal", []
     text = f"{where} is read as temporal contacts, by column {table.show(at)}; "
     return "temporal", [Message(text, kind["graph"], " leaves the times out")]
+
+
+def kind_of_text(sample: Sample, dialect: Dialect, table: Table, square: bool | None) -> str:
+    """Return the kind of a table in text: that of the table, unless its lines are prose."""
+    wide, name = wide_kind(table), sample.name
+    certain = table.chosen or names_two_kinds(table.header) or wide is not None
+    if sample.suffix not in _TABLE_SUFFIXES and not certain and not _is_table(sample, dialect, table):
+        return kind_of_prose(sample)
+    if square is not None:
+        return "graph"
+    if _looks_temporal(table):
+        times = table.columns[0].values
+        if len(set(times)) == len(times) or any(column.numeric for column in table.columns[3:]):
+            guess(
+                f"{name} is read as temporal contacts, with the times in column 0; "
+                "if that column only numbers the lines, pass ",
+                Option("kind", "graph"), " and ", Option("columns", ...),
+            )  # fmt: skip
+        return "temporal"
+    kind = kind_of_table(table, name)
+    bare = table.header is None and all(column.numeric for column in table.columns)
+    if not table.chosen and wide == "bipartite" and bare:
+        guess(
+            f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
+            Option("kind", "features"), " if its rows are feature vectors, ",
+            Option("kind", "corpus"), " if they are sequences",
+        )  # fmt: skip
+    return kind
+
+
+def _looks_temporal(table: Table) -> bool:
+    """Whether a table without a header looks like ``t i j``: sorted times, then two columns of like ids."""
+    if table.header is not None or len(table.columns) < 3:
+        return False
+    times, left, right = (list(column.values) if column.whole else [] for column in table.columns[:3])
+    if not 10 <= len(times) == len(left) == len(right) or times != sorted(times):
+        return False
+    ids = set(left) | set(right)
+    alike = len(set(left) & set(right)) >= 0.3 * len(ids)
+    return alike and len(ids) > 4 and not ids & set(times)
+
+
+def kind_of_prose(sample: Sample) -> str:
+    """Take a text for a corpus; say so where its lines have tabs or all the same number of words."""
+    _refuse_adjacency(sample.lines, sample.name)
+    body = list(dict.fromkeys(sample.lines[:2000]))
+    n, share = Sample(body).modal(0)
+    tabs = sum(b"\t" in line.strip() for line in body) > 0.8 * len(body)
+    if len(body) > 9 and (tabs or (n > 2 and share > 0.95)):
+        why = "have tabs" if tabs else f"all have {n} words"
+        guess(
+            f"{sample.name} is read as text, though its lines {why}; ",
+            Option("kind", "graph"), " and ", Option("columns", ...), " if it is a table, ",
+            Option("kind", "corpus"), " if not",
+        )  # fmt: skip
+    return "corpus"
+
+
+def neighbours(rows: list[list[bytes]]) -> list[list[bytes]]:
+    """Return nodes and their neighbours without the punctuation of ``node: one, two``, if all lines have it.
+
+    >>> neighbours([[b"ann:", b"bob,", b"cyd"]])
+    [[b'ann', b'bob', b'cyd']]
+    """
+    if not all(row[0].endswith(b":") for row in rows):
+        return rows
+    plain = ([row[0][:-1], *(word.removesuffix(b",") for word in row[1:])] for row in rows)
+    return [list(filter(None, row)) for row in plain]
+
+
+def _refuse_adjacency(sample: Sequence[bytes], name: str) -> None:
+    """Raise an error if a text may be an adjacency list, or edges written with arrows."""
+    marks = bytes.maketrans(b",;|", b"   ")
+    plain = [line if b" " in line.strip() else line.translate(marks) for line in sample[:2000]]
+    rows = [words for words in (split(line, 0) for line in plain) if words]
+    middles = {row[1] if len(row) == 3 else b"" for row in rows}
+    if len(middles) == 1 and re.fullmatch(rb"[^\w\s]+", mark := middles.pop()):
+        raise InputError(f"{name}: names are separated by {mark.decode()!r}; write a tab or a comma instead")
+    if len(rows) > 2 and (_are_neighbours(rows) or all(INTEGER.fullmatch(w) for row in rows for w in row)):
+        raise InputError(
+            f"{name} may be an adjacency list (a node and its neighbours on each line) or text; pass ",
+            Option("format", "adjlist"), " or ", Option("kind", "corpus"),
+        )  # fmt: skip
+
+
+def _are_neighbours(rows: list[list[bytes]]) -> bool:
+    """Whether each line starts with another node, and most other words are nodes, too."""
+    rows = neighbours(rows)
+    heads = {row[0] for row in rows}
+    others = [word for row in rows for word in row[1:]]
+    return len(heads) == len(rows) and sum(word in heads for word in others) >= 0.8 * max(1, len(others))
+
+
+def _is_table(sample: Sample, dialect: Dialect, table: Table) -> bool:
+    """Whether lines have the same number of fields, and few enough of them, or numbers, to be a table."""
+    n, share = sample.modal(dialect.delimiter, skip=int(dialect.header is not None))
+    if n < 2 or len(table.columns) < 2:
+        return False
+    first, second, *others = table.columns
+    few = share >= (0.5 if first.numeric and second.numeric else 0.8)
+    titled = table.header is not None and ("time" in table.roles or ends_are_named(table))
+    dated = any(column.stamps for column in table.columns[2:3]) and not first.stamps
+    if dialect.delimiter != 0 or titled or dated:
+        return share >= 0.8
+    if n == 2 or all(column.empty for column in others):
+        return few
+    if others[0].numeric:
+        return few
+    # a weight between two names
+    return (first.numeric, second.numeric, n, share) == (False, True, 3, 1) and len(sample.lines) > 2

@@ -24,11 +24,10 @@ from softvec.read.arrays import check_shape, length_of, read_archive, read_array
 from softvec.read.detect import Detected
 from softvec.read.dialect import delimiter_byte
 from softvec.read.edges import warn_total
-from softvec.read.kinds import numeric_columns, row_names, warn_labels
+from softvec.read.kinds import neighbours, numeric_columns, row_names, warn_labels
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.streams import BLOCK, Source, text_blocks, whole_text
 from softvec.read.table import Table, TableOptions, all_integers
-from softvec.read.text_kinds import neighbours
 from softvec.read.text_table import Columns, Dialect, TextBlock, is_data, split, table_blocks
 
 _FIELDS = {"real": "f8", "double": "f8", "integer": "i8", "unsigned-integer": "i8", "pattern": ""}

@@ -39,6 +39,42 @@ class Graph:
     counts: bool = False
 
 
+def kind_of_object(data: Any) -> str:
+    """Return the kind of an object that is no table: a matrix, a graph, texts, or pairs."""
+    told = getattr(data, "data_kind", None)  # of edges, contacts and corpora
+    if isinstance(told, str):
+        return told
+    if sparse.issparse(data):
+        return "graph" if data.shape[0] == data.shape[1] else "bipartite"
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return _kind_of_array(data)
+    first = data[0] if isinstance(data, list | tuple) and data else None
+    if isinstance(first, str):
+        return "corpus"
+    if isinstance(first, list) and len(first) > 3:
+        return "corpus" if all(isinstance(word, str) for word in first) else "features"
+    return "graph"
+
+
+def is_edge_array(data: Any) -> bool:
+    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
+    if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
+        return False
+    kinds = {2: "iuUSO", 3: "USO"}
+    return data.dtype.kind in kinds.get(data.shape[1], "")
+
+
+def _kind_of_array(data: np.ndarray) -> str:
+    if is_edge_array(data) or data.shape[0] == data.shape[1]:
+        return "graph"
+    if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
+        guess(
+            "an array of 2 rows is read as a matrix of 2 items; if its columns are edges, as in an "
+            "edge_index, pass its transpose"
+        )
+    return "bipartite" if data.dtype.kind in "iub" and not (data < 0).any() else "features"
+
+
 def is_networkx(data: Any) -> bool:
     return type(data).__module__.split(".")[0] == "networkx" or (
         hasattr(data, "is_directed") and hasattr(data, "is_multigraph") and hasattr(data, "adjacency")

@@ -15,7 +15,7 @@ import numpy as np
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Option
-from softvec.read.table import ColumnSample, Table, timed_columns, word_of
+from softvec.read.table import ColumnSample, Table, timed_columns
 
 ROLES = ("source", "target", "weight", "time")
 _ENDS = ("source", "target")
@@ -55,6 +55,13 @@ _NOT_WEIGHTS = frozenset(
 _RELATIONS = frozenset(("relation", "relations", "relationship", "rel", "predicate", "interaction", "type"))
 _PAIRS = (("1", "2"), ("a", "b"), ("i", "j"), ("x", "y"), ("from", "to"), ("left", "right"), ("0", "1"))
 _MOST_COMPARED = 32  # columns of names, each compared with each
+
+
+def word_of(name: Any) -> str:
+    """Return a column name in lower case, with underscores for blanks and hyphens, without marks of Neo4j."""
+    plain = str(name).strip().lower()
+    word = (re.sub(r"^:|\([^()]*\)$", "", plain).strip() or plain).replace(" ", "_").replace("-", "_")
+    return "" if word.startswith("unnamed:_") else word
 
 
 def known_names(header: Sequence[str]) -> int:

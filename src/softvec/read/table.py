@@ -21,7 +21,7 @@ MATRIX_KINDS = ("features", "dense")  # columns are numbers without roles
 _SAMPLE = 2000  # rows used to detect the content of a column
 _UNIX = ((6e8, 2.3e9), (6e11, 2.3e12))  # seconds and milliseconds from 1989 to 2042
 MISSING = ("NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", r"\N")  # also as names
-_NONE = frozenset((b"", b"?", b"-", b".", *(word.lower().encode() for word in MISSING)))
+NO_NUMBER = frozenset((b"", b"?", b"-", b".", *(word.lower().encode() for word in MISSING)))  # in lower case
 INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
 DIGITS = re.compile(rb"[+-]?[0-9]+")  # includes ids such as 007
@@ -175,13 +175,6 @@ class Table:
         return text
 
 
-def word_of(name: Any) -> str:
-    """Return a column name in lower case, with underscores for blanks and hyphens, without marks of Neo4j."""
-    plain = str(name).strip().lower()
-    word = (re.sub(r"^:|\([^()]*\)$", "", plain).strip() or plain).replace(" ", "_").replace("-", "_")
-    return "" if word.startswith("unnamed:_") else word
-
-
 def describe(name: Any, column: Any) -> ColumnSample:
     """Describe the content of a column of any table, from its first rows."""
     import pyarrow as pa
@@ -265,11 +258,6 @@ def to_arrow(column: Any) -> Any:
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:  # else the null counts as a name
         array = array.dictionary_decode()
     return array
-
-
-def is_none(field: bytes) -> bool:
-    """Whether a field of a column of numbers stands for a missing one."""
-    return field.lower() in _NONE
 
 
 def find_decimal(

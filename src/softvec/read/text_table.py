@@ -16,7 +16,7 @@ import numpy as np
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, Message, Option
 from softvec.read.streams import BLOCK, Source, text_blocks
-from softvec.read.table import COMMENTS, NUMBER, is_none, to_arrow
+from softvec.read.table import COMMENTS, NO_NUMBER, NUMBER, to_arrow
 
 Columns = dict[int, Any]  # Arrow arrays by position
 _SHOWN = {0: "blanks", 9: "tabs", 32: "blanks", 44: "commas", 59: "semicolons", 124: "bars"}
@@ -79,7 +79,8 @@ class Sample:
 
     lines: Sequence[bytes]
     titled: bool = False  # the first line is a header that was a comment
-    suffix: str = ""  # of the file
+    name: str = ""  # of the file
+    suffix: str = ""
     _rows: dict[int, list[list[bytes]]] = field(default_factory=dict, repr=False)
 
     def rows(self, delimiter: int) -> list[list[bytes]]:
@@ -95,13 +96,13 @@ class Sample:
 
     def modal(self, delimiter: int, skip: int = 0) -> tuple[int, float]:
         """Return the most common number of fields, and the share of lines that have it."""
-        return modal_fields(self.rows(delimiter)[skip:])
+        rows = self.rows(delimiter)[skip:]
+        number, times = Counter(map(len, rows)).most_common(1)[0]
+        return number, times / len(rows)
 
-
-def modal_fields(rows: Sequence[Sequence[bytes]]) -> tuple[int, float]:
-    """Return the most common number of fields, and the share of rows that have it."""
-    number, times = Counter(map(len, rows)).most_common(1)[0]
-    return number, times / len(rows)
+    def has_quotes(self, delimiter: int, lines: int | None = None) -> bool:
+        """Whether a field of the first lines starts with a quote."""
+        return any(has_quotes(line, delimiter) for line in self.lines[:lines])
 
 
 def split(line: bytes, delimiter: int) -> list[bytes]:
@@ -373,5 +374,5 @@ def bad_field(role: str, field: str) -> Message:
     drop = () if role == "entry" else (", or pass ", Option("missing", "drop"))
     if not field:
         return Message(f"the {role} is missing; fill it in", *drop)
-    remedy = ("; fill in missing values", *drop) if is_none(field.encode()) else ()
+    remedy = ("; fill in missing values", *drop) if field.lower().encode() in NO_NUMBER else ()
     return Message(f"the {role} {field[:60]!r} is not a number", *remedy)
