@@ -6,7 +6,6 @@ import math
 import re
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,25 +22,6 @@ if TYPE_CHECKING:
 
 Groups = list[tuple[str, NDArray[np.intp]]]
 MOST_INTEGER_GROUPS = 40  # more integers are quantities (degrees, years), unless they are 0, 1, 2, ...
-
-
-@dataclass(frozen=True)
-class Colouring:
-    """Rows by colour.
-
-    Attributes
-    ----------
-    groups : list of (label, rows)
-        The groups with a colour of their own, in natural order.
-    smaller : Groups
-        The other groups, which share a grey.
-    unlabelled : ndarray of int
-        Rows without a label.
-    """
-
-    groups: Groups
-    smaller: Groups
-    unlabelled: NDArray[np.intp]
 
 
 def values_of(labels: Sequence[Any], continuous: bool | None = None) -> NDArray[np.float64] | None:
@@ -140,19 +120,6 @@ def _text(label: Any) -> str:
     """Return a label as text: 3.0 is 3."""
     whole = isinstance(label, float | np.floating) and label == int(label)
     return str(int(label)) if whole else str(label)
-
-
-def coloured(groups: Groups, most: int) -> Colouring:
-    """Give the largest groups, at most ``most``, a colour of their own."""
-    unlabelled = next((rows for label, rows in groups if label == ""), np.array([], np.intp))
-    named = [(label, rows) for label, rows in groups if label != ""]
-    order = sorted(range(len(named)), key=lambda i: -len(named[i][1]))
-    large = set(order[:most])
-    return Colouring(
-        [group for i, group in enumerate(named) if i in large],
-        [group for i, group in enumerate(named) if i not in large],
-        unlabelled,
-    )
 
 
 def natural_key(label: Any) -> list[tuple[int, float, str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.checks import counted
 from softvec.core.errors import InputError
-from softvec.plotting.colours import Colouring, aligned_labels, coloured, groups_of, values_of
+from softvec.plotting.colours import Groups, aligned_labels, groups_of, values_of
 from softvec.plotting.names import default_number, order_of_names, spread, write_names
 from softvec.plotting.style import (
     COLOURS,
@@ -57,6 +57,16 @@ class PlotOptions:
     dpi: float | None = None
     random_state: int | None = 0
     ax: Axes = None
+
+
+class _Layer(NamedTuple):
+    """Points of one colour and marker: a group, or what the legend notes in two lines."""
+
+    rows: NDArray[np.intp]
+    colour: str
+    marker: str = "o"
+    group: str = ""
+    note: str = ""
 
 
 def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
@@ -111,9 +121,8 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
     aligned = aligned_labels(embedding, labels)
     key = _title_of_legend(own.legend, labels)
     values = None if labels is None else values_of(aligned, own.continuous)
-    groups = [] if values is not None else groups_of(aligned)
     pairs = None if own.edges is None else embedding._edges(own.edges)
-    colouring = coloured(groups, _coloured_groups(own.n_groups, len(groups), len(Z)))
+    layers = [] if values is not None else _layers(groups_of(aligned), own.n_groups, len(Z))
     axes = axes_of(own.ax, SIZE, own.size, own.dpi)
     width, height = axes.get_figure().get_size_inches() if own.ax is None else SIZE
     area = _areas(len(Z), weight) * min(width * height / (SIZE[0] * SIZE[1]), 4.0)
@@ -126,7 +135,7 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
         if values is not None:
             _draw_values(axes, Z, area, values, key)
         else:
-            _draw_groups(axes, Z, area, colouring, key)
+            _draw_groups(axes, Z, area, layers, key)
         n_names = default_number(embedding, weight) if own.n_names is None else own.n_names
         if n_names:
             write_names(axes, Z, area, embedding, order_of_names(embedding, weight, Z, n_names), n_names)
@@ -191,11 +200,27 @@ def _coloured_groups(n_groups: int | None, groups: int, n: int) -> int:
     return groups if groups <= times * len(PALETTE) else times * len(COLOURS)
 
 
-def _looks(colouring: Colouring) -> list[tuple[str, str]]:
-    """Return the colour and the marker of each group; the palette's grey only if there are no grey points."""
-    grey = colouring.smaller or len(colouring.unlabelled) or len(colouring.groups) > 2 * len(PALETTE)
+def _layers(groups: Groups, n_groups: int | None, n: int) -> list[_Layer]:
+    """Return the largest groups, each with a look, then the smaller ones in one grey, then the unlabelled."""
+    most = _coloured_groups(n_groups, len(groups), n)
+    named = [group for group in groups if group[0]]
+    large = sorted(sorted(range(len(named)), key=lambda i: -len(named[i][1]))[:most])
+    smaller = [rows for i, (_, rows) in enumerate(named) if i not in large]
+    # the palette's grey only if there are no grey points
+    grey = smaller or len(named) < len(groups) or len(large) > 2 * len(PALETTE)
     colours = COLOURS if grey else PALETTE
-    return [(colours[i % len(colours)], MARKERS[i // len(colours)]) for i in range(len(colouring.groups))]
+    layers = [
+        _Layer(named[i][1], colours[at % len(colours)], MARKERS[at // len(colours)], named[i][0])
+        for at, i in enumerate(large)
+    ]
+    if smaller:
+        rows, kind = np.concatenate(smaller), "smaller group" if large else "group"
+        note = f"{counted(len(smaller), kind)}\n({counted(len(rows), 'item')})"
+        layers.append(_Layer(rows, DARK_GREY, note=note))
+    for _, rows in groups[len(named) :]:
+        colour = GREY if named else PALETTE[0]
+        layers.append(_Layer(rows, colour, note=f"no label\n({counted(len(rows), 'item')})"))
+    return layers
 
 
 def _frame(axes: Axes, Z: NDArray[Any], title: str | None, caption: str | None) -> None:
@@ -238,45 +263,27 @@ def _point_style(n: int) -> dict[str, object]:
 
 
 def _draw_groups(
-    axes: Axes, Z: NDArray[Any], area: NDArray[Any], colouring: Colouring, key: str | None
+    axes: Axes, Z: NDArray[Any], area: NDArray[Any], layers: list[_Layer], key: str | None
 ) -> None:
     """Draw the grey points first, then the groups, and a legend."""
     style = _point_style(len(Z))
-    grey = [rows for _, rows in colouring.smaller]
-    layers = [(np.concatenate(grey) if grey else np.array([], np.intp), DARK_GREY, "o")]
-    plain = not colouring.groups and not colouring.smaller
-    layers.insert(0, (colouring.unlabelled, PALETTE[0] if plain else GREY, "o"))
-    layers += [(rows, *look) for (_, rows), look in zip(colouring.groups, _looks(colouring))]
-    for rows, colour, marker in layers:
-        if len(rows):
-            rows = rows[np.argsort(-area[rows], kind="stable")]  # small points above large ones
-            axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=colour, marker=marker, **style)
-    if key is not None and len(colouring.groups) + bool(colouring.smaller) > 1:
-        _legend(axes, colouring, key)
+    for layer in sorted(layers, key=lambda layer: (bool(layer.group), layer.colour == DARK_GREY)):
+        rows = layer.rows[np.argsort(-area[layer.rows], kind="stable")]  # small points above large ones
+        axes.scatter(Z[rows, 0], Z[rows, 1], s=area[rows], color=layer.colour, marker=layer.marker, **style)
+    if key is not None and sum(layer.colour != GREY for layer in layers) > 1:
+        _legend(axes, layers, key)
 
 
-def _legend(axes: Axes, colouring: Colouring, key: str) -> None:
+def _legend(axes: Axes, layers: list[_Layer], key: str) -> None:
     from matplotlib.lines import Line2D
 
     height = axes.get_window_extent().height / axes.get_figure().dpi * 72  # points
-    extra = bool(colouring.smaller) + bool(len(colouring.unlabelled))
-    columns = 1 + int((len(colouring.groups) + 2 * extra + bool(key)) * LINE // height)
-    longest = LONGEST // columns
-    entries = [
-        (plain_text(shorten(label, longest)), *look)
-        for (label, _), look in zip(colouring.groups, _looks(colouring))
-    ]
-    if colouring.smaller:
-        kind = "smaller group" if colouring.groups else "group"
-        items = sum(len(rows) for _, rows in colouring.smaller)
-        entries.append(
-            (f"{counted(len(colouring.smaller), kind)}\n({counted(items, 'item')})", DARK_GREY, "o")
-        )
-    if len(colouring.unlabelled):
-        entries.append((f"no label\n({counted(len(colouring.unlabelled), 'item')})", GREY, "o"))
+    lines = sum(1 if layer.group else 2 for layer in layers) + bool(key)
+    columns = 1 + int(lines * LINE // height)
+    texts = [layer.note or plain_text(shorten(layer.group, LONGEST // columns)) for layer in layers]
     handles = [
-        Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5, label=text)
-        for text, colour, marker in entries
+        Line2D([], [], linestyle="", marker=layer.marker, color=layer.colour, markersize=5, label=text)
+        for layer, text in zip(layers, texts)
     ]
     axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2, borderaxespad=0.2,
