@@ -108,21 +108,22 @@ def test_a_new_setting_is_a_flag_without_more_code():
     new = dataclasses.make_dataclass(
         "New", [("patience", "int", dataclasses.field(default=3, metadata=told))]
     )
-    Flags = dataclasses.make_dataclass("Flags", [embed._flag(dataclasses.fields(new)[0])])
+    Flags = dataclasses.make_dataclass(
+        "Flags", [embed._flag(dataclasses.fields(new)[0])], frozen=True, kw_only=True
+    )
     given = []
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Fitting(Command):
+    class Fitting(Flags, Command):
         source: str
-        fit: Flags
 
         def run(self) -> None:
-            given.append(self.fit)
+            given.append(self.patience)
 
     app = typer.Typer()
     app.command()(callback_of(Fitting))
     app(["data", "--patience", "5"], standalone_mode=False)
-    assert given == [Flags(patience=5)]
+    assert given == [5]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

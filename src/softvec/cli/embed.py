@@ -75,10 +75,10 @@ class DataFlags:
         "--set", "Any other option of the reader or of the fit (default: none).", metavar="NAME=VALUE"
     )
 
-    def options(self) -> dict[str, Any]:
+    def data_options(self) -> dict[str, Any]:
         """Return the options of the reader and the builder that the user set, as the library takes them."""
         taken = ("kind", "attributes", "drop_missing", "more")
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in taken}
+        values = {each.name: getattr(self, each.name) for each in fields(DataFlags) if each.name not in taken}
         weight = self.weight
         values |= {
             "weight": int(weight) if weight is not None and weight.isdigit() else weight,
@@ -114,8 +114,8 @@ def _flag(setting: Field[Any]) -> tuple[str, Any, Any]:
     return setting.name, kind | None, flag(own.names, own.help, rich_help_panel=own.panel, **limits)
 
 
-_SettingFlags = make_dataclass(
-    "_SettingFlags",
+SettingFlags = make_dataclass(
+    "SettingFlags",
     [_flag(setting) for setting in OPTIONS if setting.metadata["flag"] is not None],
     frozen=True,
     kw_only=True,
@@ -123,8 +123,8 @@ _SettingFlags = make_dataclass(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitFlags(_SettingFlags):  # type: ignore[misc, valid-type]
-    """How the data is fitted: a flag for each setting that has one, and these."""
+class RunFlags:
+    """Flags that are neither options of the data nor settings of a fit."""
 
     two_sided: bool = _fit(
         "--two-sided",
@@ -150,16 +150,12 @@ class FitFlags(_SettingFlags):  # type: ignore[misc, valid-type]
     partition: str | None = _fit(
         "--partition", "With --cluster: stream renumbers items so that workers exchange less (default: none)."
     )
-
-    def options(self) -> dict[str, Any]:
-        """Return the settings that the user set."""
-        values = {each.name: getattr(self, each.name) for each in fields(_SettingFlags)}
-        values["symmetric"] = False if self.two_sided else None
-        return given(**values)
+    output_format: str | None = flag("--to", "Output format (default: from the extension).")
+    force: bool = flag("--force", "Run even if memory seems too small.", False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embed(Command):
+class Embed(DataFlags, SettingFlags, RunFlags, Command):  # type: ignore[misc, valid-type]
     """Embed a data file and save the vectors.
 
     The input may be an edge list (text, gz, zst), a matrix (.mtx, .npz, .npy,
@@ -185,10 +181,6 @@ class Embed(Command):
         "-o --output", "Vector file; its extension sets the format (default: INPUT.svec)."
     )
     map_file: str | None = flag("--map", "Interactive map, one .html file (default: none).", metavar="FILE")
-    data: DataFlags
-    fit: FitFlags
-    output_format: str | None = flag("--to", "Output format (default: from the extension).")
-    force: bool = flag("--force", "Run even if memory seems too small.", False)
 
     def run(self) -> None:
         """Embed, save, and say what was done."""
@@ -196,23 +188,24 @@ class Embed(Command):
         from softvec.cli.report import Shown, remove_checkpoint, report
         from softvec.request import Request
 
-        data, fit, settings = self.data, self.fit, self.fit.options()
+        settings = given(**{each.name: getattr(self, each.name) for each in fields(SettingFlags)})
         target, written_as = self._planned_output(settings.get("checkpoint"))
-        more = parse_settings(data.more or [])
+        more = parse_settings(self.more or [])
         for name in ("kind", "walk_length", "n_components"):
             if name in more:
                 raise InputError(f"--set {name}=... has its own option: ", Option(name))
-        options = settings | more | data.options()
-        if fit.init is not None:
-            options["init"] = load_vectors(fit.init, self)
+        settings |= given(symmetric=False if self.two_sided else None)
+        options = settings | more | self.data_options()
+        if self.init is not None:
+            options["init"] = load_vectors(self.init, self)
         request = Request.of(
             self.source,
-            kind=data.kind,
-            attributes=data.attributes,
+            kind=self.kind,
+            attributes=self.attributes,
             check_memory=not self.force,
-            repeats=fit.repeats,
-            cluster=fit.cluster,
-            partition=fit.partition,
+            repeats=self.repeats,
+            cluster=self.cluster,
+            partition=self.partition,
             **options,
         )
         watch = Shown(self.source, self, self.force)

@@ -8,8 +8,8 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -64,43 +64,29 @@ class Command(Session, ABC):
 def callback_of(command: type[Command]) -> Callable[..., None]:
     """Return a function for typer whose parameters are the fields of a command.
 
-    Those of a field that is itself a dataclass take its place.
+    Arguments come first, and a command's own flags before those of its bases.
     """
-    parameters = list(_parameters(command))
+    hints = get_type_hints(command, include_extras=True)
+    bases = [vars(base).get("__annotations__", ()) for base in command.__mro__]
+
+    def place(each: Field[Any]) -> tuple[int, int]:
+        depth = next(i for i, declared in enumerate(bases) if each.name in declared)
+        return (0, -depth) if isinstance(each.metadata.get("flag"), ArgumentInfo) else (1, depth)
+
+    def parameter(each: Field[Any]) -> inspect.Parameter:
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        hint, told = hints[each.name], each.metadata.get("flag")
+        hint = hint if told is None else Annotated[hint, told]
+        return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
     def run(**values: Any) -> None:
-        _filled(command, values).run()
+        command(**values).run()
 
     run.__name__, run.__module__ = command.__name__.lower(), command.__module__
     run.__doc__ = re.sub(r"\n( {6}\S)", r"\n\n\1", command.__doc__ or "")  # an example is a paragraph
+    parameters = [parameter(each) for each in sorted(fields(command), key=place)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
-
-
-def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
-    """Yield the fields of a dataclass as parameters; a command's own come before the inherited flags."""
-    hints = get_type_hints(kind, include_extras=True)
-    bases = [vars(base).get("__annotations__", ()) for base in kind.__mro__ if issubclass(base, Session)]
-
-    def place(each: Field[Any]) -> tuple[int, int]:
-        depth = next((i for i, declared in enumerate(bases) if each.name in declared), 0)
-        return (0, -depth) if isinstance(each.metadata.get("flag"), ArgumentInfo) else (1, depth)
-
-    for each in sorted(fields(kind), key=place):
-        hint, told = hints[each.name], each.metadata.get("flag")
-        if is_dataclass(hint):
-            yield from _parameters(hint)
-            continue
-        default = inspect.Parameter.empty if each.default is MISSING else each.default
-        hint = hint if told is None else Annotated[hint, told]
-        yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def _filled(kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return a dataclass, and those in its fields, made of the values of its parameters."""
-    hints = get_type_hints(kind)
-    nested = {name: _filled(hints[name], values) for name in hints if is_dataclass(hints[name])}
-    return kind(**{each.name: nested.get(each.name, values.get(each.name)) for each in fields(kind)})
 
 
 class FlagCommand(TyperCommand):
