@@ -463,3 +463,14 @@ def test_the_default_of_text_is_one_build(monkeypatch):
     X = rng.standard_normal((8, 3))
     assert np.array_equal(default.operator @ X, want @ X)
     assert np.array_equal(default.counts.toarray(), plain.counts.toarray())
+
+
+@pytest.mark.parametrize("options", [{"window": 0.1}, {"n_windows": 20}])
+def test_a_contact_at_the_start_of_a_window_belongs_to_it(options):
+    """In decimals, (t - first) // 0.1 may be the window before."""
+    times = [k / 10 for k in range(21)]
+    contacts = aff.aggregate(aff.temporal_edges([(t, "a", "b") for t in times]), **options)
+    starts = contacts.starts.to_list()
+    for window, weight in zip(contacts.time.tolist(), contacts.weight.tolist()):
+        end = starts[window + 1] if window + 1 < len(starts) else float("inf")
+        assert weight == sum(starts[window] <= t < end for t in times)

@@ -115,58 +115,51 @@ def _windows(
         )
     if dated:
         times = times.astype("datetime64[us]").astype(np.int64)
-    if window is None:
+    if window is not None:
+        starts = _equal_starts(times, window, dated)
+    else:
         # an integer stamp lasts one unit: of dates a second if possible
         unit = _SECOND if dated and not (times % _SECOND).any() else 1
-        index, starts = _some_windows(times // unit if dated else times, n_windows, equal)
-        return index, [start * unit for start in starts]
-    if dated:  # windows are aligned to midnight
-        step, first = duration("window", window), int(times.min())
-        midnight = first - first % _DAY
-        return _equal_windows(times, midnight + (first - midnight) // step * step, step, str(window))
-    if not isinstance(window, int | float | np.number):
+        starts = _some_starts(times // unit if dated else times, n_windows, equal) * unit
+    return np.searchsorted(starts, times, side="right") - 1, starts.tolist()
+
+
+def _equal_starts(times: NDArray[Any], window: Any, dated: bool) -> NDArray[Any]:
+    """Return the starts of windows of one length; those of dates are aligned to midnight."""
+    origin, step = times.min(), window
+    if dated:
+        step = duration("window", window)
+        midnight = origin - origin % _DAY
+        origin = midnight + (origin - midnight) // step * step
+    elif not isinstance(window, int | float | np.number):
         raise InputError.of("window", window, "a number above 0")
-    number("window", window, above=0)
-    return _equal_windows(times, times.min(), window, str(window))
-
-
-def _equal_windows(
-    times: NDArray[Any], origin: Any, window: Any, shown: str
-) -> tuple[NDArray[np.int64], list[Any]]:
-    """Split times into windows of one length."""
+    number("window", step, above=0)
     span = float(times.max() - origin)
-    if span / float(window) > 5e7:
-        raise InputError(f"window is {shown}, but the times span {span:g}: more than 50 million windows")
-    index = ((times - origin) // window).astype(np.int64)
-    return index, (origin + window * np.arange(index.max() + 1)).tolist()
+    if span / float(step) > 5e7:
+        raise InputError(f"window is {window}, but the times span {span:g}: more than 50 million windows")
+    return origin + step * np.arange(int((times.max() - origin) // step) + 1)
 
 
-def _some_windows(
-    times: NDArray[Any], n_windows: int | None, equal: str
-) -> tuple[NDArray[np.int64], list[Any]]:
-    """Split times into ``n_windows`` windows, or make each time stamp its own window."""
-    origin = times.min()
-    stamps, of_stamp = np.unique(times, return_inverse=True)
+def _some_starts(times: NDArray[Any], n_windows: int | None, equal: str) -> NDArray[Any]:
+    """Return the starts of ``n_windows`` windows, or each time stamp."""
+    stamps = np.unique(times)
     if n_windows is None:
-        return of_stamp.astype(np.int64), stamps.tolist()
+        return stamps
     whole = isinstance(n_windows, int | float | np.number) and not isinstance(n_windows, bool)
     if not whole or n_windows != n_windows // 1 or n_windows < 1:
         raise InputError.of("n_windows", n_windows, "a positive integer")
-    n_windows = int(n_windows)
+    steps = np.arange(int(n_windows))
+    n_windows = len(steps)
     if equal == "stamps":
         if n_windows > len(stamps):
             raise InputError(f"n_windows is {n_windows}, but there are only {len(stamps)} time stamps")
-        group = np.arange(len(stamps)) * n_windows // len(stamps)
-        return group[of_stamp], stamps[np.searchsorted(group, np.arange(n_windows))].tolist()
-    span = stamps[-1] - origin
+        return stamps[-(-steps * len(stamps) // n_windows)]
+    origin, span = stamps[0], stamps[-1] - stamps[0]
     if span == 0:
         raise InputError("all contacts have the same time and cannot be split into windows")
-    steps = np.arange(n_windows)
     if times.dtype.kind in "iu":  # an integer stamp lasts one unit, so the span is one unit longer
-        index = (times - origin).astype(np.int64) * n_windows // (int(span) + 1)
-        return index, (origin - (-steps * (int(span) + 1) // n_windows)).tolist()
-    index = np.minimum((times - origin) / span * n_windows, n_windows - 1).astype(np.int64)
-    return index, (origin + span / n_windows * steps).tolist()
+        return origin - (-steps * (int(span) + 1) // n_windows)
+    return origin + span * steps / n_windows
 
 
 def supra_adjacency(
