@@ -10,15 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from softvec.affinity.base import Affinity
-from softvec.affinity.compress import Report, refuse_duplicates
-from softvec.affinity.matrices import (
-    SIGNED_DIRECTED,
-    EdgeRules,
-    from_edges,
-    from_matrix,
-    merging,
-    report_notes,
-)
+from softvec.affinity.compress import duplicate_notes
+from softvec.affinity.matrices import SIGNED_DIRECTED, EdgeRules, from_edges, from_matrix, merging
 from softvec.core.errors import InputError
 from softvec.read import frames, objects
 from softvec.read.edges import EdgeBuilder, Edges
@@ -100,12 +93,11 @@ def random_walk(
             f"the matrix has shape {shape}; a graph is square; for two kinds of items use bipartite"
         )
     names = source.names if names is None else names
-    rules, notes = replace(rules, directed=source.directed if directed is None else directed), []
+    rules, notes = replace(rules, directed=source.directed if directed is None else directed), list[str]()
     if source.parallel:
         use, merge = merging(not source.counts, rules)
-        refuse_duplicates(source.parallel, merge, use)
+        notes = duplicate_notes(source.parallel, merge, use)
         rules = replace(rules, weighted=False if merge == "merge" else weighted)
-        notes = report_notes(Report(duplicates=source.parallel), self_loops, merge)
     walk = from_matrix(source.matrix, rules, names=names, notes=notes)
     if directed and walk.signed is not None:
         raise InputError(*SIGNED_DIRECTED)

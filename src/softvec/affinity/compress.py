@@ -30,19 +30,10 @@ BUCKET = 1 << 22  # entries per bucket on disk, about; sorting takes 50 MB with 
 _PIECE = 1 << 22  # edges whose weights are converted at a time
 
 
-@dataclass(frozen=True)
-class Report:
-    """Counts of special edges found while building a matrix."""
-
-    self_loops: int = 0
-    duplicates: int = 0
-    zeros: int = 0
-
-
 def compress(
     edges: Edges, *, both: bool, weighted: bool, self_loops: bool, merge: str
-) -> tuple[sparse.csr_array, Report]:
-    """Return the matrix of ``edges`` as sorted, duplicate-free CSR; ``edges`` is consumed.
+) -> tuple[sparse.csr_array, list[str]]:
+    """Return ``edges``, which are consumed, as sorted, duplicate-free CSR, and notes on special edges.
 
     Parameters
     ----------
@@ -68,9 +59,38 @@ def compress(
         weights=weights,
         values_of=_value_type(weights, len(edges)) if weighted or merge == "sum" else None,
     )
-    refuse_duplicates(duplicates, merge, weighted)
+    notes = [*loop_notes(loops, self_loops), *duplicate_notes(duplicates, merge, weighted)]
+    notes += [f"{counted(zeros, 'edge')} of weight 0 dropped"] if zeros else []
     only_ones = not weighted and not duplicates
-    return pattern(matrix) if only_ones else matrix, Report(loops, duplicates, zeros)
+    return pattern(matrix) if only_ones else matrix, notes
+
+
+def loop_notes(loops: int, kept: bool) -> list[str]:
+    """Say what became of self loops."""
+    return [f"{counted(loops, 'self loop')} {'kept' if kept else 'dropped'}"] if loops else []
+
+
+def duplicate_notes(duplicates: int, merge: str, weighted: bool) -> list[str]:
+    """Say what became of duplicates; an error if they are not allowed, or weighted and cannot be merged."""
+    if not duplicates:
+        return []
+    if merge == "error":
+        raise InputError(
+            f"{counted(duplicates, 'duplicate edge')}; pass ",
+            Option("duplicates", "sum"),
+            " or ",
+            Option("duplicates", "merge"),
+        )
+    if merge == "merge" and weighted:
+        raise InputError(
+            f"there are weights on {counted(duplicates, 'duplicate edge')}, and ",
+            Option("duplicates", "merge"),
+            " cannot choose between them; pass ",
+            Option("duplicates", "sum"),
+            " or ",
+            Option("weighted", False),
+        )
+    return [f"{counted(duplicates, 'duplicate')} {'summed' if merge == 'sum' else 'merged'}"]
 
 
 def _value_type(weights: list[NDArray[Any]] | None, count: int) -> type:
@@ -83,26 +103,6 @@ def _value_type(weights: list[NDArray[Any]] | None, count: int) -> type:
 def pattern(matrix: sparse.csr_array) -> sparse.csr_array:
     """Return the boolean matrix with the same entries."""
     return sparse.csr_array((_true(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def refuse_duplicates(duplicates: int, merge: str, weighted: bool) -> None:
-    """Raise an error if duplicates are not allowed, or have weights and cannot be merged."""
-    if merge == "error" and duplicates:
-        raise InputError(
-            f"{counted(duplicates, 'duplicate edge')}; pass ",
-            Option("duplicates", "sum"),
-            " or ",
-            Option("duplicates", "merge"),
-        )
-    if merge == "merge" and weighted and duplicates:
-        raise InputError(
-            f"there are weights on {counted(duplicates, 'duplicate edge')}, and ",
-            Option("duplicates", "merge"),
-            " cannot choose between them; pass ",
-            Option("duplicates", "sum"),
-            " or ",
-            Option("weighted", False),
-        )
 
 
 def _drop_zeros(edges: Edges) -> int:

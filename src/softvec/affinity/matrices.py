@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.affinity.base import Affinity, name_rows, name_sides
-from softvec.affinity.compress import Report, compress, off_diagonal, pattern
+from softvec.affinity.compress import compress, loop_notes, off_diagonal, pattern
 from softvec.core.checks import check_weighted, choice, counted, integer
 from softvec.core.errors import InputError, Option, guess
 from softvec.kernels import worth_compiling
@@ -22,9 +22,14 @@ from softvec.read.columns import negative_remedy
 from softvec.read.edges import NEGATIVE, Edges
 from softvec.read.table import MISSING_ROWS
 
-SELF_LOOPS = ("drop", "keep")
-DUPLICATES = (None, "sum", "merge", "error")
-ISOLATED = ("keep", "drop")
+_CHOICES: Mapping[str, Sequence[str | None]] = {
+    "self_loops": ("drop", "keep"),
+    "duplicates": (None, "sum", "merge", "error"),
+    "negative": NEGATIVE,
+    "isolated": ("keep", "drop"),
+    "dangling": DANGLING,
+    "missing": MISSING_ROWS,
+}
 SIGNED_DIRECTED = (
     "signed links are fitted without direction; leave out ", Option("directed"), ", or pass ",
     Option("negative", "abs")
@@ -54,12 +59,8 @@ class EdgeRules:
 
     def __post_init__(self) -> None:
         check_weighted(self.weighted)
-        choice("self_loops", self.self_loops, SELF_LOOPS)
-        choice("duplicates", self.duplicates, DUPLICATES)
-        choice("negative", self.negative, NEGATIVE)
-        choice("isolated", self.isolated, ISOLATED)
-        choice("dangling", self.dangling, DANGLING)
-        choice("missing", self.missing, MISSING_ROWS)
+        for name, allowed in _CHOICES.items():
+            choice(name, getattr(self, name), allowed)
 
     @classmethod
     def of(cls, affinity: Affinity) -> EdgeRules:
@@ -73,12 +74,12 @@ def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
     """Build the random walk on a list of edges."""
     use, merge = merging(edges.weights is not None, rules)
     both = not rules.directed and not edges.two_sided
-    matrix, report = compress(
+    matrix, found = compress(
         edges, both=both, weighted=use, self_loops=rules.self_loops == "keep", merge=merge
     )  # fmt: skip
     rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
     columns = edges.columns if edges.two_sided else rows
-    notes = [*edges.notes, *report_notes(report, rules.self_loops, merge)]
+    notes = [*edges.notes, *found]
     if use and matrix.nnz and matrix.data.min() <= 0:  # 0: links of both signs that cancel
         if rules.directed:
             raise InputError(*SIGNED_DIRECTED)
@@ -95,20 +96,6 @@ def merging(has_weights: bool, rules: EdgeRules) -> tuple[bool, str]:
         raise InputError("weighted is True, but the edges have no weights")
     use = has_weights if rules.weighted is None else bool(rules.weighted)
     return use, rules.duplicates or ("sum" if use or rules.kind == "pairs" else "merge")
-
-
-def report_notes(report: Report, self_loops: str, merge: str) -> list[str]:
-    """Return notes on what was dropped, kept or merged."""
-    notes = []
-    if report.self_loops:
-        verb = "dropped" if self_loops == "drop" else "kept"
-        notes.append(f"{counted(report.self_loops, 'self loop')} {verb}")
-    if report.duplicates:
-        verb = "summed" if merge == "sum" else "merged"
-        notes.append(f"{counted(report.duplicates, 'duplicate')} {verb}")
-    if report.zeros:
-        notes.append(f"{counted(report.zeros, 'edge')} of weight 0 dropped")
-    return notes
 
 
 def assemble(
@@ -285,7 +272,7 @@ def _links(
     """Return a square matrix as links, whether it is known to be symmetric, and notes on what was changed."""
     loops = int(np.count_nonzero(matrix.diagonal()))
     matrix = off_diagonal(matrix) if loops and rules.self_loops == "drop" else matrix
-    notes = report_notes(Report(loops), rules.self_loops, "sum")
+    notes = loop_notes(loops, rules.self_loops == "keep")
     if not signed:
         _check_meaning(matrix, undoubted and not loops, rules.directed is None)
     if (signed or rules.directed is False) and not is_symmetric(matrix):
