@@ -125,8 +125,7 @@ class Earlier:
     def of(cls, emb: Embedding) -> Earlier:
         """Return what the provenance of an embedding tells."""
         Settings.checked(**continued(emb))
-        options = recorded(emb, "data").get("options")
-        length = options.get("length") if isinstance(options, dict) else None
+        length = recorded(emb, "data", "options").get("length")
         return cls(continued(emb), None if length is None else int(length), emb.two_sided)
 
 

@@ -111,7 +111,11 @@ def plain_json(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def recorded(emb: Any, part: str) -> Json:
+def recorded(emb: Any, *path: str) -> Json:
     """Return an entry of an embedding's provenance if it is a dictionary, else an empty one."""
-    record = emb.provenance.get(part)
-    return record if isinstance(record, dict) else {}
+    record = emb.provenance
+    for part in path:
+        record = record.get(part)
+        if not isinstance(record, dict):
+            return {}
+    return record  # type: ignore[no-any-return]

@@ -178,8 +178,7 @@ def _shrinkage(emb: Embedding) -> tuple[float, float]:
 
 def _subsampled(emb: Embedding, edges: sparse.csr_array) -> sparse.csr_array:
     """Downweight frequent words as context, as in the fit of a text."""
-    options = recorded(emb, "data").get("options")
-    rate = options.get("subsample") if isinstance(options, dict) else None
+    rate = recorded(emb, "data", "options").get("subsample")
     if not rate or emb.sizes is None:
         return edges
     weight = np.ones(edges.shape[1])

@@ -216,8 +216,7 @@ def _known(emb: Embedding, data: Any, options: Mapping[str, Any]) -> Affinity:
         matrix = off_diagonal(matrix)
     if record.get("weighted") is not True:
         matrix = pattern(matrix)
-    told = record.get("options")
-    told = told if isinstance(told, dict) else {}
+    told = recorded(emb, "data", "options")
     kept = {key: told[key] for key in ("dangling", "normalize") if key in told}
     columns = emb.names if same else emb.context.names
     return assemble(matrix, emb.names, columns, EdgeRules(record["kind"], **kept), both)
@@ -283,24 +282,20 @@ class _Forecast:
         """Whether columns have vectors: those of isolated nodes are zero, and tell nothing of links."""
         return np.asarray(np.linalg.norm(self.model.Y, axis=1) > 0)
 
-    def _rows(self, rows: Array, log_z: Array) -> Array:
-        """Return the expectations of rows with all columns; negative where no link is possible."""
+    def _rows(self, rows: Array, back: Array) -> Array:
+        """Return the expectations of rows with all columns; negative where no link is possible.
+
+        ``back`` are the logarithms of expected links of each column, less those of its sum.
+        """
         model = self.model
-        values = self.model.expected(rows, self.point, self.share)[0]
+        values = model.expected(rows, self.point, self.share)[0]
         possible = (values > 0) & self._linkable(rows)
         if model.mutual:
             a, c, _ = self.point
-            back = np.float32(a) * (model.Y[rows] @ model.X.T)
-            back += (c * model.log_size[rows, None]).astype(np.float32) + self._activity(log_z)
-            values = (values + np.exp(back, out=back)) / 2
+            other = np.float32(a) * (model.Y[rows] @ model.X.T)
+            other += (c * model.log_size[rows, None]).astype(np.float32) + back
+            values = (values + np.exp(other, out=other)) / 2
         return np.where(possible, values, -1)
-
-    def _activity(self, log_z: Array) -> Array:
-        """Return the logarithms of expected links of each row, less those of its sum."""
-        activity = self.share / (1 - self.share) * self.model.activity(self.point[2])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(np.isfinite(log_z), np.log(activity) - log_z, -np.inf)
-        return value.astype(np.float32)
 
     def best(self, n: int, n_jobs: int | None, row: int | None = None) -> list[tuple[int, int, float]]:
         """Return the n best (row, column, expectation) of all rows or of one, ties by row and column.
@@ -312,7 +307,7 @@ class _Forecast:
         rows = np.arange(count) if row is None else np.array([row])
 
         def largest(lo: int, hi: int) -> tuple[Array, Array, Array]:
-            S = self._rows(rows[lo:hi], log_z)
+            S = self._rows(rows[lo:hi], back)
             if model.mutual:
                 S[:, np.isnan(log_z)] = -1  # no candidates
                 if row is None:  # each pair once
@@ -330,6 +325,9 @@ class _Forecast:
                 blocks = row_blocks(len(near), max(1, _BLOCK // m))
                 sums = pool.map(lambda lo, hi: model.log_probabilities(near[lo:hi], self.point)[1], blocks)
                 log_z[near] = np.concatenate(sums)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                activity = self.share / (1 - self.share) * model.activity(self.point[2])
+                back = np.where(np.isfinite(log_z), np.log(activity) - log_z, -np.inf).astype(np.float32)
             parts = pool.map(largest, row_blocks(len(rows), max(1, _BLOCK // m)))
         i, j, value = (np.concatenate(part) for part in zip(*parts))
         order = np.lexsort((j, i, -value))[:n]
