@@ -41,7 +41,7 @@ def test_the_decoder_is_ridge_regression():
     ridge = 0.3 * np.mean(np.sum(U[:, :3] ** 2, axis=0))
     stacked = np.vstack([U, np.sqrt(ridge) * np.eye(4)[:3]])  # the count of items is not shrunk
     expected = np.linalg.lstsq(stacked, np.vstack([A.toarray(), np.zeros((3, 9))]), rcond=None)[0]
-    np.testing.assert_allclose(_Model.of(Y, A, 0.3).decoder, expected, atol=1e-6)
+    np.testing.assert_allclose(_Model(Y, A, 0.3).decoder, expected, atol=1e-6)
 
 
 def test_taste_is_found_and_known_items_are_left_out():

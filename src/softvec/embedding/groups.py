@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -224,11 +223,11 @@ def _partitions(
     from sklearn.metrics import adjusted_mutual_info_score
 
     rng, m = np.random.default_rng(0), min(len(X), _COMPARED)
-    whole, pairs, compared = _Sample.of(X, weights, pool), [], np.arange(0)
+    whole, pairs, compared = _Sample(X, weights, pool), [], np.arange(0)
     for _ in range(_SPLITS):
         order = rng.permutation(len(X))[:m]
         halves = np.sort(order[: m // 2]), np.sort(order[m // 2 :])
-        pairs.append([_Sample.of(X[half], weights[half], pool) for half in halves])
+        pairs.append([_Sample(X[half], weights[half], pool) for half in halves])
         compared = np.sort(order)
 
     partitions = []
@@ -244,21 +243,17 @@ def _partitions(
     return partitions
 
 
-@dataclass(frozen=True)
 class _Sample:
-    """Unit vectors and their cliques."""
+    """Unit vectors X (m, d), their weights (m,), cosines (m, m) and cliques (m,).
 
-    X: NDArray[np.float32]  # (m, d)
-    weights: NDArray[np.float32]  # (m,)
-    cosines: NDArray[np.float32]  # (m, m), minus infinity on the diagonal
-    cliques: NDArray[np.int32]  # (m,) components of the graph that joins each item to its nearest neighbour
+    Cliques are the components of the graph that joins each item to its nearest neighbour.
+    """
 
-    @classmethod
-    def of(cls, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine) -> _Sample:
+    def __init__(self, X: NDArray[np.float32], weights: NDArray[np.float32], pool: Machine):
         from scipy.sparse.csgraph import connected_components
 
-        m = len(X)
-        cosines = np.empty((m, m), np.float32)
+        self.X, self.weights, m = X, weights, len(X)
+        self.cosines = cosines = np.empty((m, m), np.float32)  # minus infinity on the diagonal
 
         def compare(lo: int, hi: int) -> NDArray[np.intp]:
             np.matmul(X[lo:hi], X.T, out=cosines[lo:hi])
@@ -267,7 +262,7 @@ class _Sample:
 
         nearest = np.concatenate(pool.map(compare, row_blocks(m, _SAMPLE_ROWS)))
         links = sp.csr_array((np.ones(m, bool), nearest, np.arange(m + 1)), shape=(m, m))
-        return cls(X, weights, cosines, connected_components(links, directed=False)[1])
+        self.cliques: NDArray[np.int32] = connected_components(links, directed=False)[1]
 
     def centroids(self, beta: float, pool: Machine) -> NDArray[np.float32]:
         """Return the centroids of the groups of largest modularity in the softmax graph of this ``beta``."""

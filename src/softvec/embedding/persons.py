@@ -42,23 +42,18 @@ def person(emb: Embedding, name: Hashable) -> Person:
     >>> times.tolist(), vectors.shape
     ([10, 20], (2, 3))
     """
-    rows, times = _rows(emb.names, name)
-    dates = to_dates(times.tolist())
-    times = times if dates is None else shortest(dates)
-    order = np.argsort(times, kind="stable")
-    return Person(times[order], emb.vectors[rows[order]])
-
-
-def _rows(names: Names, name: Hashable) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the rows of the pairs (name, time), and the times."""
-    pairs = names.owners()
+    pairs = emb.names.owners()
     if pairs is None:
         raise InputError("the names of these vectors are not (person, time); embed temporal data")
     persons, owner = pairs
     rows = np.flatnonzero(owner == persons.find(name))
     if not len(rows):
         raise UnknownName(persons._unknown(name))
-    return rows, np.array([names[int(row)][1] for row in rows])  # type: ignore[index]
+    times = np.array([emb.names[int(row)][1] for row in rows])
+    dates = to_dates(times.tolist())
+    times = times if dates is None else shortest(dates)
+    order = np.argsort(times, kind="stable")
+    return Person(times[order], emb.vectors[rows[order]])
 
 
 def of_persons(emb: Embedding, names: Iterable[Hashable]) -> Embedding:

@@ -8,7 +8,6 @@ that were fitted without them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +86,7 @@ def recommend(
     items, n = emb.context.names, integer("n", n)
     with machine(n_jobs) as pool:
         ridge = _ridge(emb, names, weights, min(n, len(items)), pool)
-        model = _Model.of(np.asarray(emb.context_vectors), matrix, ridge)
+        model = _Model(np.asarray(emb.context_vectors), matrix, ridge)
         blocks = row_blocks(len(rows), max(1, _BLOCK // len(items)))
         taste = sparse.vstack([matrix, sparse.csr_array((1, len(items)))], format="csr")
         tops = pool.map(lambda lo, hi: model.best(taste[rows[lo:hi]], n), blocks)
@@ -118,7 +117,8 @@ def _ridge(emb: Embedding, names: Names, weights: sparse.csr_array, n: int, pool
     assert Y is not None
     seen = sparse.csr_array(pattern(seen).astype(np.float64))
     truth = held[judges].toarray() > 0
-    hits = [_Model.of(Y, seen, float(ridge)).hits(seen[judges], truth, n) for ridge in _RIDGES]
+    models = (_Model(Y, seen, float(ridge)) for ridge in _RIDGES)
+    hits = [_hits(model.scores(seen[judges]), seen[judges], truth, n) for model in models]
     popular = _hits(np.tile(seen.sum(axis=0), (len(judges), 1)), seen[judges], truth, n)
     if max(hits) <= popular + 2 * popular**0.5:  # two standard errors of the count
         warn(
@@ -136,36 +136,27 @@ def _hits(S: Array, known: sparse.csr_array, truth: Array, n: int) -> int:
     return int(np.take_along_axis(truth, top, axis=1).sum())
 
 
-@dataclass(frozen=True, eq=False)
 class _Model:
-    """Scores of items from the sum of the features of known ones."""
+    """Scores of items from the sum of the features of known ones, (m, d + 1), by a decoder, (d + 1, m)."""
 
-    features: Array  # (m, d + 1)
-    decoder: Array  # (d + 1, m)
-    popularity: Array  # (m,)
-
-    @classmethod
-    def of(cls, Y: Array, known: sparse.csr_array, ridge: float) -> _Model:
+    def __init__(self, Y: Array, known: sparse.csr_array, ridge: float):
         """Fit the decoder: the number of items is not shrunk, so that popularity is the limit."""
         from scipy.linalg import solve
 
-        features = np.hstack([Y.astype(np.float64), np.ones((len(Y), 1))])
-        U = known @ features  # (n, d + 1)
+        self.features = np.hstack([Y.astype(np.float64), np.ones((len(Y), 1))])
+        U = known @ self.features  # (n, d + 1)
         gram = U.T @ U
         scale = np.trace(gram[:-1, :-1]) / Y.shape[1]
         penalty = np.append(np.full(Y.shape[1], ridge * scale), 0) + 1e-9 * np.trace(gram)
         gram[np.diag_indices_from(gram)] += penalty
-        return cls(features, solve(gram, (known.T @ U).T, assume_a="pos"), known.sum(axis=0))
+        self.decoder = solve(gram, (known.T @ U).T, assume_a="pos")
+        self.popularity = known.sum(axis=0)  # (m,)
 
     def scores(self, known: sparse.csr_array) -> Array:
         """Return the scores of all items for rows of known ones; popularity for empty rows."""
         S = (known @ self.features) @ self.decoder
         S[np.diff(known.indptr) == 0] = self.popularity / max(self.popularity.sum(), 1)
         return S
-
-    def hits(self, known: sparse.csr_array, truth: Array, n: int) -> int:
-        """Return how many true pairs are among the n best."""
-        return _hits(self.scores(known), known, truth, n)
 
     def best(self, known: sparse.csr_array, n: int) -> list[tuple[list[int], list[float]]]:
         """Return the n best new items of each row with their scores, ties by the number of the item."""
