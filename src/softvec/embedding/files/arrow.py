@@ -138,13 +138,11 @@ def write_tables(file: IO[bytes], schema: Any, tables: Iterator[Any], format: st
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def writer() -> Any:
-        if format == "feather":
-            return pa.ipc.new_file(file, schema)
-        # random-looking floats do not compress; names do
-        return pq.ParquetWriter(file, schema, compression={"name": "zstd"}, use_dictionary=False)
-
-    with writer() as out:
+    if format == "feather":
+        writer = pa.ipc.new_file(file, schema)
+    else:  # random-looking floats do not compress; names do
+        writer = pq.ParquetWriter(file, schema, compression={"name": "zstd"}, use_dictionary=False)
+    with writer as out:
         for table in tables:
             out.write_table(table)
 

@@ -279,13 +279,15 @@ def _without_magic(source: Source) -> str:
 
 def _looks_binary(head: bytes) -> bool:
     """Whether this is word2vec's binary format: a header of two numbers, then bytes that are not text."""
+    from softvec.embedding.files.plain import header_of
+
     first, _, rest = head.partition(b"\n")
-    sizes = first.split()
-    if len(sizes) != 2 or not all(part.isdigit() for part in sizes):
+    sizes = header_of(first)
+    if sizes is None:
         return False
     line, end, _ = rest.partition(b"\n")
     numbers = line.split(b" ")[1:]  # and the last words of a name with spaces
-    numbers = numbers[-min(int(sizes[1]), len(numbers)) :] if end else numbers[:-1]  # one may be cut off
+    numbers = numbers[-min(sizes[1], len(numbers)) :] if end else numbers[:-1]  # one may be cut off
     with suppress(ValueError):
         if numbers and all(np.isfinite(float(part)) for part in numbers if part.strip()):
             return False

@@ -220,7 +220,8 @@ def read(source: Source, format: str, mmap: bool) -> Embedding:
     return Embedding(vectors, names, copy=False)
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
+def header_of(line: bytes) -> tuple[int, int] | None:
+    """Return the number of vectors and of dimensions in a first line, None if it is no such line."""
     parts = line.split()
     if len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts):
         return int(parts[0]), int(parts[1])
@@ -228,7 +229,7 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 
 def _read_binary(file: IO[bytes], name: str) -> Parsed:
-    header = _header(file.readline(64))
+    header = header_of(file.readline(64))
     if header is None or not header[1]:
         raise InputError(f"{name} is not a word2vec binary file: its first line is not two numbers above 0")
     n, d = header
@@ -257,7 +258,7 @@ def _read_binary(file: IO[bytes], name: str) -> Parsed:
 def _read_text(file: IO[bytes], name: str) -> Parsed:
     data = file.read().removeprefix(_MARK)
     first, _, rest = data.partition(b"\n")
-    header = _header(first)
+    header = header_of(first)
     n, d = header or (-1, len(first.rstrip().split(b" ")) - 1)
     body = data if header is None else rest
     if d < 1 or (n and not body.strip()):
