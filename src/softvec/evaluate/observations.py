@@ -41,32 +41,19 @@ _SHRINKAGE = 0.5  # weight of the prediction from time alone, in the mean of a p
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """(person, window) pairs, in order of time if they are every person in every window, and observed states.
+    """(person, window) pairs, by time if they are every person in every window, and observed states."""
 
-    Attributes
-    ----------
-    persons, times : list of length D
-    person, window : ndarray of shape (D,)
-        Numbers of the person and of the window, in order of time.
-    starts : ndarray
-        Start of each window; dates as datetime64.
-    vectors : ndarray of shape (D, d)
-    active : ndarray of bool of shape (D,)
-        Whether the person had a contact in the window; otherwise the vector is interpolated linearly between
-        the person's last and next one.
-    observed, state : ndarray of bool of shape (D,)
-        Whether the state is observed, and whether it is infected.
-    """
-
-    persons: list[Any]
+    persons: list[Any]  # of length D
     times: list[Any]
-    person: NDArray[np.int64]
-    window: NDArray[np.int64]
-    starts: Array
-    vectors: Array
+    person: NDArray[np.int64]  # (D,) number of the person
+    window: NDArray[np.int64]  # (D,) number of the window, in order of time
+    starts: Array  # of each window; dates as datetime64
+    vectors: Array  # (D, d)
+    # (D,) whether the person had a contact in the window; otherwise the vector is interpolated linearly
+    # between the person's last and next one
     active: NDArray[np.bool_]
-    observed: NDArray[np.bool_]
-    state: NDArray[np.bool_]
+    observed: NDArray[np.bool_]  # (D,)
+    state: NDArray[np.bool_]  # (D,) whether the person is infected, if observed
 
 
 def match_observations(emb: Embedding, observations: Any, everyone: bool) -> Observations:
@@ -110,12 +97,9 @@ def _everyone(person: Array, window: Array, vectors: Array) -> tuple[Array, Arra
     key = key[order]
     person, window = np.tile(np.arange(n), T), np.repeat(np.arange(T), n)
     wanted = person * T + window
-    last = np.searchsorted(key, wanted, side="right") - 1
-    following = np.minimum(last + 1, len(key) - 1)
-    has_last = (last >= 0) & (key[last] // T == person)
-    has_next = key[following] // T == person
-    last = np.where(has_last, last, following)
-    following = np.where(has_next, following, last)
+    ends = np.searchsorted(key, T * np.arange(n + 1))  # of the rows of each person
+    at = np.searchsorted(key, wanted, side="right")
+    last, following = np.maximum(at - 1, ends[person]), np.minimum(at, ends[person + 1] - 1)
     gap = key[following] - key[last]
     share = np.divide(wanted - key[last], gap, out=np.zeros(n * T), where=gap > 0)[:, None]
     X = vectors[order]
@@ -138,8 +122,7 @@ class _Windows:
         every = list(codes[1]) if codes is not None else list(set(times))  # windows without contacts too
         self.dated, self.zoned = to_dates(every) is not None, has_zone(every[0])
         starts: Array = np.sort(self.moments(every))
-        options = recorded(emb, "data").get("options")
-        options = options if isinstance(options, dict) else {}
+        options = recorded(emb, "data", "options")
         window, ends = options.get("window"), starts  # by default each time stamp is a window of its own
         if window is not None:
             length = duration if self.dated else partial(number, above=0)
