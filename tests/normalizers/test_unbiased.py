@@ -5,7 +5,7 @@ import pytest
 
 from softvec.kernels import cells, expsum
 from softvec.normalizers import ControlVariate, Exact
-from softvec.normalizers.partition import cut_into_cells
+from softvec.normalizers.clusters import cut_into_cells
 
 BETA = 1.3
 METHODS = {

@@ -87,7 +87,7 @@ class Nystrom(Normalizer):
 
 def _means(Y: Array, k: int, rng: np.random.Generator, pool: Machine) -> Array:
     """Return the means of k-means classes, as landmarks."""
-    from softvec.normalizers.kmeans import kmeans
+    from softvec.normalizers.clusters import kmeans
 
     classes = kmeans(Y, k, rng, pool, sample=max(16384, 256 * k))
     order = np.argsort(classes, kind="stable")

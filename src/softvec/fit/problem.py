@@ -16,7 +16,7 @@ from softvec.core.machine import ALONE, Machine
 from softvec.core.scratch import empty
 from softvec.core.threads import row_blocks
 from softvec.fit.settings import SECOND, Settings
-from softvec.normalizers.kmeans import compact, kmeans
+from softvec.normalizers.clusters import compact, kmeans
 from softvec.operators import Operator, Runtime
 
 Array = NDArray[Any]
@@ -86,17 +86,9 @@ class Problem:
         cls, P: Operator, settings: Settings, N: Operator | None = None, item_weight: Array | None = None
     ) -> Problem:
         """Return the problem that settings pose."""
-        return cls(
-            P,
-            settings.one_sided(P.shape),
-            float(settings.beta),
-            settings.gradient,
-            float(settings.regularization),
-            settings.constraint,
-            settings.normalizer,
-            N,
-            item_weight,
-        )
+        own = {name: getattr(settings, name) for name in ("gradient", "constraint", "normalizer")}
+        own |= {name: float(getattr(settings, name)) for name in ("beta", "regularization")}
+        return cls(P, settings.one_sided(P.shape), N=N, item_weight=item_weight, **own)
 
     @cached_property
     def both_ways(self) -> bool:

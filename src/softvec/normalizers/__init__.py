@@ -7,7 +7,7 @@ All share one protocol (:class:`Normalizer`): ``fit(Y)``, ``log_partition(X)``, 
 from softvec.normalizers.base import Estimate, Normalizer
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
-from softvec.normalizers.gaussian_mixture import GaussianMixture
+from softvec.normalizers.moments import GaussianMixture
 from softvec.normalizers.selection import Measurement, Selection, select
 
 __all__ = [

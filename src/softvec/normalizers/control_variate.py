@@ -33,7 +33,7 @@ from softvec.core.errors import InputError, warn
 from softvec.core.machine import Machine, machine
 from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Estimate, Normalizer, check_vectors
-from softvec.normalizers.partition import cut_into_cells
+from softvec.normalizers.clusters import cut_into_cells
 
 _ROWS = 128  # queries per block
 _WHOLE = 0.4  # share of the samples spent on whole cells, nearest first; no difference from 0.3 to 0.5

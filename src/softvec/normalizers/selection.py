@@ -16,7 +16,7 @@ from softvec.core.errors import InputError
 from softvec.normalizers.base import Array, Normalizer, check_vectors
 from softvec.normalizers.control_variate import ControlVariate
 from softvec.normalizers.exact import Exact
-from softvec.normalizers.gaussian_mixture import GaussianMixture
+from softvec.normalizers.moments import GaussianMixture
 
 
 @dataclass(frozen=True)
