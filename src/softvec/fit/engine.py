@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +88,12 @@ class Engine:
         self.back = A.T.plan(self.runtime, ("AT",)) if problem.both_ways or Y is not None else None
         rho = problem.P.row_sums()
         self.rho = np.where(np.abs(rho - 1) < 1e-9, 1.0, rho)  # removes rounding errors of normalised rows
-        self.rho_n = None if problem.N is None else problem.N.row_sums()
+        # the row sums of P, and of N, whose terms have the other sign
+        self.terms = [(self.rho, 1.0)]
+        if problem.N is not None:
+            self.terms.append((problem.N.row_sums(), -1.0))
+        sphere = problem.constraint == "sphere"
+        self.move = self.kernels.sphere_step if sphere else self.kernels.ball_step
         plain = problem.N is None and bool(np.all(self.rho == 1)) and problem.item_weight is None
         self.plain = all(pool.gather(plain))
         self.rows = Side(X, half, self.runtime)
@@ -166,7 +171,6 @@ class Engine:
         assert self.back is not None
         plan = self.back(self.rows.source)
         shift = (problem.regularization / self.n * sum_x).astype(side.X.dtype)
-        move = self.kernels.sphere_step if problem.constraint == "sphere" else self.kernels.ball_step
 
         def run(lo: int, hi: int) -> Sums:
             y = side.X[lo:hi]
@@ -175,7 +179,7 @@ class Engine:
             g = of_contexts(y, lo, hi)
             g -= G
             g += shift
-            move(y, g, eta, side.spare[lo:hi])
+            self.move(y, g, eta, side.spare[lo:hi])
             return self._sums(side.X, lo, hi)
 
         return self.runtime.machine.fold(run, side.blocks, add_sums)
@@ -204,10 +208,8 @@ class Engine:
         mu, omega = mom.mu.astype(X.dtype), mom.omega.astype(X.dtype)
 
         def pulled_sums(lo: int, hi: int) -> Sums:
-            x, terms = X[lo:hi], []
-            for rho, sign in ((self.rho, 1.0), (self.rho_n, -1.0)):
-                if rho is None:
-                    continue
+            x, first, second = X[lo:hi], np.zeros((self.k, d)), np.zeros((self.k, d, d))
+            for rho, sign in self.terms:
                 r = np.ones((hi - lo, 1))
                 if self.k > 1:
                     r = np.empty((hi - lo, self.k))
@@ -216,11 +218,8 @@ class Engine:
                     signed_mu, beta = (sign * mu).astype(X.dtype), self.problem.beta
                     self.kernels.mixture_term(x, H, signed_mu, mom.log_weight, rho[lo:hi], beta, *unused, r)
                 weights = (rho[lo:hi, None] * r).astype(X.dtype)
-                parts = [block_sums(x, None, 1, weights[:, c], self.kernels) for c in range(self.k)]
-                terms.append((sign, parts))
-            first, second = np.zeros((self.k, d)), np.zeros((self.k, d, d))
-            for sign, parts in terms:
-                for c, part in enumerate(parts):
+                for c in range(self.k):
+                    part = block_sums(x, None, 1, weights[:, c], self.kernels)
                     first[c] += sign * part.first[0]
                     second[c] += part.second[0]
             return Sums(np.zeros(self.k), np.zeros(self.k), first, second)
@@ -244,12 +243,9 @@ class Engine:
         v, beta = problem.item_weight, problem.beta
         columns = problem.through_context or self.columns is not self.rows
         gradient = partial(exact_gradient, X, Y, columns=columns, buffers=self.buffers)
-        V, log_z, E = gradient(self.rho, v, beta, pool)
-        total = self.rho * log_z
-        if self.rho_n is not None:
-            V2, log_z2, E2 = gradient(-self.rho_n, v, -beta, pool)
-            V, E, total = V + V2, E + E2, total + self.rho_n * log_z2
-        return V, total, E
+        parts = [gradient(sign * rho, v, sign * beta, pool) for rho, sign in self.terms]
+        V, E = (reduce(np.add, (part[i] for part in parts)) for i in (0, 2))
+        return V, reduce(np.add, (rho * log_z for (rho, _), (_, log_z, _) in zip(self.terms, parts))), E
 
 
 def _block(whole: Array, x: Array, lo: int, hi: int) -> Array:
@@ -329,8 +325,7 @@ class _Step:
                 g += engine.rho[lo:hi, None].astype(x.dtype) * self.anchors[-2] + self.anchors[-1]
             if len(C):
                 g += C
-            move = engine.kernels.sphere_step if problem.constraint == "sphere" else engine.kernels.ball_step
-            move(x, g, self.params[1], copy)
+            engine.move(x, g, self.params[1], copy)
         sums = engine._sums(engine.rows.X, lo, hi) if self.takes_sums else None
         weighted = None
         if engine.weighted is not None:
@@ -354,11 +349,9 @@ class _Step:
                 float(terms.stats[:, 1].sum()),
             )
         total, value = np.zeros_like(x), 0.0
-        for rho, sign in ((engine.rho, 1), (engine.rho_n, -1)):
-            if rho is None:
-                continue
+        for rho, sign in engine.terms:
             V, log_z, r = engine.buffers.get("V", x.shape, x.dtype), np.empty(hi - lo), np.empty((hi - lo, k))
-            mu = np.ascontiguousarray(sign * self.anchors[:k])
+            mu = sign * self.anchors[:k]
             engine.kernels.mixture_term(x, H, mu, self.mom.log_weight, rho[lo:hi], beta, V, log_z, r)
             total += V
             value += float(log_z @ rho[lo:hi])
