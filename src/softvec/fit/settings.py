@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, get_origin
 
 from softvec.core.checks import Json, choice, integer, number
 from softvec.core.errors import InputError
@@ -29,13 +29,8 @@ NormalizerName = Literal["mixture", "edges", "near", "exact"]
 ViewName = Literal["auto", "walk", "fused", "links", "neighbours", "power"]
 Effort = Literal["default", "fast"]
 SECOND = {"edges": 0, "near": 128}  # second neighbours of an item with exact terms, at most
-_CHOICES = {
-    "Gradient": get_args(Gradient),
-    "Constraint": get_args(Constraint),
-    "NormalizerName": get_args(NormalizerName),
-    "ViewName": get_args(ViewName),
-    "Effort": get_args(Effort),
-}
+# The values of the types above, by the name in an annotation.
+_CHOICES = {name: get_args(kind) for name, kind in list(globals().items()) if get_origin(kind) is Literal}
 _INITS = ("random", "power")
 
 
@@ -90,11 +85,6 @@ def _setting(
     decides_vectors = decides_vectors and of != "embed"
     metadata = {"kind": kind, "doc": doc, "flag": flag, "check": check}
     return field(default=default, metadata={**metadata, "decides_vectors": decides_vectors, "of": of})
-
-
-def _check_symmetric(name: str, value: Any) -> None:
-    if value not in (True, False, "auto"):
-        raise InputError.of(name, value, 'True, False or "auto"')
 
 
 def _check_init(name: str, value: Any) -> None:
@@ -239,7 +229,7 @@ class Settings:
     symmetric: bool | str = _setting(
         "auto",
         'One set of vectors for rows and columns, or two. "auto": one if P is square.',
-        check=_check_symmetric,
+        check=partial(choice, allowed=(True, False, "auto")),
         kind='bool or "auto"',
     )
     constraint: Constraint = _setting(
