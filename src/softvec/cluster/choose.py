@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from softvec.cluster.partition import PARTITIONS, back, cut
@@ -100,12 +101,12 @@ class ClusterWorkers:
         planned, order = cut(problem, settings, warm, cluster.workers, self._partition, self._say)
         if self._check_memory:
             refuse_if_too_big(planned, cluster.memory, cluster.copies if planned.kept_every else 0)
-        with Progress(settings.verbose, settings.n_epochs, 0) as bar:
+        with Progress(settings.n_epochs, 0) if settings.verbose else nullcontext() as bar:
 
             def show(report: Report) -> None:
-                bar.show(
-                    report.epoch, report.loss, sent=f"{report.sent / 2**20:,.0f} MiB", workers=report.workers
-                )
+                if bar is not None:
+                    sent = f"{report.sent / 2**20:,.0f} MiB"
+                    bar.show(report.epoch, report.loss, sent=sent, workers=report.workers)
                 if report.slow and not self._said:
                     self._said = True
                     logger.warning("%s", report.slow)

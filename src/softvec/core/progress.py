@@ -19,24 +19,20 @@ def progress(items: Iterable[T], verbose: bool, title: str) -> Iterable[T]:
 
 
 class Progress:
-    """A tqdm bar with the loss; nothing when not verbose."""
+    """A tqdm bar with the loss."""
 
-    def __init__(self, verbose: int, n_epochs: int | None, done: int):
-        self._bar: Any = None
-        if verbose:
-            from tqdm.auto import tqdm
+    def __init__(self, n_epochs: int | None, done: int):
+        from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
+        self._bar: Any = tqdm(total=n_epochs, initial=done, desc="EDRep", unit="epoch")
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
 
     def show(self, epoch: int, loss: float, **more: Any) -> None:
         """Show an epoch with its loss and further values."""
-        if self._bar is not None:
-            self._bar.set_postfix(loss=f"{loss:.4f}", **more)
-            self._bar.update(epoch - self._bar.n)
+        self._bar.set_postfix(loss=f"{loss:.4f}", **more)
+        self._bar.update(epoch - self._bar.n)

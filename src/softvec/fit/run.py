@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,10 +118,9 @@ def fit(
     if pool.workers is None:
         begin = Start.of(problem, settings, classes, warm)
         done, seed = 0 if begin.manifest is None else begin.manifest.epoch, begin.seed
-        with Progress(settings.verbose, settings.n_epochs, done) as bar:
-            state = run_epochs(
-                problem, settings, pool, begin, lambda state: bar.show(state.epoch, state.history[-1]["loss"])
-            )
+        with Progress(settings.n_epochs, done) if settings.verbose else nullcontext() as bar:
+            show = None if bar is None else lambda state: bar.show(state.epoch, state.history[-1]["loss"])
+            state = run_epochs(problem, settings, pool, begin, show)
     else:
         if classes is not None or problem.N is not None:
             raise InputError("classes and dissimilarities are not supported on a cluster; leave them out")
@@ -268,7 +268,7 @@ def run_epochs(
     settings: Settings,
     pool: Machine,
     begin: Start,
-    on_epoch: Callable[[State], None],
+    on_epoch: Callable[[State], None] | None = None,
 ) -> State:
     """Run all epochs on the rows of this process, together with the others of its group.
 
@@ -285,7 +285,8 @@ def run_epochs(
         due = begin.saved is not None and state.epoch % begin.saved.every == 0
         if due and state.epoch < settings.n_epochs:
             begin.save(state, pool)
-        on_epoch(state)
+        if on_epoch is not None:
+            on_epoch(state)
 
     optimize(problem, state, settings, pool, seed=begin.seed, on_epoch=after_epoch)
     if not finished:
