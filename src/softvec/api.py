@@ -81,11 +81,13 @@ class Origin(NamedTuple):
 
 
 def _documented(function: F) -> F:
-    """Fill in the settings of a fit: those that the estimator has too, by name, and the others."""
+    """Fill in the settings of a fit: the arguments, those that the estimator has too by name, the others."""
+    arguments = [option for option in OPTIONS if option.name in function.__annotations__]
     own = [option for option in OPTIONS if option.metadata["of"] == "embed" and option.name in _TYPED]
     names = ", ".join(f"``{option.name}``" for option in SETTINGS if option.name in _TYPED)
     shared = textwrap.fill(names, 100).replace("\n", "\n" + " " * 8)
-    text = (function.__doc__ or "").replace("        %(own)s", numpydoc(own, " " * 8))
+    text = (function.__doc__ or "").replace("    %(arguments)s", numpydoc(arguments))
+    text = text.replace("        %(own)s", numpydoc(own, " " * 8))
     function.__doc__ = text.replace("%(shared)s", shared)
     return function
 
@@ -118,23 +120,12 @@ def embed(
         A SciPy sparse or dense matrix; a networkx, igraph or PyTorch Geometric graph; a pandas or polars
         frame; an iterable of pairs or triples; a list of texts; an Affinity; the path of a file, or ``-``
         for standard input.
-    n_components : int, optional
-        Dimension of the vectors; 128 by default, or that of ``init``.
+    %(arguments)s
     kind : {"graph", "pairs", "bipartite", "temporal", "corpus", "features", "dense", "sets"}, optional
         Kind of data (default: detected).
-    walk_length : int, optional
-        Steps of the random walk: more steps relate items further apart.
-    random_state : int, optional
-        Same seed, same vectors, whatever the number of threads.
     repeats : int
         Number of fits, with seeds ``random_state``, ``random_state + 1``, ... The first is returned, together
         with the agreement of neighbours and groups between seeds: :meth:`softvec.Embedding.stability`.
-    n_jobs : int, optional
-        Number of threads (default: all cores).
-    callbacks : sequence of callable, optional
-        Called as ``callback(epoch, loss, X)`` after every epoch; True stops the fit.
-    verbose : int
-        1 shows a progress bar.
     check_memory : bool
         Refuse a job that does not fit into the free memory; see :mod:`softvec.fit.memory`.
     cluster : str, optional
