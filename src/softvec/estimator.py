@@ -150,7 +150,7 @@ class EDRep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         has_columns = hasattr(P, "columns") or isinstance(P, np.ndarray)
         if reset or has_columns:
-            X = P if has_columns else _Shaped(operator.shape)
+            X = P if has_columns else np.broadcast_to(0, operator.shape)  # only the shape is read
             validate_data(self, X, reset=reset, skip_check_array=True)
         return operator
 
@@ -227,13 +227,3 @@ def _unsigned(affinity: Any) -> Any:
     if affinity.signed is not None:
         raise InputError("the links have signs, which one P cannot hold; see softvec.embed")
     return affinity
-
-
-class _Shaped:
-    """A stand-in with only a shape, from which scikit-learn takes the number of features."""
-
-    def __init__(self, shape: tuple[int, int]):
-        self.shape = shape
-
-    def __len__(self) -> int:
-        return self.shape[0]
