@@ -66,7 +66,7 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     if not one_sided or (facts.directed and both_ways):  # a transposed copy of P
         total += 16 * rows + row_starts + facts.nbytes
     if not scratch:
-        total += facts.nbytes + _vector_bytes(facts, settings) + _rescaled_weights(facts, settings)
+        total += facts.nbytes + needed_disk(facts, settings)
     return _BASE_BYTES + int(_SLACK * total)
 
 
@@ -81,28 +81,19 @@ def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = No
     return max(0, estimate_memory(facts, settings, scratch=scratch) - _BASE_BYTES - held)
 
 
-def needed_disk(facts: Facts, settings: Settings) -> int:
-    """Return the bytes that a fit needs in its scratch folder."""
-    return _vector_bytes(facts, settings) + _rescaled_weights(facts, settings)
-
-
 def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_ways: bool) -> int:
     """Return the bytes of the exact normaliser: blocks of scores, and gradients of rows and columns."""
     columns = m or n
     panel = min(columns, _PANEL[0]) * min(d, _PANEL[1])  # that of the first thread is part of the base
-    total = 2 * d * d * 8 + (threads * _scores(columns) + (threads - 1) * panel) * size + n * d * size
+    scores = max(16 * columns, min(256 * columns, _SCORES))  # numbers of a block
+    total = 2 * d * d * 8 + (threads * scores + (threads - 1) * panel) * size + n * d * size
     if both_ways or m is not None:  # eight gradients of the columns, and their sum in double precision
         total += columns * d * (9 * size + 8)
     return total
 
 
-def _scores(columns: int) -> int:
-    """Return the numbers of a block of exact scores."""
-    return max(16 * columns, min(256 * columns, _SCORES))
-
-
-def _vector_bytes(facts: Facts, settings: Settings) -> int:
-    """Return the bytes of all arrays that are the size of the vectors."""
+def needed_disk(facts: Facts, settings: Settings) -> int:
+    """Return the bytes of the arrays that a scratch folder holds: the size of the vectors, and weights."""
     one_sided, both_ways = _sides(facts, settings)
     n, d, views = facts.n, settings.n_components, len(settings.views)
     # float32 vectors have two copies in half precision, float64 ones two in double precision
@@ -113,18 +104,14 @@ def _vector_bytes(facts: Facts, settings: Settings) -> int:
     rows = n if one_sided else n + facts.m
     if settings.view == "power":  # one copy in half precision, another in the memory of the result
         return n * d * (size + copy)
-    return rows * d * (size + 2 * copy) + n * d * (copy * between + 2 * views)
+    rescaled = 4 * (facts.links or 0) if views and facts.weights is not None else 0  # a copy of the weights
+    return rows * d * (size + 2 * copy) + n * d * (copy * between + 2 * views) + rescaled
 
 
 def _sides(facts: Facts, settings: Settings) -> tuple[bool, bool]:
     """Return whether there is one set of vectors, and whether its gradient needs products with P', too."""
     symmetric = settings.one_sided(facts.shape)
     return symmetric, symmetric and settings.gradient != "row"
-
-
-def _rescaled_weights(facts: Facts, settings: Settings) -> int:
-    """Return the bytes of the copy of the weights that fused views rescale."""
-    return 4 * (facts.links or 0) if settings.views and facts.weights is not None else 0
 
 
 def refuse_if_too_big(facts: Facts, settings: Settings) -> None:
