@@ -105,11 +105,6 @@ class Manifest:
             raise ValueError("not a manifest of a checkpoint")
         return manifest
 
-    @property
-    def folders(self) -> set[str]:
-        """The folders with its parts."""
-        return {part.file.split("/")[0] for part in self.parts}
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -173,10 +168,10 @@ class Checkpoint:
         own = _parts(folder, state, rows, columns)
         try:
             for part, array in own.items():
-                self._files.write(part.file, partial(_write_array, array))
+                self._files.write(part.file, partial(np.save, arr=array, allow_pickle=False))
         except BaseException:  # such as a full disk: nothing is left that no manifest lists
             listed = self._read()
-            if listed is None or folder not in listed.folders:
+            if listed is None or not any(part.file.startswith(f"{folder}/") for part in listed.parts):
                 # where others may still write theirs, only the files of this process
                 for file in [folder] if group.size == 1 else [part.file for part in own]:
                     self._files.remove(file)
@@ -278,10 +273,6 @@ def _read_part(file: IO[bytes], part: Part, wanted: Range, out: Array | None) ->
     if crc != part.crc:
         raise ValueError("wrong checksum")
     return out
-
-
-def _write_array(array: Array, stream: IO[bytes]) -> None:
-    np.save(stream, array, allow_pickle=False)
 
 
 def _crc(array: Array) -> int:

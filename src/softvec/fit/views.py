@@ -237,13 +237,8 @@ def degree_coordinates(
 
 
 def neighbours_to_vector(walk: Operator, X: Array, pool: Machine) -> Array:
-    """Return the matrix that takes the mean of a node's neighbours to its vector, by least squares."""
+    """Return the matrix that takes the mean of a node's neighbours to its vector: least squares, shrunk."""
     G = walk @ X  # rows without neighbours are 0 and add nothing
-    return least_squares(G, X, pool)
-
-
-def least_squares(G: Array, X: Array, pool: Machine) -> Array:
-    """Return the matrix M, slightly shrunk, for which G M is nearest to X."""
 
     def products(lo: int, hi: int) -> tuple[Array, Array]:
         rows = G[lo:hi].T
