@@ -59,11 +59,6 @@ class Halo:
         """Number of own rows and of rows read from others."""
         return self.own + len(self.needed)
 
-    @property
-    def sent_rows(self) -> int:
-        """Number of rows that an exchange sends to others."""
-        return sum(len(rows) for rows in self._sent)
-
     def fill(self, X: Array, out: Array, pool: Machine) -> None:
         """Write the own rows to ``out``, and after them those of others, in the order of their numbers."""
         pool.map(lambda lo, hi: np.copyto(out[lo:hi], X[lo:hi]), row_blocks(self.own, _COPY_ROWS))

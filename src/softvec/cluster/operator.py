@@ -84,11 +84,6 @@ class Sharded(Operator):
     def nbytes(self) -> int:
         return self._local.nbytes
 
-    @property
-    def halo(self) -> Halo:
-        """The rows that a product reads from other workers."""
-        return self._halo
-
     def contents(self) -> Iterator[Array | str]:
         yield f"shard {self._group.rank} of {tuple(int(bounds[-1]) for bounds in self._bounds)}"
         yield from self._local.contents()
@@ -128,14 +123,10 @@ class Sharded(Operator):
         return halo.rounds[case]
 
     def _row_sums(self) -> NDArray[np.float64]:
-        if self._weighed:
+        # where no worker has entries other than 1 or scales of columns, rows are counted
+        if any(self._group.gather(bool(len(self._local._values) or len(self._local._col_scale)))):
             return self @ np.ones(self.shape[1])
         return self._local._row_sums()
-
-    @property
-    def _weighed(self) -> bool:
-        """Whether any worker has entries other than 1 or scales of columns."""
-        return any(self._group.gather(bool(len(self._local._values) or len(self._local._col_scale))))
 
     @property
     def T(self) -> Sharded:

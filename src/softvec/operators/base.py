@@ -99,10 +99,6 @@ class Operator(ABC):
         """Yield the operators that this one is composed of."""
         yield self
 
-    def balanced(self) -> Operator:
-        """Return the operator with rows rescaled to the range of float32; self if that is not needed."""
-        return self
-
     def row_sums(self) -> NDArray[np.float64]:
         """Return ``self @ 1`` as float64; cached and read-only."""
         if "_sums" not in self.__dict__:

@@ -79,7 +79,7 @@ def row_normalize(P: Any, dangling: str = "zero") -> Operator:
     if operator._normal and dangling == "zero":
         return operator
     check_nonnegative(operator)
-    operator = operator.balanced()
+    operator = operator.balanced() if isinstance(operator, Sparse) else operator
     check_range(operator)
     sums = operator.row_sums()
     empty = sums <= 0
