@@ -5,7 +5,7 @@ The search runs in blocks, with one block of scores in memory for each thread.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from softvec.embedding.attributes import rows_of_type
 from softvec.embedding.fields import is_many, listed
 from softvec.embedding.persons import of_persons
 from softvec.embedding.relations import known_weights
+from softvec.kernels import worth_compiling
 
 if TYPE_CHECKING:
     from softvec.embedding.core import Embedding
@@ -29,6 +30,7 @@ Found = tuple[NDArray[np.intp], NDArray[np.float32]]  # row numbers and cosines,
 ROWS = 8192  # rows of one block: 8,192 x 128 float32 is 4 MB, the size of a second-level cache or two
 BLOCK = 8 * ROWS  # rows read from disk at a time; whole blocks, so that scores have the same bits
 QUERIES = 256  # queries of one block: its scores take 8 MB
+_MOST_KEPT = 1000  # neighbours; more are found by sorting all scores
 _SHORTEST = 1e-37  # a length with an inverse in float32
 
 
@@ -257,26 +259,6 @@ def _none(shape: tuple[int, int]) -> Found:
     return np.full(shape, np.iinfo(np.intp).max), np.full(shape, -np.inf, np.float32)
 
 
-def _merge(best: Found, S: NDArray[np.float32], lo: int) -> Found:
-    """Put the scores of rows ``lo, lo + 1, ...`` that beat the worst of ``best`` into their places.
-
-    After a few blocks almost nothing beats the n-th best so far, so one comparison per score is enough.
-    """
-    rows, scores = best
-    query, column = np.nonzero(scores[:, -1:] < S)
-    if len(query) == 0:
-        return best
-    n = scores.shape[1]
-    counts = np.bincount(query, minlength=len(S))
-    slot = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    width = n + int(counts.max())
-    all_rows, all_scores = _none((len(S), width))
-    all_rows[:, :n], all_scores[:, :n] = rows, scores
-    all_rows[query, n + slot] = column + lo
-    all_scores[query, n + slot] = S[query, column]
-    return _best([(all_rows, all_scores)], n)
-
-
 def exact_nearest(
     Q: NDArray[np.floating],
     V: NDArray[np.floating],
@@ -316,36 +298,47 @@ def exact_nearest(
     if not n or not len(Q):
         return _none((len(Q), n))
     Q = unit_rows(Q)
+    kernel = _kernel(len(Q) * len(V) * Q.shape[1], n)
     step = len(V) if isinstance(V, np.ndarray) else BLOCK
     for lo, hi in row_blocks(len(V), step):
         block = V[lo:hi]
         factors = inverse_norms(block) if scale is None else scale[lo:hi]
         dead = (factors == 0) & (not zeros)
         factors = np.where(dead, np.float32(np.nan), np.ones_like(factors) if by_length else factors)
-        rows, cosines = _in_blocks(Q, block, min(n, len(block)), factors, n_jobs)
+        rows, cosines = _in_blocks(Q, block, min(n, len(block)), factors, kernel, n_jobs)
         best = _best([best, (rows + lo, cosines)], n)
     return best
 
 
+def _kernel(work: int, n: int) -> Callable[..., Found] | None:
+    """Return the compiled search, if it suits the job."""
+    if n > _MOST_KEPT or not worth_compiling(work):
+        return None
+    from softvec.kernels.search import FUSED, largest_products
+
+    return largest_products if FUSED else None
+
+
 def _in_blocks(
-    Q: NDArray[np.float32], V: NDArray[np.floating], n: int, factors: NDArray[np.float32], n_jobs: int | None
+    Q: NDArray[np.float32],
+    V: NDArray[np.floating],
+    n: int,
+    factors: NDArray[np.float32],
+    kernel: Callable[..., Found] | None,
+    n_jobs: int | None,
 ) -> Found:
     """Multiply unit vectors ``Q`` by ``V`` and its ``factors``; a row whose factor is NaN scores -inf."""
-    dead = np.flatnonzero(np.isnan(factors))
 
     def search(qlo: int, qhi: int, first: int, last: int) -> Found:
+        if kernel:
+            return kernel(Q[qlo:qhi], V[first:last], factors[first:last], first, n)
         best = _none((qhi - qlo, n))
         for lo in range(first, last, ROWS):
             hi = min(lo + ROWS, last)
             S = Q[qlo:qhi] @ np.asarray(V[lo:hi], dtype=np.float32).T  # (q, rows)
             S *= factors[lo:hi]
-            S[:, dead[(dead >= lo) & (dead < hi)] - lo] = -np.inf
-            start = 0
-            if lo == first:  # sort a few columns: a threshold that most of the others fail
-                start = min(max(n, 256), hi - lo)
-                columns = np.broadcast_to(np.arange(lo, lo + start), (qhi - qlo, start))
-                best = _best([best, (columns, S[:, :start])], n)
-            best = _merge(best, S[:, start:], lo + start)
+            S[:, np.isnan(factors[lo:hi])] = -np.inf
+            best = _best([best, (np.broadcast_to(np.arange(lo, hi), S.shape), S)], n)
         return best
 
     query_spans = row_blocks(len(Q), QUERIES)
@@ -355,6 +348,7 @@ def _in_blocks(
         parts = pool.map(search, [(*q, *rows) for q in query_spans for rows in spans])
     merged = [_best(parts[i : i + len(spans)], n) for i in range(0, len(parts), len(spans))]
     rows, scores = (np.concatenate(part) for part in zip(*merged))
+    rows = np.minimum(rows, len(V) - 1)  # of places without a row
     if not (scores < np.inf).all():
         raise InputError("the vectors hold NaN or infinite values, so they have no nearest neighbours")
     return rows, scores

@@ -19,20 +19,20 @@ from softvec.kernels._jit import njit
 Array = NDArray[Any]
 
 _FEWEST = 16  # columns below which BLAS wins
-_FUSED = get_host_cpu_features().get("fma", True)  # LLVM names it on x86 alone; without, each costs a call
+FUSED = get_host_cpu_features().get("fma", True)  # LLVM names it on x86 alone; without, each costs a call
 _TERMS = 64  # rows whose columns stay in the first cache: 32 kB of 128 columns
 _ROWS, _ALIGNED = 6, 16  # of a tile
 
 
 @njit(nogil=True, cache=True)
-def _add_product(A, row_step, term_step, B, C, i0, i1, j0, j1, k0, k1):
+def add_products(A, row_step, term_step, B, C, i0, i1, j0, j1, k0, k1):
     add_product(A, row_step, term_step, B, C, i0, i1, j0, j1, k0, k1)
 
 
 @njit(nogil=True, cache=True)
 def _multiply(X, W, out):
     out[:] = 0
-    _add_product(X, X.shape[1], 1, W, out, 0, X.shape[0], 0, W.shape[1], 0, X.shape[1])
+    add_products(X, X.shape[1], 1, W, out, 0, X.shape[0], 0, W.shape[1], 0, X.shape[1])
 
 
 @njit(nogil=True, cache=True)
@@ -42,7 +42,7 @@ def _second_moments(X, Y, out):
     for lo in range(0, n, _TERMS):
         hi = min(n, lo + _TERMS)
         for i in range(0, d, _ROWS):  # the upper triangle, and a little more
-            _add_product(X, 1, d, Y, out, i, min(d, i + _ROWS), i - i % _ALIGNED, d, lo, hi)
+            add_products(X, 1, d, Y, out, i, min(d, i + _ROWS), i - i % _ALIGNED, d, lo, hi)
     for i in range(d):
         for j in range(i):
             out[i, j] = out[j, i]
@@ -50,7 +50,7 @@ def _second_moments(X, Y, out):
 
 def _suits(*arrays: Array) -> bool:
     ours = all(a.dtype == np.float32 and a.flags.c_contiguous for a in arrays)
-    return ours and _FUSED and arrays[0].shape[1] >= _FEWEST
+    return ours and FUSED and arrays[0].shape[1] >= _FEWEST
 
 
 def multiply(X: Array, W: Array, out: Array) -> None:
