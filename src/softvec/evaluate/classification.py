@@ -87,7 +87,11 @@ def node_classification(
     X, Y = X[known], Y[known][:, Y.any(axis=0)]
     if Y.shape[1] < 2:
         raise InputError("all labelled nodes have one class; expected at least two (-1 means no label)")
-    _check_ratios(ratios, len(X))
+    for ratio in ratios:
+        if not 0 < ratio < 1 or not 1 <= round(ratio * len(X)) < len(X):
+            raise InputError(
+                f"ratio {ratio} leaves no node to train or to test on; {len(X)} nodes have labels"
+            )
     C = checked_C(C)
     rngs = repeat_seeds(random_state, repeats)
     rows: dict[float, list[dict[str, float]]] = {float(ratio): [] for ratio in ratios}
@@ -98,12 +102,6 @@ def node_classification(
         rows[ratio].append(_score_split(X, Y, train, test, C))
     settings = {"repeats": repeats, "C": C, "n_nodes": len(X), "n_labels": Y.shape[1]}
     return {ratio: collect("node classification", rows[ratio], ratio=ratio, **settings) for ratio in rows}
-
-
-def _check_ratios(ratios: Sequence[float], n: int) -> None:
-    for ratio in ratios:
-        if not 0 < ratio < 1 or not 1 <= round(ratio * n) < n:
-            raise InputError(f"ratio {ratio} leaves no node to train or to test on; {n} nodes have labels")
 
 
 def top_labels(scores: np.ndarray, counts: np.ndarray) -> np.ndarray:

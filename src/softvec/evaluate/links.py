@@ -96,7 +96,7 @@ def split_edges(
     kept[hidden] = False
     half = sp.csr_array((upper.data[kept], (rows[kept], columns[kept])), shape=(n, n))
     graph = sp.csr_array(half + half.T)
-    keys = np.sort(rows * n + columns)
+    keys = rows * n + columns
     positives = np.stack([rows[hidden], columns[hidden]], axis=1)
     ends = np.concatenate([rows[kept], columns[kept]])
     count = min(len(hidden), n * (n - 1) // 2 - m)
@@ -221,7 +221,7 @@ def _hadamard(
     chosen = rng.permutation(upper.nnz)[:50_000]  # plenty for d weights; keeps large graphs fast
     edges = np.stack([upper.row[chosen], upper.col[chosen]], axis=1).astype(np.int64)
     # Only the remaining edges are kept out of the negatives: leaving out hidden ones would leak the answer.
-    keys = np.sort(upper.row.astype(np.int64) * n + upper.col)
+    keys = upper.row.astype(np.int64) * n + upper.col
     others = _absent_pairs(n, keys, len(edges), lambda size: rng.integers(0, n, size))
     features = np.concatenate([X[pairs[:, 0]] * X[pairs[:, 1]] for pairs in (edges, others)])
     truth = np.repeat([True, False], [len(edges), len(others)])[:, None]
@@ -230,7 +230,7 @@ def _hadamard(
 
 
 def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Draw distinct pairs i < j that are not among the sorted ``keys`` i * n + j.
+    """Draw distinct pairs i < j that are not among the ``keys`` i * n + j.
 
     If ``draw`` yields too few such pairs (hubs joined to everything), uniformly random ones are added.
     """
@@ -244,9 +244,7 @@ def _absent_pairs(n: int, keys: np.ndarray, count: int, draw: Callable[[int], np
             i, j = rng.integers(0, n, size), rng.integers(0, n, size)
         low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
         new = (low * n + high)[low != high]
-        place = np.minimum(np.searchsorted(keys, new), len(keys) - 1)
-        new = new[keys[place] != new] if len(keys) else new
-        merged = np.concatenate([pairs, new])
+        merged = np.concatenate([pairs, new[~np.isin(new, keys)]])
         _, first = np.unique(merged, return_index=True)
         pairs = merged[np.sort(first)][:count]
         if len(pairs) == count:
