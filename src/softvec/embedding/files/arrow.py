@@ -28,7 +28,7 @@ from softvec.names import Names
 from softvec.names.storage import tag, untag
 from softvec.read.arrays import stored_names
 from softvec.read.streams import Source
-from softvec.read.tables import arrow_batches
+from softvec.read.tables import whole_table
 
 _KEY = b"softvec"
 ROWS = 65_536  # of a row group
@@ -152,13 +152,10 @@ def write_tables(file: IO[bytes], schema: Any, tables: Iterator[Any], format: st
 
 def read(source: Source, format: str, mmap: bool) -> Embedding:
     """Read parquet or feather, whoever wrote it."""
-    import pyarrow as pa
-
     if format == "feather":  # parquet declares its size in its footer
         with source.seekable() as file:
             check_expanded(unpacked_size(file), source.size, source.name, "its rows")
-    schema, batches = arrow_batches(source, format)
-    return from_arrow(pa.Table.from_batches(list(batches), schema), source.name)
+    return from_arrow(whole_table(source, format), source.name)
 
 
 def from_arrow(table: Any, name: str) -> Embedding:

@@ -79,7 +79,8 @@ def write(emb: Embedding, folder: str | os.PathLike[str], format: str) -> None:
         raise InputError(f"cannot make {folder}: {error.strerror or error}") from error
     with locked(path, wait=False):
         old = _own_manifest(path)
-        sides, planned = sides_of(emb), _planned(emb, path)
+        sides = sides_of(emb)
+        planned = _planned(sides, path)
         head = old or {"format": FORMAT, "version": VERSION, "parts": []}
         # before the first part is written: the parts of a process that is killed are known as ours
         _write_manifest(path, head | {_WRITING: [*head.get(_WRITING, []), *(file for file, _, _ in planned)]})
@@ -100,7 +101,7 @@ def write(emb: Embedding, folder: str | os.PathLike[str], format: str) -> None:
         _remove(path, {file: size for file, size in _listed(head).items() if file not in kept})
 
 
-def _planned(emb: Embedding, path: Path) -> list[tuple[str, int, range]]:
+def _planned(sides: list[Side], path: Path) -> list[tuple[str, int, range]]:
     """Return the file, side and rows of each part.
 
     No file has this generation in its name yet, so that nothing is overwritten.
@@ -108,12 +109,11 @@ def _planned(emb: Embedding, path: Path) -> list[tuple[str, int, range]]:
     taken = [_FILE.fullmatch(entry.name) for entry in path.iterdir()]
     generation = 1 + max((int(match[2] or 0) for match in taken if match), default=-1)
     suffix = f"-{generation}.parquet" if generation else ".parquet"
-    step = max(1, _PART // (4 * emb.n_components))
-    both = [emb.names] if emb.context_names is None else [emb.names, emb.context_names]
+    step = max(1, _PART // (4 * sides[0].vectors.shape[1]))
     return [
-        (f"{prefix}-{number:05d}{suffix}", side, range(lo, min(lo + step, len(names))))
-        for side, (prefix, names) in enumerate(zip(SIDES.values(), both))
-        for number, lo in enumerate(range(0, max(len(names), 1), step))
+        (f"{SIDES[side.side]}-{number:05d}{suffix}", at, range(lo, min(lo + step, len(side.names))))
+        for at, side in enumerate(sides)
+        for number, lo in enumerate(range(0, max(len(side.names), 1), step))
     ]
 
 

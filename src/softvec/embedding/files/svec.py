@@ -134,7 +134,7 @@ def _embedding(head: Json, arrays: _Arrays) -> Embedding:
     """Return what the file holds, all of it checked."""
     sides = ["", "context_"] if "context_vectors" in arrays else [""]
     vectors = [arrays.vectors(f"{side}vectors", head.get(f"{side}shape")) for side in sides]
-    names = [arrays.names(f"{side}names/", len(V)) for side, V in zip(sides, vectors)]
+    names = [arrays.names(f"{side}names/") for side in sides]
     plain = {"sizes": np.float64, **{f"extras/{key}": dtype for key, (_, dtype) in EXTRAS.items()}}
     others = {key: arrays[key] for key in plain if key in arrays}
     for key, array in others.items():
@@ -156,12 +156,9 @@ class _Arrays:
     def __contains__(self, key: str) -> bool:
         return key in self._members
 
-    def names(self, folder: str, n: int) -> Names:
+    def names(self, folder: str) -> Names:
         keys = [key for key in sorted(self._members) if key.startswith(folder)]
-        names = stored_names({key.removeprefix(folder): self[key] for key in keys}, self.name)
-        if len(names) != n:
-            raise InputError(f"{self.name} is damaged: {len(names):,} names for {n:,} vectors")
-        return names
+        return stored_names({key.removeprefix(folder): self[key] for key in keys}, self.name)
 
     def vectors(self, key: str, shape: Any) -> NDArray[np.float32]:
         V = self[key]
