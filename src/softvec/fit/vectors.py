@@ -124,11 +124,9 @@ def _clear_isolated(affinity: Affinity, X: Array, Y: Array | None) -> None:
     if affinity.counts is None:
         return
     if affinity.symmetric:
-        alone = isolated_nodes(affinity.counts, not affinity.directed)
-        for vectors in (X,) if Y is None else (X, Y):
-            vectors[alone] = 0
-        return
-    rows, columns = isolated_items(affinity.counts)
+        rows = columns = isolated_nodes(affinity.counts, not affinity.directed)
+    else:
+        rows, columns = isolated_items(affinity.counts)
     X[rows] = 0
     if Y is not None:
         Y[columns] = 0
