@@ -68,6 +68,7 @@ _OF_ANY_VIEW = (
     "symmetric", "scratch", "effort", "checkpoint", "checkpoint_every",
 )  # fmt: skip
 _OF_ONE_FIT = tuple(option.name for option in OPTIONS if option.name not in _OF_ANY_VIEW)
+_OF_EPOCHS = (*_OF_ONE_FIT, "walk_length", "symmetric", "checkpoint", "checkpoint_every")
 # Defaults of a fit that starts from an earlier one, if no round can solve for its rows.
 _UPDATE = {"n_epochs": 5, "learning_rate": 0.3}
 # Those before a round that solves for all rows at once, and the fits whose rows have a closed-form solution:
@@ -120,20 +121,21 @@ FUSED = (
 
 @dataclass(frozen=True)
 class Rule:
-    """A view, why it is taken, and when; the texts may hold facts in braces."""
+    """A view, why it is taken, and when; the texts may hold facts and options of a single fit in braces."""
 
     applies: Callable[[Request, Facts], bool]
     view: str
     why: str
 
-    def reason(self, facts: Facts) -> str:
+    def reason(self, request: Request, facts: Facts) -> str:
         """Return why, for these facts."""
-        return self.why.format(kind=facts.kind, ends=facts.ends, dense=DENSE)
+        single = ", ".join(_asked(request, _OF_ONE_FIT))
+        return self.why.format(kind=facts.kind, ends=facts.ends, dense=DENSE, single=single)
 
 
-def _single(request: Request) -> list[str]:
-    """Return the options of a single fit that were asked for."""
-    return [name for name in _OF_ONE_FIT if name in request.given]
+def _asked(request: Request, names: tuple[str, ...]) -> list[str]:
+    """Return which of these options were asked for."""
+    return [name for name in names if name in request.given]
 
 
 def _by_power(request: Request) -> bool:
@@ -143,12 +145,6 @@ def _by_power(request: Request) -> bool:
 
 def _asked_for(view: str) -> Callable[[Request, Facts], bool]:
     return lambda request, facts: request.settings.view == view
-
-
-def _of_epochs(request: Request) -> list[str]:
-    """Return the options of a fit by epochs that were asked for."""
-    names = (*_OF_ONE_FIT, "walk_length", "symmetric", "checkpoint", "checkpoint_every")
-    return [name for name in names if name in request.given]
 
 
 # Why a fit has one walk, not fused views; the first that applies is told.
@@ -187,9 +183,9 @@ RULES = (
     Rule(lambda r, f: r.own_walk or "walk_length" in r.given, "walk", "asked for"),
     *NOT_FUSED,
     Rule(
-        lambda r, f: f.ends >= DENSE and bool(_single(r)),
+        lambda r, f: f.ends >= DENSE and bool(_asked(r, _OF_ONE_FIT)),
         "walk",
-        "fused views have settings of their own; leave out ",
+        "fused views have settings of their own; leave out {single}",
     ),
     Rule(
         lambda r, f: f.ends >= DENSE,
@@ -245,11 +241,8 @@ def _view(request: Request, facts: Facts) -> tuple[str, str, list[str]]:
     """Return the view, why, and the options that keep a dense graph from fused ones."""
     _refuse_view(request, facts)
     rule = next(rule for rule in RULES if rule.applies(request, facts))
-    why = rule.reason(facts)
-    if not why.endswith("leave out "):
-        return rule.view, why, []
-    single = _single(request)
-    return rule.view, why + ", ".join(single), single
+    ruled_out_by = _asked(request, _OF_ONE_FIT) if "{single}" in rule.why else []
+    return rule.view, rule.reason(request, facts), ruled_out_by
 
 
 def _refuse_view(request: Request, facts: Facts) -> None:
@@ -258,7 +251,7 @@ def _refuse_view(request: Request, facts: Facts) -> None:
     fast = Option("view", "power") if view == "power" else Option("effort", "fast")
     if _by_power(request) and facts.kind != "graph":
         raise InputError(fast, f" is for graphs, and this is {facts.kind} data; leave it out")
-    if _by_power(request) and (epochs := _of_epochs(request)):
+    if _by_power(request) and (epochs := _asked(request, _OF_EPOCHS)):
         raise InputError(fast, " takes power steps, no epochs; leave out ", *listed(epochs))
     if view in ("links", "neighbours") and (facts.kind != "graph" or not facts.symmetric):
         raise InputError(Option("view", view), f" is for graphs, and this is {facts.kind} data")
@@ -267,8 +260,8 @@ def _refuse_view(request: Request, facts: Facts) -> None:
     fused, here = Option("view", "fused"), " cannot be used here: "
     for rule in NOT_FUSED:
         if rule.applies(request, facts):
-            raise InputError(fused, here, rule.reason(facts))
-    if single := _single(request):
+            raise InputError(fused, here, rule.reason(request, facts))
+    if single := _asked(request, _OF_ONE_FIT):
         raise InputError(fused, here, "fused views have settings of their own; leave out ", *listed(single))
 
 
