@@ -144,10 +144,15 @@ def _nearest(
         search = NNDescent(X, metric=metric, n_neighbors=k + 1, random_state=seed, n_jobs=n_jobs or -1)
     except ValueError as error:
         raise InputError(f"metric is {metric!r}: {one_line(error)}") from None
-    indices, distances = search.neighbor_graph
+    return without_self(*search.neighbor_graph)
+
+
+def without_self(indices: NDArray[Any], scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Drop each row from its own nearest rows; if enough others are equal to it, drop the last instead."""
     own = indices == np.arange(len(indices))[:, None]
-    own[~own.any(axis=1), -1] = True  # a duplicate took the place of the point itself: drop the furthest
-    return indices[~own].reshape(len(indices), k), distances[~own].reshape(len(indices), k)
+    own[~own.any(axis=1), -1] = True
+    shape = (len(indices), indices.shape[1] - 1)
+    return indices[~own].reshape(shape), scores[~own].reshape(shape)
 
 
 def _graph(indices: NDArray[Any], distances: NDArray[Any], weights: str, mutual: bool) -> sparse.csr_array:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.affinity.features import without_self
 from softvec.core.checks import recorded
 from softvec.core.dates import to_dates
 from softvec.core.errors import InputError, Message
@@ -107,25 +109,15 @@ def find_neighbours(embedding: Embedding, k: int) -> list[Neighbours]:
     if k < 1 or len(embedding) == 0:
         return []
     X, Y = embedding.vectors, embedding.context_vectors
-    n = len(X)
-    blocks = [_own_side(embedding, "rows", X, 0, k)]
-    if Y is not None and len(Y):
-        blocks.append(_own_side(embedding, "context", Y, n, k))
-        ids, cosines = embedding.nearest(X, k, among="context")
-        blocks.append(Neighbours("other", 0, ids.astype(np.int64) + n, cosines))
-        ids, cosines = embedding.nearest(Y, k, among="rows")
-        blocks.append(Neighbours("other", n, ids.astype(np.int64), cosines))
-    return [block for block in blocks if block.ids.shape[1]]
-
-
-def _own_side(embedding: Embedding, among: str, V: NDArray[Any], start: int, k: int) -> Neighbours:
-    """Search ``V`` in itself; an item is not its own neighbour."""
-    ids, cosines = embedding.nearest(V, k + 1, among=among)
-    own = ids == np.arange(len(V))[:, None]
-    own[~own.any(axis=1), -1] = True  # more than k items are equal to it: the last one is dropped instead
-    shape = (len(V), ids.shape[1] - 1)
-    return Neighbours("same", start, ids[~own].reshape(shape).astype(np.int64) + start,
-                      cosines[~own].reshape(shape))  # fmt: skip
+    sides = [("rows", X, 0)] + ([("context", Y, len(X))] if Y is not None and len(Y) else [])
+    blocks = []
+    for (own, V, start), (among, _, first) in product(sides, sides):
+        ids, cosines = embedding.nearest(V, k + (own == among), among=among)
+        if own == among:
+            ids, cosines = without_self(ids, cosines)
+        kind = "same" if own == among else "other"
+        blocks.append(Neighbours(kind, start, ids.astype(np.int64) + first, cosines))
+    return sorted((block for block in blocks if block.ids.shape[1]), key=lambda block: block.kind == "other")
 
 
 def find_times(embedding: Embedding, times: Any) -> tuple[Any, Any]:
