@@ -62,17 +62,15 @@ class Column:
         width = getattr(cells, "shape", (0,))[1:]
         if width and width[0] != len(self.values):
             raise InputError(f"attributes have {width[0]:,} columns; expected {len(self.values):,}")
-        if self.kind != "number":
-            raw = cells if sparse.issparse(cells) else self._counts(cells)
-            raw = sparse.csr_array(raw @ sparse.diags_array(self.scale))
-            if self.kind == "words":
-                length = np.sqrt(np.asarray(raw.multiply(raw).sum(axis=1)).reshape(-1))
-                raw = sparse.diags_array(1 / np.maximum(length, 1e-12)) @ raw
-            return sparse.csr_array(raw).astype(np.float32)
-        if sparse.issparse(cells):
-            return sparse.csr_array(cells @ sparse.diags_array(self.scale)).astype(np.float32)
-        numbers = np.asarray(cells, np.float64).reshape(len(cells), len(self.values))
-        return np.nan_to_num((numbers - self.mean) * self.scale).astype(np.float32)
+        if self.kind == "number" and not sparse.issparse(cells):
+            numbers = np.asarray(cells, np.float64).reshape(len(cells), len(self.values))
+            return np.nan_to_num((numbers - self.mean) * self.scale).astype(np.float32)
+        raw = cells if sparse.issparse(cells) else self._counts(cells)
+        raw = sparse.csr_array(raw @ sparse.diags_array(self.scale))
+        if self.kind == "words":
+            length = np.sqrt(np.asarray(raw.multiply(raw).sum(axis=1)).reshape(-1))
+            raw = sparse.diags_array(1 / np.maximum(length, 1e-12)) @ raw
+        return sparse.csr_array(raw).astype(np.float32)
 
     def _counts(self, cells: Any) -> Any:
         """Return how often each row holds each value."""

@@ -86,9 +86,12 @@ def cooccurrence(
     matrix = _count(corpus, numbers, len(words), weights, self_loops == "keep", n_jobs)
     if weighting == "linear":
         matrix.data /= window
-    matrix = matrix if subsample is None else _subsampled(matrix, subsample * corpus.n_words, counts)
+    if subsample is not None:
+        matrix = _weighted(matrix, np.minimum(1.0, np.sqrt(subsample * corpus.n_words / counts)))
     rules = EdgeRules("corpus", length=length, dangling=dangling)
-    weight = _context_weight(context_subsample, counts)
+    weight = None
+    if context_subsample is not None:
+        weight = np.minimum(1.0, np.sqrt(context_subsample / (counts / counts.sum())))
     affinity = assemble(matrix, words, words, rules, True, column_weight=weight)
     summary = (
         f"{corpus.n_words:,} words in {counted(corpus.n_documents, 'document')}; vocabulary {len(words):,} "
@@ -99,11 +102,6 @@ def cooccurrence(
         "subsample": context_subsample if subsample is None else subsample, "max_vocab": max_vocab,
     }  # fmt: skip
     return replace(affinity, summary=summary, parameters=parameters, frequency=counts)
-
-
-def _context_weight(threshold: float | None, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """Return the weights of words as context; None without a threshold."""
-    return None if threshold is None else np.minimum(1.0, np.sqrt(threshold / (counts / counts.sum())))
 
 
 def _distance_weights(window: int, weighting: str) -> NDArray[np.float32]:
@@ -117,11 +115,9 @@ def _distance_weights(window: int, weighting: str) -> NDArray[np.float32]:
     return weights.astype(np.float32)
 
 
-def _subsampled(matrix: sparse.csr_array, count: float, counts: NDArray[np.int64]) -> sparse.csr_array:
-    """Return the matrix with rows and columns weighted by sqrt(count / counts), at most 1."""
-    weight = np.minimum(1.0, np.sqrt(count / counts))
-    rows = np.repeat(weight, np.diff(matrix.indptr))
-    values = matrix.data * rows * weight[matrix.indices]
+def _weighted(matrix: sparse.csr_array, weight: NDArray[np.float64]) -> sparse.csr_array:
+    """Return the matrix with weighted rows and columns."""
+    values = matrix.data * np.repeat(weight, np.diff(matrix.indptr)) * weight[matrix.indices]
     return sparse.csr_array((values, matrix.indices, matrix.indptr), matrix.shape)
 
 

@@ -20,6 +20,7 @@ from softvec.names.align import align_labels, keys_of
 from softvec.plotting import style
 from softvec.plotting.colours import grouped, is_number, values_of
 from softvec.read.frames import as_list, frame_columns
+from softvec.read.table import is_missing
 from softvec.read.tables import read_table
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def label_column(name: str, values: Sequence[Any]) -> Column:
 
 def number_column(name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
     """Return numbers as a column, in single precision if that keeps integers exact."""
-    array = np.array([math.nan if _is_none(v) else float(v) for v in values], np.float64)
+    array = np.array([math.nan if is_missing(v) else float(v) for v in values], np.float64)
     whole = array[np.isfinite(array)]
     exact = len(whole) == 0 or np.abs(whole).max() < 2**24
     return Column(name, "number", array.astype(np.float32 if exact else np.float64))
@@ -154,20 +155,14 @@ def _check_keys(keys: list[Any], embedding: Embedding) -> None:
 
 
 def _column_of(name: str, values: list[Any]) -> Column:
-    known = [v for v in values if not _is_none(v)]
+    known = [v for v in values if not is_missing(v)]
     if known and all(is_number(v) for v in known):
         return number_column(name, values)
-    texts = ["" if _is_none(v) else shorten(str(v)) for v in values]
+    texts = ["" if is_missing(v) else shorten(str(v)) for v in values]
     distinct = len(set(texts))
     if distinct > MAX_GROUPS or (distinct > 40 and 2 * distinct > len(texts)):
         return Column(name, "text", texts)
     return label_column(name, [text or None for text in texts])
-
-
-def _is_none(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and value == ""):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
 
 
 def shorten(text: str) -> str:
