@@ -247,20 +247,19 @@ def supra_adjacency(
 def _supra_matrix(contacts: Contacts, self_weight: float, directed: bool) -> tuple[sparse.csr_array, Names]:
     n = len(contacts.nodes)
     i, j = contacts.time * n + contacts.source, contacts.time * n + contacts.target  # keys (t, node)
+    weight = contacts.weight
+    if not directed:
+        i, j, weight = np.concatenate([i, j]), np.concatenate([j, i]), np.concatenate([weight, weight])
     active = np.unique(np.concatenate([i, j]))
     node, time = active % n, active // n
-    rows_i, rows_j = np.searchsorted(active, i), np.searchsorted(active, j)
     by_node = np.lexsort((time, node))
     following = np.full(len(active), -1)
     again = node[by_node[1:]] == node[by_node[:-1]]
     following[by_node[:-1][again]] = by_node[1:][again]
-    own = np.flatnonzero(following >= 0)
-    if self_weight == 0:
-        own = own[:0]
-    heads = [own, rows_i] if directed else [own, rows_i, rows_j]
-    tails = [following[own], following[rows_j]] + ([] if directed else [following[rows_i]])
-    weights = [np.full(len(own), self_weight)] + [contacts.weight] * (1 if directed else 2)
-    head, tail, weight = map(np.concatenate, (heads, tails, weights))
+    own = np.flatnonzero((following >= 0) & (self_weight != 0))
+    head = np.concatenate([own, np.searchsorted(active, i)])
+    tail = following[np.concatenate([own, np.searchsorted(active, j)])]
+    weight = np.concatenate([np.full(len(own), self_weight), weight])
     keep = tail >= 0
     shape = (len(active), len(active))
     matrix = sparse.coo_array((weight[keep], (head[keep], tail[keep])), shape=shape).tocsr()
