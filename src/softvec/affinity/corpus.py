@@ -7,7 +7,7 @@ import string
 import tempfile
 import unicodedata
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import IO, Any, ClassVar
@@ -89,28 +89,16 @@ class Corpus:
             if not isinstance(word, str):
                 raise InputError(f"a document holds {word!r}; words must be strings")
         self._open_document = False
-        if not words:
-            return
-        tokens = Tokens.of_strings([(word,) for word in words])
-        self._add_prepared([(tokens, np.zeros(len(words), np.int64), 0)])
+        self._add_prepared([_coded([words])])
 
     def _prepare(self, text: bytes) -> tuple[Tokens, NDArray[np.int64], int]:
         """Return the words of a block, the number of line ends before each word, and the total."""
         if callable(self.tokenizer):
-            return self._prepare_by(self.tokenizer, text)
+            return _coded([filter(None, self.tokenizer(line)) for line in self._normal(text).split("\n")])
         text = self._fold(text)
         buf = np.frombuffer(text, np.uint8)
         starts, ends, lines = split_words(buf)
         return Tokens.hashed(buf, starts[:, None], ends[:, None]), lines, text.count(b"\n")
-
-    def _prepare_by(
-        self, split: Callable[[str], Iterable[str]], text: bytes
-    ) -> tuple[Tokens, NDArray[np.int64], int]:
-        """Split the lines of a block by the user's function."""
-        lines = self._normal(text).split("\n")
-        words = [(word, at) for at, line in enumerate(lines) for word in split(line) if word]
-        tokens = Tokens.of_strings([(word,) for word, _ in words])
-        return tokens, np.array([at for _, at in words], np.int64), len(lines) - 1
 
     def _fold(self, text: bytes) -> bytes:
         if text.isascii():
@@ -193,6 +181,13 @@ class Corpus:
         first = [str(word) for word in self._names.names(np.arange(min(1000, self._names.count)))]
         long = [word for word in first if len(word) > 8 and _UNSPACED.search(word)]
         return 2 * len(long) > len(first)
+
+
+def _coded(lines: Sequence[Iterable[str]]) -> tuple[Tokens, NDArray[np.int64], int]:
+    """Return the words of lines, the number of line ends before each word, and the total."""
+    words = [(word, at) for at, line in enumerate(lines) for word in line]
+    tokens = Tokens.of_strings([(word,) for word, _ in words])
+    return tokens, np.array([at for _, at in words], np.int64), len(lines) - 1
 
 
 def split_words(buf: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
