@@ -196,8 +196,7 @@ def _columns(
     if own.metadata is not None:
         columns += metadata_columns(embedding, own.metadata)
     if embedding.sizes is not None:
-        extra = np.full(len(embedding.context_names or ()), np.nan)
-        columns.append(number_column("size", np.concatenate([embedding.sizes, extra])))
+        columns.append(number_column("size", _sizes(embedding, len(names), np.nan)))
     if times is not None:
         columns.append(_time_column(times))
     headings = distinct_names(column.name for column in columns)
@@ -233,12 +232,12 @@ def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[st
     return 0, [Message(text, Option("n_neighbors", 10), ".")]
 
 
-def _sizes(embedding: Embedding, n: int) -> Any:
-    """Return the sizes of rows; context items, whose size is unknown, get the median."""
+def _sizes(embedding: Embedding, n: int, unknown: float | None = None) -> Any:
+    """Return the sizes of rows; context items, whose size is unknown, get that value, or the median."""
     if embedding.sizes is None:
         return None
-    extra = n - len(embedding)
-    return np.concatenate([embedding.sizes, np.full(extra, np.median(embedding.sizes))])
+    unknown = np.median(embedding.sizes) if unknown is None else unknown
+    return np.concatenate([embedding.sizes, np.full(n - len(embedding), unknown)])
 
 
 def _title(embedding: Embedding, title: str | None) -> str:
