@@ -226,6 +226,6 @@ def _read(given: Any) -> tuple[Any, bool]:
     if not isinstance(given, str | os.PathLike):
         return in_memory(given), False
     path = Path(given)
-    if path.suffix == ".npz":
-        return read_npz(existing_file(path, _WHAT)).matrix, True
-    return (read_npy(existing_file(path, _WHAT)) if path.suffix == ".npy" else read_table(path, _WHAT)), True
+    if path.suffix in (".npz", ".npy"):
+        return (read_npz if path.suffix == ".npz" else read_npy)(existing_file(path, _WHAT)).matrix, True
+    return read_table(path, _WHAT), True

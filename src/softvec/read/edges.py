@@ -7,8 +7,9 @@ million edges: 0.5 s of processor time instead of 1.0 s).
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -169,14 +170,6 @@ class EdgeBuilder:
         return tuple(note for count, note in counts if count)
 
 
-def edges_of(builder: EdgeBuilder, source: str) -> Edges:
-    """Return the edges of a file; raise an error if there are none."""
-    edges = builder.finish()
-    if not len(edges):
-        raise InputError(f"{source} is empty: it has no edges")
-    return edges
-
-
 def _side_by_side(left: Codes, right: Codes) -> Codes:
     codes = empty((len(left), 2), left.dtype)
     codes[:, :1], codes[:, 1:] = left, right
@@ -189,7 +182,7 @@ def _select(side: Block, keep: NDArray[np.bool_]) -> Block:
     return side[keep] if isinstance(side, np.ndarray) else [row for row, k in zip(side, keep) if k]
 
 
-def check_text(table: Table, name: str, options: TableOptions) -> None:
+def _check_text(table: Table, name: str, options: TableOptions) -> None:
     """Raise an error for columns of a text that cannot be edges; warn about time zones."""
     if options.weighted and "weight" not in table.roles:
         raise InputError(
@@ -232,6 +225,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
     """Add the edges of a text to a builder; ``table`` has the roles that edges use."""
     source, options, dialect = detected.source, detected.options, detected.dialect
     assert dialect is not None
+    _check_text(table, source.name, options)
     integers = options.ids != "string" and builder.maybe_integers
     blocks = table_blocks(source, dialect, options.encoding)
     start = list(islice(blocks, 2))
@@ -240,10 +234,7 @@ def add_text(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
 
     def parse(block: TextBlock) -> tuple[TextBlock, Any]:
         pairs = _pairs(block, table) if integers and large else None
-        if pairs is not None:
-            return block, pairs
-        columns = _EdgeColumns(block, table, integers, options.ids, options.missing == "drop")
-        return block, columns.read()
+        return block, _columns_of(block, table, integers, options) if pairs is None else pairs
 
     with machine(options.n_jobs) as pool:
         builder.use(pool)
@@ -271,64 +262,51 @@ def _pairs(block: TextBlock, table: Table) -> NDArray[np.integer] | None:
     return out[:n].astype(np.int32) if small else out[:n]
 
 
-@dataclass(frozen=True)
-class _EdgeColumns:
-    """Reads the columns of a block by role: ids as integers or text, weights and times as numbers."""
+def _columns_of(block: TextBlock, table: Table, integers: bool, options: TableOptions) -> RoleColumns:
+    """Read the columns of a block by role: weights and times as numbers, ids as integers or text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    block: TextBlock
-    table: Table
-    integers: bool  # whether all ids so far are integers
-    ids: str
-    dropping: bool  # rows with missing values
-
-    def read(self) -> RoleColumns:
-        import pyarrow as pa
-
-        typed = dict.fromkeys(self.table.roles, pa.string())
-        if "weight" in typed and self.block.dialect.plain:
-            typed["weight"] = pa.float64()
-        if self._numeric_times:
-            times = self.table.columns[self.table.roles["time"]]
-            typed["time"] = pa.int64() if times.whole else pa.float64()
-        if self.integers:
-            typed |= dict.fromkeys(_ENDS, pa.int64())
-        if not self.integers or not _has_odd_integers(self.block.cleaned):
-            roles = self.table.roles
-            try:
-                parsed = self.block.columns({roles[role]: kind for role, kind in typed.items()})
-            except pa.ArrowInvalid:
-                return self._checked()
+    roles, numeric = table.roles, {}
+    if "weight" in roles:
+        numeric["weight"] = pa.float64()
+    if "time" in roles and (times := table.columns[roles["time"]]).numeric:
+        numeric["time"] = pa.int64() if times.whole else pa.float64()
+    typed = dict.fromkeys(roles, pa.string()) | numeric
+    if not block.dialect.plain and "weight" in roles:
+        typed["weight"] = pa.string()
+    if integers:
+        typed |= dict.fromkeys(_ENDS, pa.int64())
+    if not integers or not _has_odd_integers(block.cleaned):
+        with contextlib.suppress(pa.ArrowInvalid):
+            parsed = block.columns({roles[role]: kind for role, kind in typed.items()})
             columns = {role: parsed[at] for role, at in roles.items()}
-            if self.integers or not self._has_empty(columns):
+            gaps = () if integers else (pc.any(pc.equal(columns[role], "")).as_py() for role in _ENDS)
+            if integers or not (options.missing == "drop" or any(gaps)):
                 return columns
-        return self._checked()
+    return _checked(block, roles, integers, options, numeric)
 
-    @property
-    def _numeric_times(self) -> bool:
-        return "time" in self.table.roles and self.table.columns[self.table.roles["time"]].numeric
 
-    def _has_empty(self, columns: RoleColumns) -> bool:
-        import pyarrow.compute as pc
-
-        return self.dropping or any(pc.any(pc.equal(columns[role], "")).as_py() for role in _ENDS)
-
-    def _checked(self) -> RoleColumns:
-        """Return columns of text as what they are to be; raise an error for a field that is not."""
-        block = self.block
-        texts = block.texts(self.table.roles.values())
-        columns = {role: texts[at] for role, at in self.table.roles.items()}
-        if self.dropping:
-            columns = {role: gaps_as_nulls(column) for role, column in columns.items()}
-        for role in _ENDS:
-            block.refuse(columns[role], role, lambda field: field == "", bad_field)
-        if self.integers:
-            whole = _integers(columns)
-            if whole is None and self.ids == "integer":
-                for role in _ENDS:
-                    block.refuse(columns[role], role, _is_no_integer, _not_integer)
-            columns |= whole or {}
-        numeric = {"weight": "weight" in columns, "time": self._numeric_times}
-        return columns | {role: block.numbers(columns[role], role) for role in numeric if numeric[role]}
+def _checked(
+    block: TextBlock, roles: Mapping[str, int], integers: bool, options: TableOptions, numeric: Iterable[str]
+) -> RoleColumns:
+    """Return columns of text as what they are to be; raise an error for a field that is not."""
+    texts = block.texts(roles.values())
+    columns = {role: texts[at] for role, at in roles.items()}
+    if options.missing == "drop":
+        columns = {role: gaps_as_nulls(column) for role, column in columns.items()}
+    for role in _ENDS:
+        block.refuse(columns[role], role, lambda field: field == "", bad_field)
+    if integers:
+        whole = _integers(columns)
+        if whole is None and options.ids == "integer":
+            for role in _ENDS:
+                block.refuse(
+                    columns[role], role, lambda field: not all_integers([field.encode()]),
+                    lambda role, field: f"{field[:60]!r} is not an integer, though ids='integer'",
+                )  # fmt: skip
+        columns |= whole or {}
+    return columns | {role: block.numbers(columns[role], role) for role in numeric}
 
 
 def _has_odd_integers(text: bytes) -> bool:
@@ -358,11 +336,3 @@ def _integers(columns: Mapping[str, Any]) -> RoleColumns | None:
         if not pc.all(pc.equal(whole[role].cast(pa.string()), columns[role])).as_py():
             return None
     return whole
-
-
-def _is_no_integer(field: str) -> bool:
-    return not all_integers([field.encode()])
-
-
-def _not_integer(role: str, field: str) -> str:
-    return f"{field[:60]!r} is not an integer, though ids='integer'"

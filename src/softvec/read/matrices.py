@@ -63,10 +63,10 @@ def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
-def read_npy(source: Source) -> np.ndarray:
+def read_npy(source: Source) -> Graph:
     """Read a matrix from .npy."""
     with source.seekable() as stream:
-        return _two_dimensions(read_array(stream, length_of(stream), source.name), source.name)
+        return Graph(_two_dimensions(read_array(stream, length_of(stream), source.name), source.name))
 
 
 def read_network(source: Source, format: str, weight: Any = None) -> Graph:

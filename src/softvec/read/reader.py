@@ -20,13 +20,13 @@ from softvec.core.storage import is_url
 from softvec.read import matrices, tables
 from softvec.read.columns import edge_roles
 from softvec.read.detect import Detected, detect
-from softvec.read.edges import EdgeBuilder, Edges, add_text, check_text, edges_of, warn_names
+from softvec.read.edges import EdgeBuilder, Edges, add_text, warn_names
 from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph, edges_of_rows
 from softvec.read.roles import known_names
 from softvec.read.streams import Source, extension, open_source, text_blocks, text_lines
-from softvec.read.table import MATRIX_KINDS, Table, TableOptions
+from softvec.read.table import MATRIX_KINDS, TableOptions
 from softvec.read.tables import add_arrow
 
 EDGE_KINDS = ("graph", "pairs", "bipartite", "temporal")
@@ -115,9 +115,11 @@ def _read_several(files: list[Path], options: Mapping[str, Any], kind: str | Non
             f"{files[0]} and {counted(len(files) - 1, 'other file')}: several files are read as edges or "
             f"text; pass one file for {kind} data"
         )
-    detected = detect_all(files, TableOptions.of(options), kind, options.get("format"))
-    first = detected[0]
-    return Contents(first.name, first.kind, first.format, read_edges(detected), _names_in_files(options))
+    asked, format = TableOptions.of(options), options.get("format")
+    first = _detect_edges(files[0], asked, kind, format)
+    others = [_detect_like(first, path, asked, format) for path in files[1:]]
+    edges = read_edges([first, *others])
+    return Contents(first.name, first.kind, first.format, edges, _names_in_files(options))
 
 
 def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
@@ -164,26 +166,21 @@ def read_contents(detected: Detected, variable: str | None = None) -> Edges | Gr
             raise InputError(f"{name} holds edges, not a matrix; pass ", Option("kind", "graph"))
         pairs = matrices.read_adjacency_list(source, detected.options)
         return edges_of_rows(pairs, EdgeBuilder(detected.options.two_sided))
-    if format == "mtx":
-        return matrices.read_matrix_market(source)
-    if format == "npz":
-        return matrices.read_npz(source)
-    if format == "npy":
-        return Graph(matrices.read_npy(source))
     if format == "mat":
         return read_mat(source, variable)
+    readers = {"mtx": matrices.read_matrix_market, "npz": matrices.read_npz, "npy": matrices.read_npy}
+    if format in readers:
+        return readers[format](source)
     return matrices.read_network(source, format, detected.options.weight)
 
 
 def _read_table(detected: Detected) -> Edges | Graph:
     """Read the edges or the matrix of a table in text or in an Arrow file."""
     in_text = detected.dialect is not None
-    if detected.kind == "features" and not in_text:
-        return tables.matrix_of_file(detected)
-    if not detected.is_matrix:
+    if (in_text or detected.kind != "features") and not detected.is_matrix:
         return read_edges([detected])
     if not in_text:
-        if detected.square is None:
+        if detected.kind != "features" and detected.square is None:
             raise InputError(f"{detected.name} holds edges, not a dense matrix")
         return tables.matrix_of_file(detected)
     if detected.square is False and detected.kind == "graph":
@@ -196,12 +193,14 @@ def _read_table(detected: Detected) -> Edges | Graph:
 
 def is_path_list(data: Any) -> bool:
     """Whether data is a list of paths: path objects, or strings that all name files."""
-    return isinstance(data, list | tuple) and len(data) > 0 and all(map(_is_path, data))
-
-
-def _is_path(item: Any) -> bool:
-    return isinstance(item, os.PathLike) or (
-        isinstance(item, str) and len(item) < 4096 and os.path.isfile(item)
+    return (
+        isinstance(data, list | tuple)
+        and len(data) > 0
+        and all(
+            isinstance(item, os.PathLike)
+            or (isinstance(item, str) and len(item) < 4096 and os.path.isfile(item))
+            for item in data
+        )
     )
 
 
@@ -253,30 +252,16 @@ def read_edges(files: Sequence[Detected]) -> Edges:
     builder = EdgeBuilder(options.two_sided, options.negative, options.missing, options.min_weight)
     summary = ""
     for file in files:
-        table = _edge_columns(file)
+        assert file.table is not None
+        table = edge_roles(file.table, file.name, file.options)
         summary = summary or table.summary
         (add_text if file.dialect is not None else add_arrow)(builder, file, table)
-    edges = edges_of(builder, name)
+    edges = builder.finish()
+    if not len(edges):
+        raise InputError(f"{name} is empty: it has no edges")
     warn_names(edges, name)
     notes = [counted(len(files), "file")] * (len(files) > 1) + [summary] * bool(summary)
     return replace(edges, notes=(*notes, *edges.notes))
-
-
-def _edge_columns(file: Detected) -> Table:
-    """Return the columns of a table with the roles that edges use; warn about guesses."""
-    assert file.table is not None
-    table = edge_roles(file.table, file.name, file.options)
-    if file.dialect is not None:
-        check_text(table, file.name, file.options)
-    return table
-
-
-def detect_all(
-    paths: Sequence[Path], options: TableOptions, kind: str | None, format: str | None
-) -> list[Detected]:
-    """Detect what several files of edges hold; raise an error if their layouts differ."""
-    first = _detect_edges(paths[0], options, kind, format)
-    return [first, *(_detect_like(first, path, options, format) for path in paths[1:])]
 
 
 def _detect_edges(path: Path, options: TableOptions, kind: str | None, format: str | None) -> Detected:

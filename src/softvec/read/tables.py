@@ -25,60 +25,44 @@ _BATCH = 262_144  # rows held at a time
 
 
 def arrow_batches(source: Source, format: str) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a parquet, Arrow or Feather file and its record batches."""
+    """Return the schema of a parquet, Arrow, Feather or JSON file and its record batches."""
+    parts = _schema_and_batches(source, format)
+    return next(parts), parts
+
+
+def _schema_and_batches(source: Source, format: str) -> Iterator[Any]:
+    """Yield them, validated before any value is used; by default Arrow trusts offsets, codes and text."""
     import pyarrow as pa
 
-    def parquet() -> Iterator[Any]:
-        import pyarrow.parquet as pq
+    size = 0
+    with reading(source.name, f"{format} file"), source.seekable() as stream:
+        magic = stream.read(6)
+        stream.seek(0)
+        held: Any
+        if format == "parquet":
+            from pyarrow import parquet
 
-        with source.seekable() as stream:
-            file = pq.ParquetFile(stream)
-            check_rows(file.metadata, source.size, source.name)
-            yield file.schema_arrow
-            yield from file.iter_batches(_BATCH)
+            held = parquet.ParquetFile(stream)
+            check_rows(held.metadata, source.size, source.name)
+            schema, batches = held.schema_arrow, held.iter_batches(_BATCH)
+        elif format == "json" or magic.startswith(b"FEA1"):
+            from pyarrow import feather
 
-    def arrow() -> Iterator[Any]:
-        with source.seekable() as stream:
-            magic = stream.read(6)
-            stream.seek(0)
-            if magic.startswith(b"FEA1"):
-                from pyarrow import feather
-
-                table = feather.read_table(stream)
-                yield table.schema
-                yield from table.to_batches(_BATCH)
-            elif magic.startswith(b"ARROW1"):
-                file = pa.ipc.open_file(stream)
-                yield file.schema
-                for i in range(file.num_record_batches):
-                    yield file.get_batch(i)
-            else:
-                reader = pa.ipc.open_stream(stream)
-                yield reader.schema
-                yield from reader
-
-    def records() -> Iterator[Any]:
-        with source.seekable() as stream:
-            table = json_table(stream.read(), source.name)
-        yield table.schema
-        yield from table.to_batches(_BATCH)
-
-    def checked(inner: Iterator[Any]) -> Iterator[Any]:
-        """Validate each batch before any value is used; by default Arrow trusts offsets, codes and text."""
-        size = 0
-        with reading(source.name, f"{format} file"):
-            for part in inner:
-                if isinstance(part, pa.Schema):
-                    "".join(part.names).encode("utf-8")  # an error for what is no Unicode
-                else:
-                    part.validate(full=True)
-                    size += part.nbytes
-                    check_expanded(size, source.size, source.name, "its rows")
-                yield part
-
-    read = {"parquet": parquet, "json": records}.get(format, arrow)
-    batches = checked(read())
-    return next(batches), batches
+            held = json_table(stream.read(), source.name) if format == "json" else feather.read_table(stream)
+            schema, batches = held.schema, held.to_batches(_BATCH)
+        elif magic.startswith(b"ARROW1"):
+            held = pa.ipc.open_file(stream)
+            schema, batches = held.schema, map(held.get_batch, range(held.num_record_batches))
+        else:
+            batches = held = pa.ipc.open_stream(stream)
+            schema = held.schema
+        "".join(schema.names).encode("utf-8")  # an error for what is no Unicode
+        yield schema
+        for batch in batches:
+            batch.validate(full=True)
+            size += batch.nbytes
+            check_expanded(size, source.size, source.name, "its rows")
+            yield batch
 
 
 def json_table(text: bytes, name: str) -> Any:
