@@ -173,7 +173,7 @@ def _by_words(
     """Decide by the words of a first line that has no numbers."""
     again = bool({*first} & {field for row in below for field in row} - {b""})
     if _above_numbers(first, below, n_fields):
-        return True, [_read_as_header(words)] * (again and known_names(words) < 2)
+        return True, [_read_as(words, header=True)] * (again and known_names(words) < 2)
     known = known_names([word for word in words if len(word) > 1])
     if known >= 2 and not again:
         return True, []
@@ -181,7 +181,7 @@ def _by_words(
         return _unlike_the_rest(words, below)
     if known < len(words):
         return False, []
-    return (True, []) if known > 2 else (False, [_read_as_data(words)])
+    return (True, []) if known > 2 else (False, [_read_as(words, header=False)])
 
 
 def _above_numbers(first: Fields, below: Sequence[Fields], n_fields: int) -> bool:
@@ -203,32 +203,23 @@ def _unlike_the_rest(words: list[str], below: Sequence[Fields]) -> tuple[bool, l
     """Decide whether a first line of words that never occur again is a header."""
     if len(below) < 2:
         return False, []
-    plain = all(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word) for word in words)
-    if plain and (_all_hold_digits(below) or _is_pair_of_its_own(words, below)):
-        return True, []
+    if all(re.fullmatch(r"[A-Za-z][A-Za-z _.#-]*[12]?", word) for word in words):
+        digits = all(re.search(rb"[0-9]", field) for row in below for field in row[:2])
+        starts = {field.decode("utf-8", "replace").lower()[:3] for row in below for field in row}
+        # or a pair such as gene_a and gene_b, and no field below starts like them
+        if digits or (paired(words) is not None and word_of(words[0])[:3] not in starts):
+            return True, []
     counts = Counter(field for row in below for field in row)
     alone = sum(all(counts[field] == row.count(field) for field in row) for row in below)
-    return (True, [_read_as_header(words)]) if alone <= 0.2 * len(below) else (False, [_read_as_data(words)])
+    header = alone <= 0.2 * len(below)
+    return header, [_read_as(words, header=header)]
 
 
-def _all_hold_digits(below: Sequence[Fields]) -> bool:
-    return all(re.search(rb"[0-9]", field) for row in below for field in row[:2])
-
-
-def _is_pair_of_its_own(words: list[str], below: Sequence[Fields]) -> bool:
-    """Whether the words are a pair such as gene_a and gene_b, and no field below starts like them."""
-    starts = {field.decode("utf-8", "replace").lower()[:3] for row in below for field in row}
-    return paired(words) is not None and word_of(words[0])[:3] not in starts
-
-
-def _read_as_header(words: list[str]) -> Message:
-    shown = ", ".join(words[:4])
-    return Message(f"line 1 ({shown}) is read as a header; ", Option("header", False), " if it is data")
-
-
-def _read_as_data(words: list[str]) -> Message:
-    shown = ", ".join(words[:4])
-    return Message(f"line 1 ({shown}) is read as data; ", Option("header", True), " if it is a header")
+def _read_as(words: list[str], *, header: bool) -> Message:
+    """Return the message about a first line that may be a header."""
+    here, there = ("a header", "data") if header else ("data", "a header")
+    text = f"line 1 ({', '.join(words[:4])}) is read as {here}; "
+    return Message(text, Option("header", not header), f" if it is {there}")
 
 
 def _titles(rows: Sequence[Sequence[bytes]], n_fields: int, name: str) -> tuple[str, ...]:
@@ -267,34 +258,20 @@ def is_square(sample: Sample, dialect: Dialect, table: Table) -> bool | None:
     if n < 3 or {n} != set(map(len, rows[1:])):
         return None
     first, *others = (column.numeric for column in table.columns)
-    if header is not None and _names_around(header, body, sample.name):
+    if header is not None and repeats_header([title.encode() for title in header], body):
+        if any(b"" in row[1:] for row in body):
+            text = "the matrix has empty cells; fill them with 0 or with the other half"
+            raise InputError(f"{sample.name}: {text}")
         return all(others) or None
     if not all(others) or (header is not None and not first):
         return None
-    flags = header is None and first and _are_flags(body)
-    return False if flags or _is_symmetric([row[int(not first) :] for row in body]) else None
-
-
-def _are_flags(rows: Sequence[Sequence[bytes]]) -> bool:
-    """Whether rows of numbers in text are a square matrix of 0 and 1, of more than three rows."""
-    fields = (field for row in rows for field in row)
-    square = 3 < len(rows) == len(rows[0])
-    return square and all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in fields)
-
-
-def _names_around(header: Sequence[str], body: Sequence[Sequence[bytes]], name: str) -> bool:
-    """Whether lines start with the names of the header; raise an error if such a matrix has empty cells."""
-    if not repeats_header([title.encode() for title in header], body):
-        return False
-    if any(b"" in row[1:] for row in body):
-        raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
-    return True
-
-
-def _is_symmetric(rows: Sequence[Sequence[bytes]]) -> bool:
-    """Whether rows of numbers in text are a square, symmetric matrix of more than three rows."""
-    plain = [[field.removesuffix(b".0") for field in row] for row in rows]
-    return 3 < len(rows) == len(rows[0]) and plain == [list(column) for column in zip(*plain)]
+    numbers = [row[int(not first) :] for row in body]
+    if not 3 < len(numbers) == len(numbers[0]):
+        return None
+    cells = [cell for row in numbers for cell in row]
+    flags = header is None and first and all(NUMBER.fullmatch(c) and float(c) in (0, 1) for c in cells)
+    plain = [[field.removesuffix(b".0") for field in row] for row in numbers]
+    return False if flags or plain == [list(column) for column in zip(*plain)] else None
 
 
 def describe_text(sample: Sample, dialect: Dialect) -> list[ColumnSample]:

@@ -148,7 +148,9 @@ class EdgeBuilder:
         done = [names.finish() for names in self._names]
         if self.two_sided:
             (left, rows), (right, columns) = done
-            codes = [_side_by_side(*part) for part in zip(left, right)]
+            codes = [empty((len(part), 2), part.dtype) for part in left]
+            for pairs, *sides in zip(codes, left, right):
+                pairs[:, :1], pairs[:, 1:] = sides
         else:
             codes, rows = done[0]
             columns = rows
@@ -168,12 +170,6 @@ class EdgeBuilder:
         light = f"{counted(self.light, 'edge')} below {self.min_weight} dropped"
         counts = ((self.dropped, negative), (self.incomplete, incomplete), (self.light, light))
         return tuple(note for count, note in counts if count)
-
-
-def _side_by_side(left: Codes, right: Codes) -> Codes:
-    codes = empty((len(left), 2), left.dtype)
-    codes[:, :1], codes[:, 1:] = left, right
-    return codes
 
 
 def _select(side: Block, keep: NDArray[np.bool_]) -> Block:

@@ -44,17 +44,16 @@ def read_npz(source: Source) -> Graph:
         arrays = read_archive(stream, source.name)
     if "format" in arrays:
         matrix = sparse_matrix(arrays, source.size, source.name)
-        rows, columns = (_stored_names(arrays, side, source.name) for side in ("rows.", "columns."))
+        own = [
+            {k.removeprefix(side): array for k, array in arrays.items() if k.startswith(side)}
+            for side in ("rows.", "columns.")
+        ]
+        rows, columns = (stored_names(parts, source.name) if parts else None for parts in own)
         return Graph(matrix, rows, None, columns)
     if len(arrays) == 1:
         return Graph(_two_dimensions(next(iter(arrays.values())), source.name))
     held = ", ".join(map(printable, sorted(arrays)[:8]))
     raise InputError(f"{source.name} holds {held}, not a sparse matrix; write one with scipy.sparse.save_npz")
-
-
-def _stored_names(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Names | None:
-    parts = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-    return stored_names(parts, name) if parts else None
 
 
 def _two_dimensions(array: np.ndarray, name: str) -> np.ndarray:

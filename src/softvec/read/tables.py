@@ -215,19 +215,13 @@ def whole_table(source: Source, format: str) -> Any:
 
 def add_arrow(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
     """Add the edges of a file to a builder; ``table`` has the roles that edges use."""
-    row, ids = 0, detected.options.ids
-    for batch in arrow_batches(detected.source, detected.format)[1]:
-        columns = {
-            role: _names_as(batch.column(detected.positions[at]), role, ids)
-            for role, at in table.roles.items()
-        }
-        add_table(builder, columns, detected.name, first_row=row)
-        row += len(batch)
-
-
-def _names_as(column: Any, role: str, ids: str) -> Any:
     import pyarrow as pa
 
-    if ids == "string" and role in ("source", "target") and pa.types.is_integer(column.type):
-        return column.cast(pa.string())
-    return column
+    row, as_text = 0, detected.options.ids == "string"
+    for batch in arrow_batches(detected.source, detected.format)[1]:
+        columns = {role: batch.column(detected.positions[at]) for role, at in table.roles.items()}
+        for role in ("source", "target"):
+            if as_text and pa.types.is_integer(columns[role].type):
+                columns[role] = columns[role].cast(pa.string())
+        add_table(builder, columns, detected.name, first_row=row)
+        row += len(batch)

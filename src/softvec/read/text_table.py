@@ -280,17 +280,12 @@ class TextBlock:
             ),
         )
         columns = dict(zip(kinds, map(to_arrow, parsed.columns)))
-        if self._is_padded:
+        mark = bytes([delimiter])
+        pairs = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
+        if delimiter and any(has_pair(text, pair) for pair in pairs):  # blanks around fields
             texts = [at for at, kind in kinds.items() if pa.types.is_string(kind)]
             columns |= {at: pc.ascii_trim_whitespace(columns[at]) for at in texts}
         return columns
-
-    @property
-    def _is_padded(self) -> bool:
-        """Whether there are blanks around fields that something else separates."""
-        mark = bytes([self.dialect.delimiter])
-        pairs = (mark + b" ", b" " + mark, b"\n ", b" \n", b" \r")
-        return bool(self.dialect.delimiter) and any(has_pair(self.cleaned, pair) for pair in pairs)
 
     @cached_property
     def cleaned(self) -> bytes:
@@ -319,18 +314,17 @@ class TextBlock:
             for number, raw in self.records():
                 n_fields = len(split(raw, self.dialect.delimiter))
                 if n_fields != self.dialect.n_fields:
-                    raise InputError(self._ragged(raw, n_fields, number)) from None
+                    shown, delimiter = (
+                        raw[:60].decode("utf-8", "replace").rstrip("\r"),
+                        self.dialect.delimiter,
+                    )
+                    raise InputError(
+                        f"{self.name}, line {number}: {counted(n_fields, 'column')} where other lines have "
+                        f"{self.dialect.n_fields}, separated by "
+                        f"{_SHOWN.get(delimiter, repr(chr(delimiter)))}: {shown!r}"
+                    ) from None
             message = " ".join(str(error).split())
             raise InputError(f"{self.name}, line {self.line} or later: {message}") from None
-
-    def _ragged(self, raw: bytes, n_fields: int, number: int) -> str:
-        """Return the message for a line with too many or too few fields."""
-        shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
-        delimiter = self.dialect.delimiter
-        return (
-            f"{self.name}, line {number}: {counted(n_fields, 'column')} where other lines have "
-            f"{self.dialect.n_fields}, separated by {_SHOWN.get(delimiter, repr(chr(delimiter)))}: {shown!r}"
-        )
 
     def numbers(self, column: Any, role: str) -> Any:
         """Return text as numbers, in the number format of the table; raise an error where it is none."""
