@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,7 +122,9 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
     except ForeignLayout:
         raise
     except InputError:
-        prose = Sample(_sample_words(source, options) if kind is None else [], name=source.name)
+        words = text_blocks(source, encoding=options.encoding, whole_lines=False, detecting=True)
+        head = next(words, (b"", 1))[0] if kind is None else b""
+        prose = Sample(sample_lines(head, options.comments), name=source.name)
         if not prose.lines or prose.modal(0)[0] <= 3 or is_cut(prose):
             raise  # too few words per line for text: the error about the table is more helpful
         return Detected(source, "text", kind_of_prose(prose), options)
@@ -141,16 +143,21 @@ def _detect_text(source: Source, options: TableOptions, kind: str | None) -> Det
 
 def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
     """Say what is uncertain about numbers that may be ids; ``told``: whether the user gave the kind."""
-    table, dialect, name, kind = detected.table, detected.dialect, detected.name, detected.kind
+    table, dialect, kind = detected.table, detected.dialect, detected.kind
     assert table is not None
     assert dialect is not None
-    wide = kind in MATRIX_KINDS
+    wide, rows = kind in MATRIX_KINDS, sample.full_rows(dialect)
     if not (told and wide):
-        exponents = _warn_exponents(sample, dialect, table, name, detected.options)
-        if kind == "features" and not exponents:
-            _warn_whole_numbers(table, name)
+        titled = dialect.header is not None or detected.options.columns is not None
+        exponents = not titled and _warn_exponents(rows, table, sample.name)
+        # two or three columns of whole numbers, written as decimals
+        whole = all(c.numeric and all(value % 1 == 0 for value in c.values) for c in table.columns[:2])
+        narrow = table.header is None and len(table.columns) < 4 and whole
+        if kind == "features" and narrow and not exponents:
+            text = f"{sample.name} is read as feature vectors; "
+            guess(text, Option("kind", "graph"), " if its lines are edges")
     if not wide and kind != "corpus" and detected.square is None:
-        _warn_padded(sample, dialect, table, name)
+        _warn_padded([row[table.roles[role]] for row in rows for role in ("source", "target")], sample.name)
 
 
 def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> tuple[Sample, Dialect, Table]:
@@ -162,21 +169,12 @@ def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> 
     return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
 
 
-def _warn_whole_numbers(table: Table, name: str) -> None:
-    """Warn that two or three columns of whole numbers, written as decimals, may be edges."""
-    whole = all(c.numeric and all(value % 1 == 0 for value in c.values) for c in table.columns[:2])
-    if table.header is None and len(table.columns) < 4 and whole:
-        guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
-
-
-def _warn_exponents(sample: Sample, dialect: Dialect, table: Table, name: str, options: TableOptions) -> bool:
+def _warn_exponents(rows: Sequence[Sequence[bytes]], table: Table, name: str) -> bool:
     """Warn that values such as ``1E5``, which may be ids, are read as numbers; return whether any are."""
-    if dialect.header is not None or options.columns is not None:
-        return False
-    for at in range(min(2, dialect.n_fields)):
-        fields = [row[at] for row in sample.full_rows(dialect)]
+    for at, column in enumerate(table.columns[:2]):
+        fields = [row[at] for row in rows]
         ids = [field for field in fields if _EXPONENT.fullmatch(field)]
-        if ids and table.columns[at].numeric and all(field.isalnum() for field in fields):
+        if ids and column.numeric and all(field.isalnum() for field in fields):
             guess(
                 f"{name}: values such as {ids[0].decode()} in column {at} are read as numbers; if they are "
                 "names, pass ", Option("kind", "graph"), " and ", Option("columns", ...),
@@ -185,21 +183,14 @@ def _warn_exponents(sample: Sample, dialect: Dialect, table: Table, name: str, o
     return False
 
 
-def _warn_padded(sample: Sample, dialect: Dialect, table: Table, name: str) -> None:
+def _warn_padded(fields: Iterable[bytes], name: str) -> None:
     """Say that ids such as 007 and 7, both of which occur, are two items."""
-    ends = [table.roles[role] for role in ("source", "target")]
-    ids = {row[at] for row in sample.full_rows(dialect) for at in ends}
+    ids = set(fields)
     padded = (field for field in ids if field[:1] == b"0" and field.isdigit() and len(field) > 1)
     both = next((field for field in sorted(padded) if (field.lstrip(b"0") or b"0") in ids), None)
     if both is not None:
         short = (both.lstrip(b"0") or b"0").decode()
         guess(f"{name}: {both.decode()} and {short} are read as two items; write ids alike if they are one")
-
-
-def _sample_words(source: Source, options: TableOptions) -> list[bytes]:
-    """Return the first lines of a text; the last one may be incomplete."""
-    blocks = text_blocks(source, encoding=options.encoding, whole_lines=False, detecting=True)
-    return sample_lines(next(blocks, (b"", 1))[0], options.comments)
 
 
 def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message]]:

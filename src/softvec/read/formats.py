@@ -97,14 +97,12 @@ def find_format(source: Source, format: str | None = None) -> str:
     head = first_bytes(source)
     if not head:
         raise InputError(f"{source.name} is empty: it has no edges")
-    refuse_foreign(source)
-    for start, marked in _READ.items():
-        if head.startswith(start):
-            return marked
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for pattern, marked in _READ_TEXTS:
-        if re.match(pattern, text, re.I | re.S):
-            return marked
+    marks = [marked for start, marked in _READ.items() if head.startswith(start)]
+    in_text = [marked for pattern, marked in _READ_TEXTS if re.match(pattern, text, re.I | re.S)]
+    _refuse_foreign(source, head, text, told=bool(in_text))
+    if marks or in_text:
+        return [*marks, *in_text][0]
     if head.startswith(b"\x89HDF") and source.suffix not in (".mat", ".h5ad"):
         raise InputError(
             f"{source.name} is an HDF5 file, of which softvec reads only .h5ad (AnnData); load it and pass "
@@ -120,17 +118,14 @@ def find_format(source: Source, format: str | None = None) -> str:
     return by_name
 
 
-def refuse_foreign(source: Source) -> None:
-    """Raise an error with a remedy if a file has a known unsupported format."""
-    head = first_bytes(source)
+def _refuse_foreign(source: Source, head: bytes, text: bytes, *, told: bool) -> None:
+    """Raise an error with a remedy if a file has a known unsupported format, which its text has not told."""
     for magic, (what, remedy) in _MAGIC.items():
         if head.startswith(magic):
             raise InputError(f"{source.name} is {what}; {remedy}")
     if head.startswith(b"PK\x03\x04") and source.suffix != ".npz":
         _refuse_archive(source.name, head)
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    read = any(re.match(pattern, text, re.I | re.S) for pattern, _ in _READ_TEXTS)
-    for pattern, what, remedy in () if read else _TEXTS:
+    for pattern, what, remedy in () if told else _TEXTS:
         if re.match(pattern, text, re.I | re.S):
             raise _not_read(source.name, what, remedy)
     first = re.match(rb"(%[^\n]*\n)*[0-9]+ +[0-9]+( +[0-9]+){0,2}\s*\n", text)

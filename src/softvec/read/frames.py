@@ -135,16 +135,13 @@ def kind_of_wide(frame: Any) -> str | None:
     except InputError:
         table = Table(described, {})
     kind = wide_kind(table)
-    if kind is not None or not numbers or len(frame.columns) < 2 or not _names_both_sides(frame, table):
+    if kind is not None or not numbers or len(frame.columns) < 2:
         return kind
+    # index and columns name items, as those of pivot and crosstab do
+    named = None not in (frame.index.name, frame.columns.name)
+    if not named and (not _text_index(frame) or ends_are_named(table)):
+        return None
     return kind_of_numbers(described[-len(frame.columns) :])
-
-
-def _names_both_sides(frame: Any, table: Table) -> bool:
-    """Whether index and columns of a pandas frame name items, as those of pivot and crosstab do."""
-    if None not in (frame.index.name, frame.columns.name):
-        return True
-    return _text_index(frame) and not ends_are_named(table)
 
 
 def _bools_as_numbers(frame: Any) -> Any:
@@ -165,10 +162,13 @@ def _text_index(frame: Any) -> bool:
 def matrix_of_frame(frame: Any) -> Graph:
     """Return the numbers of a wide frame, its rows named by the index or by a first column of text."""
     frame = _bools_as_numbers(frame)
-    names = _index_names(frame)
-    whole = _whole_matrix(frame) if is_pandas(frame) else None
-    if whole is not None:
-        return Graph(whole, names, None, list(frame.columns))
+    default = not is_pandas(frame) or type(frame.index).__name__ == "RangeIndex"
+    names = None if default else list(frame.index)
+    if is_pandas(frame):
+        sparsely = all(hasattr(dtype, "fill_value") for dtype in frame.dtypes)
+        if sparsely or (len(frame.columns) > _WIDE and _all_numbers(frame)):
+            whole = sparse.csr_array(frame.sparse.to_coo()) if sparsely else frame.to_numpy()
+            return Graph(whole, names, None, list(frame.columns))
     table = dict(frame) if isinstance(frame, Mapping) else _own_columns(frame)
     described = Table([describe(name, column) for name, column in table.items()], {})
     named = row_names(described.columns) if names is None else None
@@ -177,13 +177,6 @@ def matrix_of_frame(frame: Any) -> Graph:
         names = as_list(columns[named])
     kept = numeric_columns(described, named, "the frame")
     return Graph(stacked([columns[at] for at in kept]), names, None, [titles[at] for at in kept])
-
-
-def _whole_matrix(frame: Any) -> Any:
-    """Return a sparse or wide pandas frame of numbers as a matrix; None for others, seen by columns."""
-    if all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
-        return sparse.csr_array(frame.sparse.to_coo())
-    return frame.to_numpy() if len(frame.columns) > _WIDE and _all_numbers(frame) else None
 
 
 def stacked(columns: list[Any]) -> np.ndarray:
@@ -199,13 +192,6 @@ def as_list(column: Any) -> list[Any]:
         if hasattr(column, convert):
             return list(getattr(column, convert)())
     return list(column)
-
-
-def _index_names(frame: Any) -> list[Any] | None:
-    """Return the index of a pandas frame, unless it is the default one."""
-    if not is_pandas(frame) or type(frame.index).__name__ == "RangeIndex":
-        return None
-    return list(frame.index)
 
 
 def square_frame(frame: Any) -> Graph | None:

@@ -314,14 +314,12 @@ class TextBlock:
             for number, raw in self.records():
                 n_fields = len(split(raw, self.dialect.delimiter))
                 if n_fields != self.dialect.n_fields:
-                    shown, delimiter = (
-                        raw[:60].decode("utf-8", "replace").rstrip("\r"),
-                        self.dialect.delimiter,
-                    )
+                    shown = raw[:60].decode("utf-8", "replace").rstrip("\r")
+                    delimiter = self.dialect.delimiter
+                    mark = _SHOWN.get(delimiter, repr(chr(delimiter)))
                     raise InputError(
                         f"{self.name}, line {number}: {counted(n_fields, 'column')} where other lines have "
-                        f"{self.dialect.n_fields}, separated by "
-                        f"{_SHOWN.get(delimiter, repr(chr(delimiter)))}: {shown!r}"
+                        f"{self.dialect.n_fields}, separated by {mark}: {shown!r}"
                     ) from None
             message = " ".join(str(error).split())
             raise InputError(f"{self.name}, line {self.line} or later: {message}") from None
