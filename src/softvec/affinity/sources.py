@@ -16,6 +16,7 @@ from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
 from softvec.affinity.sets import is_hypergraph, is_set_file, sets
 from softvec.affinity.temporal import supra_adjacency
+from softvec.core.checks import Json
 from softvec.core.errors import InputError, Message, Option, did_you_mean
 from softvec.core.storage import is_url
 from softvec.operators import Operator
@@ -191,8 +192,7 @@ def as_affinity(
     """
     if _is_file(data) or (is_path_list(data) and kind != "corpus"):
         return read(data, kind=kind, defaults=defaults, **options)
-    if isinstance(options.get("names"), str | os.PathLike):
-        options["names"] = read_names(options["names"])
+    options = _with_names(options)
     if isinstance(data, Operator):
         return _from_operator(data, **options)
     if isinstance(data, Affinity) and kind is None and not options:
@@ -227,7 +227,7 @@ def _build(contents: Contents, options: Mapping[str, Any], defaults: Defaults) -
         return as_affinity(contents.data, kind=contents.kind, defaults=defaults, **own)
     assert contents.kind is not None
     kind, used_up = contents.kind, _OF_TEXT_READER if contents.kind == "corpus" else _OF_READER
-    options = {**defaults.get(kind, {}), **options, **contents.names}
+    options = {**defaults.get(kind, {}), **_with_names(options)}
     if isinstance(contents.data, objects.Graph):
         used_up = used_up - {"columns"}
         kind = _kind_of_matrix(contents, options)
@@ -236,6 +236,13 @@ def _build(contents: Contents, options: Mapping[str, Any], defaults: Defaults) -
     kept = {name: value for name, value in options.items() if name in known or name not in used_up}
     check_options(kind, kept, contents.kind)
     return KINDS[kind].build(contents if kind == "corpus" else contents.data, **kept)
+
+
+def _with_names(options: Mapping[str, Any]) -> Json:
+    """Return options with the names that are in files."""
+    files = {key: options.get(key) for key in ("names", "column_names")}
+    read = {key: read_names(file) for key, file in files.items() if isinstance(file, str | os.PathLike)}
+    return {**options, **read}
 
 
 def _kind_of_matrix(contents: Contents, options: Mapping[str, Any]) -> str:

@@ -49,10 +49,8 @@ def table_of(given: Any, names: Names, data: Any = None) -> AttributeTable:
         return AttributeTable(list(given.obs_names), {"": _numeric(given.X)}, titles)
     if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
         return AttributeTable(_keys_in_order(given.shape[0], names, data), {"": _numeric(given)})
-    if isinstance(given, Mapping) and not is_file:
-        of_sets = any(isinstance(value, set | frozenset | Mapping) for value in given.values())
-        if of_sets or any(key in names for key in given) or not is_frame(given):
-            return _of_nodes(given)  # else columns of a table
+    if isinstance(given, Mapping) and not is_file and not _of_columns(given, names):
+        return _of_nodes(given)
     if is_frame(given):
         return _of_frame(given, names)
     raise InputError(
@@ -131,6 +129,15 @@ def graph_columns(given: Sequence[str], data: Any) -> AttributeTable:
     return AttributeTable(keys, {name: _cells(column) for name, column in columns.items()})
 
 
+def _of_columns(given: Mapping[Any, Any], names: Names) -> bool:
+    """Whether a mapping holds columns of a table, not the values of nodes."""
+    return not any(key in names for key in given) and is_frame(given) and not _of_sets(given)
+
+
+def _of_sets(given: Mapping[Any, Any]) -> bool:
+    return any(isinstance(value, set | frozenset | Mapping) for value in given.values())
+
+
 def _of_nodes(given: Mapping[Any, Any]) -> AttributeTable:
     """Read ``{node: {attribute: value}}``, ``{node: keywords}`` or ``{node: value}``."""
     keys, values = list(given), list(given.values())
@@ -142,13 +149,18 @@ def _of_nodes(given: Mapping[Any, Any]) -> AttributeTable:
         return AttributeTable(keys, {"": _numeric(np.stack(values))})
     if not any(isinstance(value, Mapping) for value in values):
         return AttributeTable(keys, {"": _cells(values)}, ["value"])
-    for key, value in given.items():
-        if not isinstance(value, Mapping) and not is_missing(value):
-            raise InputError(f"attributes of {key!r} are not a mapping, but those of other nodes are")
-    rows = [value if isinstance(value, Mapping) else {} for value in values]
-    rows = [{str(title): cell for title, cell in row.items()} for row in rows]
+    rows = [_texts_to_values(key, value) for key, value in given.items()]
     titles = dict.fromkeys(title for row in rows for title in row)
     return AttributeTable(keys, {title: _cells([row.get(title) for row in rows]) for title in titles})
+
+
+def _texts_to_values(key: Hashable, value: Any) -> dict[str, Any]:
+    """Return the attributes of one node by title."""
+    if isinstance(value, Mapping):
+        return {str(title): cell for title, cell in value.items()}
+    if is_missing(value):
+        return {}
+    raise InputError(f"attributes of {key!r} are not a mapping, but those of other nodes are")
 
 
 def _of_frame(frame: Any, names: Names) -> AttributeTable:
@@ -168,10 +180,7 @@ def _nodes_of_rows(frame: Any, columns: dict[str, list[Any]], names: Names) -> t
     """Return the title of the column of nodes, and the nodes; an index that is one leaves the columns."""
     index: Any = getattr(frame, "index", None)
     numbered = type(index).__name__ == "RangeIndex"
-    # nearly all names differ
-    candidates = {
-        title: column for title, column in columns.items() if len(set(map(str, column))) > 0.9 * len(column)
-    }
+    candidates = {title: column for title, column in columns.items() if _distinct(column)}
     if hasattr(frame, "iloc") and not numbered and index.nlevels == 1:
         columns.pop(str(index.name), None)
         candidates = {_INDEX: list(index), **candidates}
@@ -190,6 +199,11 @@ def _nodes_of_rows(frame: Any, columns: dict[str, list[Any]], names: Names) -> t
     )
 
 
+def _distinct(column: list[Any]) -> bool:
+    """Whether nearly all values differ, as names do."""
+    return len({str(value) for value in column}) > 0.9 * len(column)
+
+
 def _cells(values: list[Any]) -> Any:
     """Return numbers as an array, dates as seconds, anything else as a list; missing as NaN or None."""
     cells = [None if is_missing(value) else value for value in values]
@@ -198,9 +212,13 @@ def _cells(values: list[Any]) -> Any:
         return np.array(cells, dtype=np.float64)  # None becomes NaN
     if given and all(hasattr(cell, "timestamp") for cell in given):
         return np.array([np.nan if cell is None else cell.timestamp() for cell in cells])
-    cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in cells]
-    kept = (set, frozenset, list, tuple, type(None))
-    return [cell if isinstance(cell, kept) else str(cell) for cell in cells]
+    return [_plain(cell) for cell in cells]
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    return cell if cell is None or isinstance(cell, set | frozenset | list | tuple) else str(cell)
 
 
 def _read(given: Any) -> tuple[Any, bool]:

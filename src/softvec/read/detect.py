@@ -42,8 +42,6 @@ class Detected:
         How a table is written as text.
     square : bool or None
         Whether a table is a square matrix of numbers: True with names around it, False without.
-    positions : sequence of int
-        Of the columns of an Arrow table that are not an index which pandas stored.
     """
 
     source: Source
@@ -53,7 +51,6 @@ class Detected:
     table: Table | None = None
     dialect: Dialect | None = None
     square: bool | None = None
-    positions: Sequence[int] = ()
 
     @property
     def name(self) -> str:
@@ -150,12 +147,8 @@ def _warn_of_ids(detected: Detected, sample: Sample, told: bool) -> None:
     if not (told and wide):
         titled = dialect.header is not None or detected.options.columns is not None
         exponents = not titled and _warn_exponents(rows, table, sample.name)
-        # two or three columns of whole numbers, written as decimals
-        whole = all(c.numeric and all(value % 1 == 0 for value in c.values) for c in table.columns[:2])
-        narrow = table.header is None and len(table.columns) < 4 and whole
-        if kind == "features" and narrow and not exponents:
-            text = f"{sample.name} is read as feature vectors; "
-            guess(text, Option("kind", "graph"), " if its lines are edges")
+        if kind == "features" and not exponents:
+            _warn_whole_numbers(table, sample.name)
     if not wide and kind != "corpus" and detected.square is None:
         _warn_padded([row[table.roles[role]] for row in rows for role in ("source", "target")], sample.name)
 
@@ -167,6 +160,13 @@ def _text_table(source: Source, options: TableOptions, chosen: TableOptions) -> 
     columns = describe_text(sample, dialect)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
     return sample, dialect, replace(table, guesses=[*guesses, *table.guesses, *said])
+
+
+def _warn_whole_numbers(table: Table, name: str) -> None:
+    """Warn that two or three columns of whole numbers, written as decimals, may be edges."""
+    whole = all(c.numeric and all(value % 1 == 0 for value in c.values) for c in table.columns[:2])
+    if table.header is None and len(table.columns) < 4 and whole:
+        guess(f"{name} is read as feature vectors; ", Option("kind", "graph"), " if its lines are edges")
 
 
 def _warn_exponents(rows: Sequence[Sequence[bytes]], table: Table, name: str) -> bool:
@@ -224,7 +224,7 @@ def _sample(source: Source, options: TableOptions) -> tuple[Sample, list[Message
 def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str | None) -> Detected:
     from softvec.read.tables import table_head
 
-    columns, positions, square = table_head(source, format)
+    columns, square = table_head(source, format)
     if kind is None:
         table = find_roles(columns, options.columns, options.weight, source.name)
         if format == "json":
@@ -232,9 +232,9 @@ def _detect_arrow(source: Source, format: str, options: TableOptions, kind: str 
         kind = "graph" if square and options.columns is None else kind_of_table(table, source.name)
     chosen = options.for_kind(kind)
     if kind == "features":
-        return Detected(source, format, kind, chosen, positions=positions)
+        return Detected(source, format, kind, chosen)
     table = find_roles(columns, chosen.columns, chosen.weight, source.name)
-    return Detected(source, format, kind, chosen, table, None, False if square else None, positions)
+    return Detected(source, format, kind, chosen, table, None, False if square else None)
 
 
 def _refuse_records(table: Table, name: str) -> None:

@@ -258,20 +258,34 @@ def is_square(sample: Sample, dialect: Dialect, table: Table) -> bool | None:
     if n < 3 or {n} != set(map(len, rows[1:])):
         return None
     first, *others = (column.numeric for column in table.columns)
-    if header is not None and repeats_header([title.encode() for title in header], body):
-        if any(b"" in row[1:] for row in body):
-            text = "the matrix has empty cells; fill them with 0 or with the other half"
-            raise InputError(f"{sample.name}: {text}")
+    if header is not None and _names_around(header, body, sample.name):
         return all(others) or None
     if not all(others) or (header is not None and not first):
         return None
-    numbers = [row[int(not first) :] for row in body]
-    if not 3 < len(numbers) == len(numbers[0]):
-        return None
-    cells = [cell for row in numbers for cell in row]
-    flags = header is None and first and all(NUMBER.fullmatch(c) and float(c) in (0, 1) for c in cells)
-    plain = [[field.removesuffix(b".0") for field in row] for row in numbers]
-    return False if flags or plain == [list(column) for column in zip(*plain)] else None
+    flags = header is None and first and _are_flags(body)
+    return False if flags or _is_symmetric([row[int(not first) :] for row in body]) else None
+
+
+def _are_flags(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square matrix of 0 and 1, of more than three rows."""
+    fields = (field for row in rows for field in row)
+    square = 3 < len(rows) == len(rows[0])
+    return square and all(NUMBER.fullmatch(field) and float(field) in (0, 1) for field in fields)
+
+
+def _names_around(header: Sequence[str], body: Sequence[Sequence[bytes]], name: str) -> bool:
+    """Whether lines start with the names of the header; raise an error if such a matrix has empty cells."""
+    if not repeats_header([title.encode() for title in header], body):
+        return False
+    if any(b"" in row[1:] for row in body):
+        raise InputError(f"{name}: the matrix has empty cells; fill them with 0 or with the other half")
+    return True
+
+
+def _is_symmetric(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Whether rows of numbers in text are a square, symmetric matrix of more than three rows."""
+    plain = [[field.removesuffix(b".0") for field in row] for row in rows]
+    return 3 < len(rows) == len(rows[0]) and plain == [list(column) for column in zip(*plain)]
 
 
 def describe_text(sample: Sample, dialect: Dialect) -> list[ColumnSample]:

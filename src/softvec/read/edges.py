@@ -258,16 +258,22 @@ def _pairs(block: TextBlock, table: Table) -> NDArray[np.integer] | None:
     return out[:n].astype(np.int32) if small else out[:n]
 
 
+def _numeric_roles(table: Table) -> RoleColumns:
+    """Return the Arrow types of the columns of numbers: weights, and times that are not dates."""
+    import pyarrow as pa
+
+    numeric = {"weight": pa.float64()} if "weight" in table.roles else {}
+    if "time" in table.roles and (times := table.columns[table.roles["time"]]).numeric:
+        numeric["time"] = pa.int64() if times.whole else pa.float64()
+    return numeric
+
+
 def _columns_of(block: TextBlock, table: Table, integers: bool, options: TableOptions) -> RoleColumns:
     """Read the columns of a block by role: weights and times as numbers, ids as integers or text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    roles, numeric = table.roles, {}
-    if "weight" in roles:
-        numeric["weight"] = pa.float64()
-    if "time" in roles and (times := table.columns[roles["time"]]).numeric:
-        numeric["time"] = pa.int64() if times.whole else pa.float64()
+    roles, numeric = table.roles, _numeric_roles(table)
     typed = dict.fromkeys(roles, pa.string()) | numeric
     if not block.dialect.plain and "weight" in roles:
         typed["weight"] = pa.string()

@@ -274,8 +274,7 @@ def kind_of_text(sample: Sample, dialect: Dialect, table: Table, square: bool | 
             )  # fmt: skip
         return "temporal"
     kind = kind_of_table(table, name)
-    bare = table.header is None and all(column.numeric for column in table.columns)
-    if not table.chosen and wide == "bipartite" and bare:
+    if not table.chosen and wide == "bipartite" and table.bare:
         guess(
             f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
             Option("kind", "features"), " if its rows are feature vectors, ",
@@ -354,9 +353,7 @@ def _is_table(sample: Sample, dialect: Dialect, table: Table) -> bool:
         return False
     first, second, *others = table.columns
     few = share >= (0.5 if first.numeric and second.numeric else 0.8)
-    titled = table.header is not None and ("time" in table.roles or ends_are_named(table))
-    dated = any(column.stamps for column in table.columns[2:3]) and not first.stamps
-    if dialect.delimiter != 0 or titled or dated:
+    if dialect.delimiter != 0 or _has_title_or_date(table):
         return share >= 0.8
     if n == 2 or all(column.empty for column in others):
         return few
@@ -364,3 +361,10 @@ def _is_table(sample: Sample, dialect: Dialect, table: Table) -> bool:
         return few
     # a weight between two names
     return (first.numeric, second.numeric, n, share) == (False, True, 3, 1) and len(sample.lines) > 2
+
+
+def _has_title_or_date(table: Table) -> bool:
+    """Whether a header names the ends of edges or times, or the third column holds dates."""
+    if table.header is not None and ("time" in table.roles or ends_are_named(table)):
+        return True
+    return any(column.stamps for column in table.columns[2:3]) and not table.columns[0].stamps

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,6 @@ class Contents:
         One of ``softvec.read.formats.FORMATS``.
     data : Edges, Graph, AnnData or iterator of bytes
         Text is an iterator of blocks, read while its words are counted.
-    names : dict
-        ``names`` and ``column_names`` from the user's options, if these are files.
     guessed : bool
         Whether it is read as text only because it looks like nothing else.
     """
@@ -60,7 +58,6 @@ class Contents:
     kind: str | None
     format: str
     data: Any
-    names: dict[str, list[str]] = field(default_factory=dict)
     guessed: bool = False
 
 
@@ -101,12 +98,7 @@ def read_source(
         guess(f"{detected.name} is marked as directed, but is read as undirected; pass ",
               Option("directed", True), " if the directions matter")  # fmt: skip
     contents = read_contents(detected, options.get("variable"))
-    return Contents(detected.name, detected.kind, detected.format, contents, _names_in_files(options))
-
-
-def _names_in_files(options: Mapping[str, Any]) -> dict[str, list[str]]:
-    named = ((key, options.get(key)) for key in ("names", "column_names"))
-    return {key: read_names(value) for key, value in named if isinstance(value, str | os.PathLike)}
+    return Contents(detected.name, detected.kind, detected.format, contents)
 
 
 def _read_several(files: list[Path], options: Mapping[str, Any], kind: str | None) -> Contents:
@@ -119,7 +111,7 @@ def _read_several(files: list[Path], options: Mapping[str, Any], kind: str | Non
     first = _detect_edges(files[0], asked, kind, format)
     others = [_detect_like(first, path, asked, format) for path in files[1:]]
     edges = read_edges([first, *others])
-    return Contents(first.name, first.kind, first.format, edges, _names_in_files(options))
+    return Contents(first.name, first.kind, first.format, edges)
 
 
 def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
@@ -219,18 +211,23 @@ def several_files(where: Any, pattern: str = "*") -> list[Path] | None:
             raise InputError(f"{where}: a pattern or folder at a URL is not read; name one file")
         return None
     path, text = Path(where), os.fspath(where)
-    folder = path.is_dir()
-    if not folder and (not isinstance(text, str) or not glob.has_magic(text) or path.exists()):
+    files: Iterable[Path]
+    if path.is_dir():
+        files, missing = path.rglob(pattern), f"{where} holds no files that match {pattern!r}"
+    elif isinstance(text, str) and glob.has_magic(text) and not path.exists():
+        path, files, missing = Path(), map(Path, glob.glob(text, recursive=True)), f"no file matches {text!r}"
+    else:
         return None
-    paths = path.rglob(pattern) if folder else map(Path, glob.glob(text, recursive=True))
-    below = ((file, file.relative_to(path).parts if folder else (file.name,)) for file in paths)
-    shown = (file for file, parts in below if not any(part.startswith((".", "_")) for part in parts))
-    files = sorted(file for file in shown if file.is_file())
-    if not files:
-        raise InputError(
-            f"{where} holds no files that match {pattern!r}" if folder else f"no file matches {text!r}"
-        )
-    return files
+    shown = sorted(file for file in files if _is_shown(file, path) and file.is_file())
+    if not shown:
+        raise InputError(missing)
+    return shown
+
+
+def _is_shown(path: Path, folder: Path) -> bool:
+    """Whether neither the name of a file, nor that of a folder below ``folder``, begins with . or _."""
+    parts = [path.name] if folder == Path() else path.relative_to(folder).parts
+    return not any(part.startswith((".", "_")) for part in parts)
 
 
 def are_tables(files: list[Path]) -> bool:

@@ -158,6 +158,11 @@ class Table:
         """Column names, if there are any."""
         return None if any(c.name is None for c in self.columns) else [c.name for c in self.columns]
 
+    @property
+    def bare(self) -> bool:
+        """Whether it holds numbers without titles."""
+        return self.header is None and all(column.numeric for column in self.columns)
+
     def show(self, at: int) -> str:
         """Return the name of a column, or its position."""
         name = self.columns[at].name

@@ -111,14 +111,14 @@ def check_rows(metadata: Any, stored: int, name: str) -> None:
     check_expanded(max(claimed, cells), stored, name, "its rows")
 
 
-def table_head(source: Source, format: str) -> tuple[list[ColumnSample], list[int], bool]:
+def table_head(source: Source, format: str) -> tuple[list[ColumnSample], bool]:
     """Inspect the start of a parquet, Arrow or Feather file.
 
-    Returns a description of its columns, except for an index stored by pandas; their positions; and whether
-    they are a square matrix of numbers.
+    Returns a description of its columns, except for an index stored by pandas, and whether they are a square
+    matrix of numbers.
     """
     schema, batches = arrow_batches(source, format)
-    shown = [at for at, column in enumerate(schema.names) if not column.startswith(_LEVEL)]
+    shown = _positions(schema)
     may_be_square = len(shown) > 3 and all(is_number(schema.field(at).type) for at in shown)
     described, n_rows = None, 0
     for batch in batches:
@@ -129,7 +129,12 @@ def table_head(source: Source, format: str) -> tuple[list[ColumnSample], list[in
             break
     if described is None:
         raise InputError(f"{source.name} is empty: it has no edges")
-    return described, shown, may_be_square and n_rows == len(shown)
+    return described, may_be_square and n_rows == len(shown)
+
+
+def _positions(schema: Any) -> list[int]:
+    """Return those of the columns that are not an index which pandas stored."""
+    return [at for at, column in enumerate(schema.names) if not column.startswith(_LEVEL)]
 
 
 def read_table(path: Path, what: str) -> dict[str, list[Any]]:
@@ -219,7 +224,8 @@ def add_arrow(builder: EdgeBuilder, detected: Detected, table: Table) -> None:
 
     row, as_text = 0, detected.options.ids == "string"
     for batch in arrow_batches(detected.source, detected.format)[1]:
-        columns = {role: batch.column(detected.positions[at]) for role, at in table.roles.items()}
+        shown = _positions(batch.schema)
+        columns = {role: batch.column(shown[at]) for role, at in table.roles.items()}
         for role in ("source", "target"):
             if as_text and pa.types.is_integer(columns[role].type):
                 columns[role] = columns[role].cast(pa.string())
