@@ -335,20 +335,12 @@ def _objects(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 def tokens_of(columns: Sequence[Any]) -> Tokens:
-    """View Arrow string arrays as tokens."""
+    """Return Arrow string arrays as tokens."""
     import pyarrow as pa
 
-    data, starts, ends, base = [], [], [], 0
-    for column in columns:
-        wide = pa.types.is_large_string(column.type)
-        _, offsets_buffer, values = column.buffers()
-        last = column.offset + len(column) + 1  # a damaged buffer may end in part of a number
-        offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32, count=last)
-        offsets = offsets[column.offset :].astype(np.int64)
-        raw = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)
-        data.append(raw[offsets[0] : offsets[-1]])
-        offsets = offsets - offsets[0] + base
-        starts.append(offsets[:-1])
-        ends.append(offsets[1:])
-        base = int(offsets[-1])
-    return Tokens.hashed(np.concatenate(data), np.stack(starts, axis=1), np.stack(ends, axis=1))
+    joined = pa.concat_arrays([column.cast(pa.large_string()) for column in columns])
+    _, cuts, values = joined.buffers()
+    offsets = np.frombuffer(cuts, np.int64, len(joined) + 1, 8 * joined.offset)
+    data = np.frombuffer(values, np.uint8) if values else np.empty(0, np.uint8)
+    sides = (side.reshape(len(columns), -1).T for side in (offsets[:-1], offsets[1:]))
+    return Tokens.hashed(data, *map(np.ascontiguousarray, sides))

@@ -165,11 +165,12 @@ class EdgeBuilder:
 
     def _notes(self) -> tuple[str, ...]:
         """Return notes on the numbers of rows that were dropped."""
-        negative = f"{counted(self.dropped, 'negative weight')} dropped"
-        incomplete = f"{counted(self.incomplete, 'row')} with missing values dropped"
-        light = f"{counted(self.light, 'edge')} below {self.min_weight} dropped"
-        counts = ((self.dropped, negative), (self.incomplete, incomplete), (self.light, light))
-        return tuple(note for count, note in counts if count)
+        counts = (
+            (self.dropped, "negative weight", "dropped"),
+            (self.incomplete, "row", "with missing values dropped"),
+            (self.light, "edge", f"below {self.min_weight} dropped"),
+        )
+        return tuple(f"{counted(count, what)} {done}" for count, what, done in counts if count)
 
 
 def _select(side: Block, keep: NDArray[np.bool_]) -> Block:
