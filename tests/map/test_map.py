@@ -225,6 +225,13 @@ def test_metadata_of_every_kind_of_frame(emb):
         emb.map(metadata={"a": [1, 2]}, method="pca")
 
 
+def test_cells_of_blanks_are_missing_as_in_other_tables(emb):
+    cells = {"age": [" ", *range(59)], "town": ["Rome", " "] * 30}
+    made = {c.name: c for c in emb.map(metadata=cells, method="pca").content.columns}
+    assert (made["age"].kind, np.isnan(made["age"].values[0])) == ("number", True)
+    assert (made["town"].groups, made["town"].values[:2].tolist()) == (("Rome",), [0, -1])
+
+
 def test_edges_from_graphs_matrices_and_pairs(emb, tmp_path):
     nx, ig = pytest.importorskip("networkx"), pytest.importorskip("igraph")
     pairs = [("n1", "n0"), ("n4", "n2"), ("n4", "n3")]
