@@ -85,12 +85,27 @@ def test_agreement_of_nulls_is_a_half_and_drops_what_says_nothing(rng):
     assert attributes < 0.8
     null = measure_agreement(random_graph(rng), own, ALL, rng)
     assert abs(null.graph - 0.5) < 4 * null.error
-    assert null.weights[0] < 0.7 < 1.5 < null.weights[1]
+    assert null.weights[1] > 1.5 * null.weights[0]
 
 
 def test_weights_of_unlike_neighbours_keep_the_attributes_and_do_not_smooth():
     graph, attributes, smoothed = Agreement(0.3, 0.3, 0.5, 0.5, 0.01).weights
-    assert (graph, attributes, smoothed) == (0.5, 2.0, 0.0)
+    assert (graph, attributes, smoothed) == (1.0, 2.0, 0.0)
+
+
+def test_random_keywords_do_not_drown_a_sparse_graph(rng):
+    """Two groups, three edges a node, most of them within the group; keywords say nothing."""
+    labels = np.arange(900) % 2
+    u, v = rng.integers(0, 900, (2, 3500))
+    kept = (labels[u] == labels[v]) | (rng.random(3500) < 0.1)
+    A = sparse.coo_array((np.ones(kept.sum()), (u[kept], v[kept])), (900, 900)).tocsr()
+    A = sparse.csr_array((A + A.T) > 0)
+    A.setdiag(False)
+    A.eliminate_zeros()
+    own = (rng.random((900, 300)) < 0.02).astype(np.float32) - np.float32(0.02)
+    agreement = measure_agreement(A, own, np.ones(900, bool), rng)
+    assert agreement.graph > 0.5 + 3 * agreement.error
+    assert agreement.weights[1] < 0.7
 
 
 def test_attributes_of_one_type_are_worth_what_they_tell_two_steps_away(rng):

@@ -3,7 +3,7 @@
 Three views of a node are put side by side and turned to their principal axes: its vector in the graph, its
 attributes, and its attributes averaged over the nodes around it. How much each of them counts is measured,
 without labels, on edges that are hidden from it: attributes that say nothing about edges are kept beside the
-graph but not averaged over it, and a graph whose edges cannot be predicted counts little.
+graph but not averaged over it, and beside a graph whose edges cannot be predicted they count most.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _WIDER = 1.5  # axes of the attributes, as a multiple of the dimension
 _POWER_STEPS = 2  # of the singular vectors
 _HIDDEN, _MOST_HIDDEN = 0.2, 20_000  # edges hidden to measure agreement: a share, at most so many
 _PROBES = 64  # columns that measure agreement
+_POSITIONS, _LONG = 32, 20  # columns and steps of the walk that measures the agreement of the graph alone
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
-# graph that they say nothing about; of a graph without structure (docs/decisions.md).
-_WEIGHTS, _UNRELATED, _NO_STRUCTURE = (1.0, 2.0, 3.0), 0.3, 0.5
+# graph that they say nothing about (docs/decisions.md).
+_WEIGHTS, _UNRELATED = (1.0, 2.0, 3.0), 0.3
 _RIDGE, _RIDGE_STEPS = 3.0, 12  # of the regression that gives a node without edges its vector
 _FEW_DIRECT = 0.05  # share of edges between nodes with attributes below which pairs are two steps apart
 _COPIED = 0.05  # averages must tell such pairs so much better than attributes, else these repeat the edges
@@ -70,7 +71,7 @@ class Agreement:
         local = max(alike, gain) > 0 and float(np.clip((self.smoothed - 0.5 - self.error) / 0.2, 0, 1))
         alone = _UNRELATED * structure + attributes * (1 - structure)
         measured = np.array([
-            graph * max(_NO_STRUCTURE, structure),
+            graph,
             related * attributes + (1 - related) * alone,
             smoothed * related * local,
         ])  # fmt: skip
@@ -242,16 +243,14 @@ def _two_steps(
 
 
 def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
-    """Return random vectors averaged over walks of 1 to 4 steps: nodes that are near have similar ones."""
+    """Return the mean direction of the last two of many power steps: nodes of a group have similar ones."""
     mean = sparse.diags_array(1 / np.maximum(A.sum(axis=1), 1e-300)) @ A
-    walk = _operator(sparse.csr_array(mean).astype(np.float32), _PROBES)
-    step = rng.standard_normal((A.shape[0], _PROBES), dtype=np.float32)
-    step /= np.sqrt(np.maximum(np.diff(A.indptr), 1), dtype=np.float32)[:, None]
-    total = np.zeros_like(step)
-    for _ in range(4):
-        step = walk @ step
-        total += _unit(step - step.mean(axis=0))
-    return total
+    walk = _operator(sparse.csr_array(mean).astype(np.float32), _POSITIONS)
+    step = rng.standard_normal((A.shape[0], _POSITIONS), dtype=np.float32)
+    for _ in range(_LONG):
+        before, step = step, walk @ step
+        step = _unit(step - step.mean(axis=0))
+    return before + step
 
 
 def _area(X: Array, u: Array, v: Array, other: Array) -> float:
