@@ -72,6 +72,15 @@ def test_deciles_hold_where_rows_and_columns_are_random(kind):
     np.testing.assert_allclose(np.mean(deciles, axis=0), 1, atol=0.25)
 
 
+@pytest.mark.parametrize("graph", [nx.random_regular_graph(6, 300, seed=0), nx.grid_2d_graph(15, 15)])
+@pytest.mark.filterwarnings("ignore:these vectors predict")
+def test_rows_of_regular_graphs_lack_links_where_they_know_fewer(graph):
+    """The ends of hidden links know fewer than others: the power is far below 0, and expectations hold."""
+    softmax = softvec.embed(graph, 16, random_state=0).calibrate(graph).provenance["softmax"]
+    assert -10 < softmax["activity"] < -1
+    assert max(softmax["deciles"]) < 5
+
+
 def test_the_power_of_rows_is_that_of_links_drawn_with_it():
     rng = np.random.default_rng(2)
     weight = rng.pareto(2.0, 2000) + 0.2

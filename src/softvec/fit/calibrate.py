@@ -41,6 +41,7 @@ _BLOCK = 1 << 21  # scores computed at a time
 _FINE = 500  # bins of a nat, for deciles
 _PRIOR = np.array([[0.01, 0.0], [0.0, 1.0]])  # precision of a around 0 and c around 1: one observation
 _POPULARITY = np.array([0.0, 1.0])
+_STEEPEST = 20.0  # power of the known links of a row: regular graphs come near -8
 
 
 @dataclass(frozen=True)
@@ -279,18 +280,17 @@ def _newton(tasks: Sequence[_Hidden], free: Array, pool: Machine) -> tuple[Array
 
 def _power_of_rows(tasks: Sequence[_Hidden]) -> float:
     """Return the power of the known links of rows by which the hidden ones are most likely shared."""
-    power = 1.0
-    for _ in range(20):
-        gradient, curvature = 1.0 - power, 1.0  # one observation of 1
+    from scipy.optimize import brentq
+
+    def gradient(power: float) -> float:
+        total = 1.0 - power  # one observation of 1
         for task in tasks:
             size = np.log(np.maximum(task.softmax.degrees, 1))
             p = task.softmax.activity(power)
-            p /= p.sum()
-            mean = p @ size
-            gradient += float(np.sum(size[task.i] - mean))
-            curvature += len(task.i) * float(p @ (size - mean) ** 2)
-        power += gradient / curvature
-    return power
+            total += float(np.sum(size[task.i] - p @ size / p.sum()))
+        return total
+
+    return float(brentq(gradient, -_STEEPEST, _STEEPEST))  # it falls, from above 0 to below
 
 
 def _deciles(
