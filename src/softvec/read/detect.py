@@ -73,8 +73,7 @@ class Detected:
             return True
         if self.options.columns is not None or self.options.weight is not None or self.options.timed:
             return False
-        wide = self.dialect is not None and self.kind == "bipartite" and wide_kind(self.table) is not None
-        return self.square is not None or wide
+        return self.square is not None or (self.kind == "bipartite" and wide_kind(self.table) is not None)
 
 
 def detect(

@@ -172,7 +172,7 @@ def _read_table(detected: Detected) -> Edges | Graph:
     if (in_text or detected.kind != "features") and not detected.is_matrix:
         return read_edges([detected])
     if not in_text:
-        if detected.kind != "features" and detected.square is None:
+        if detected.square is None and detected.kind == "dense":
             raise InputError(f"{detected.name} holds edges, not a dense matrix")
         return tables.matrix_of_file(detected)
     if detected.square is False and detected.kind == "graph":

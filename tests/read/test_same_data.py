@@ -1,0 +1,45 @@
+"""The same data is read alike from every file and object that can hold it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softvec.api import to_affinity
+
+COUNTS = pd.DataFrame(np.random.default_rng(0).poisson(2, (20, 8)), columns=[f"g{k}" for k in range(8)])
+CELLS = [f"c{k}" for k in range(20)]
+
+
+def _files(frame, folder):
+    """The frame in a file of each format that tables are read from."""
+    plain = frame.reset_index(drop=True)
+    frame.to_parquet(folder / "a.parquet")
+    plain.to_feather(folder / "a.feather")
+    plain.to_json(folder / "a.json", orient="records")
+    plain.to_json(folder / "a.jsonl", orient="records", lines=True)
+    frame.to_csv(folder / "a.csv", index=type(frame.index) is not pd.RangeIndex)
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "columns", [COUNTS.columns, ["TP53", "MYC", "ATM", "KRAS", "EGFR", "RB1", "PTEN", "APC"]]
+)
+def test_wide_table_of_counts_is_a_matrix_in_every_file(tmp_path, columns):
+    frame = COUNTS.set_axis(columns, axis=1)
+    for path in _files(frame, tmp_path):
+        P = to_affinity(path)
+        assert (P.kind, P.shape) == ("bipartite", (20, 8)), path
+        assert list(P.columns) == list(columns)
+        assert (P.counts.toarray() == frame.to_numpy()).all()
+
+
+@pytest.mark.parametrize("kind", [None, "bipartite"])
+def test_names_of_the_rows_of_a_wide_table_are_kept(tmp_path, kind):
+    frames = {"index": COUNTS.set_axis(CELLS), "column": COUNTS.copy()}
+    frames["column"].insert(0, "cell", CELLS)
+    for where, frame in frames.items():
+        (tmp_path / where).mkdir()
+        for path in _files(frame, tmp_path / where):
+            if where == "column" or path.suffix in (".csv", ".parquet"):
+                P = to_affinity(path, kind=kind)
+                assert (P.shape, list(P.rows)) == ((20, 8), CELLS), path
