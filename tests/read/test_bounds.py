@@ -3,15 +3,18 @@
 import io
 import itertools
 import sys
+import time
 import warnings
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softvec.affinity import as_affinity, read
 from softvec.core.errors import GuessWarning, InputError
 from softvec.read import streams
+from softvec.read.tables import read_table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -67,6 +70,21 @@ def test_a_wide_parquet_table_takes_linear_steps(tmp_path):
         return calls_of(lambda: read(tmp_path / f"{n}.parquet", n_neighbors=2))
 
     assert steps(2000) < 10 * steps(250)
+
+
+@pytest.mark.slow
+def test_a_wide_parquet_table_takes_linear_time(tmp_path):
+    def seconds(n):
+        pd.DataFrame(np.ones((4, n), int), columns=[f"g{k}" for k in range(n)]).to_parquet(
+            tmp_path / "w.parquet"
+        )
+        start = time.process_time()
+        read(tmp_path / "w.parquet")
+        read_table(tmp_path / "w.parquet", "table")
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(16_000) < 24 * seconds(2000)  # quadratic: 64 times
 
 
 def test_a_wide_matrix_is_parsed_as_python_parses_it():

@@ -156,7 +156,7 @@ def numeric_columns(table: Table, named: int | None, where: str) -> list[int]:
     """Return the columns that make up a matrix; ``named`` names its rows. Say which are not used."""
     filled = [at for at, column in enumerate(table.columns) if at != named and not column.empty]
     body = [at for at in filled if table.columns[at].numeric]
-    text = [table.show(at) for at in filled if at not in body]
+    text = [table.show(at) for at in filled if not table.columns[at].numeric]
     if text and table.header is None:
         raise InputError(f"{where}: column {text[0]} does not hold numbers, as a matrix must")
     if not body:

@@ -118,13 +118,14 @@ def table_head(source: Source, format: str) -> tuple[list[ColumnSample], bool]:
     matrix of numbers.
     """
     schema, batches = arrow_batches(source, format)
+    titles = schema.names  # a new list at each look
     shown = _positions(schema)
     may_be_square = len(shown) > 3 and all(is_number(schema.field(at).type) for at in shown)
     described, n_rows = None, 0
     for batch in batches:
         n_rows += len(batch)
         if described is None and n_rows:
-            described = [describe(schema.names[at], batch.column(at)) for at in shown]
+            described = [describe(titles[at], batch.column(at)) for at in shown]
         if n_rows and not (may_be_square and n_rows <= len(shown)):
             break
     if described is None:
@@ -150,10 +151,11 @@ def read_table(path: Path, what: str) -> dict[str, list[Any]]:
             raise InputError(
                 f"{source.name} is {format}; expected a {what}: text with a header, parquet, Arrow or JSON"
             )
-    repeated = [title for title in table.column_names if table.column_names.count(title) > 1]
-    if repeated:
-        raise InputError(f"{source.name}: two columns are called {repeated[0]!r}; rename one")
-    columns = {title: table.column(title).to_pylist() for title in table.column_names}
+    titles = table.column_names
+    columns = {title: column.to_pylist() for title, column in zip(titles, table.columns)}
+    if len(columns) < len(titles):
+        repeated = next(title for title in columns if titles.count(title) > 1)
+        raise InputError(f"{source.name}: two columns are called {repeated!r}; rename one")
     if format in ARROW:
         return columns
     return {title: _numbers_or_texts(values) for title, values in columns.items()}
