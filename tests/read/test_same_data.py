@@ -33,6 +33,15 @@ def test_wide_table_of_counts_is_a_matrix_in_every_file(tmp_path, columns):
         assert (P.counts.toarray() == frame.to_numpy()).all()
 
 
+@pytest.mark.parametrize("n", [12, 13, 22, 102])
+@pytest.mark.parametrize("start", [0, 1])
+def test_columns_with_numbers_are_no_pair_of_ends(tmp_path, n, start):
+    counts = np.random.default_rng(0).poisson(2, (20, n))
+    frame = pd.DataFrame(counts, columns=[f"s{start + k}" for k in range(n)])
+    for data in (frame, *_files(frame, tmp_path)):
+        assert to_affinity(data).shape == (20, n)
+
+
 @pytest.mark.parametrize("kind", [None, "bipartite"])
 def test_names_of_the_rows_of_a_wide_table_are_kept(tmp_path, kind):
     frames = {"index": COUNTS.set_axis(CELLS), "column": COUNTS.copy()}

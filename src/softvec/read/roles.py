@@ -87,11 +87,12 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
     """
     words = [word_of(name) for name in header]
     first = {word: at for at, word in reversed(list(enumerate(words)))}
-    families = Counter(stem for word in words for stem in _stems(word))
+    families = Counter(map(_stem, words))
     for one, two in _PAIRS:
         for i, left in enumerate(words):
             stem = left[: -len(one)]
-            if left.endswith(one) and stem and stem + two in first and families[stem] <= 2:
+            whole = _stem(left).startswith(stem)  # x1, not x11
+            if left.endswith(one) and stem and whole and stem + two in first and families[stem] <= 2:
                 return i, first[stem + two]
     for one, two in (("from_", "to_"), ("source_", "target_"), ("src_", "dst_")):
         for i, left in enumerate(words):
@@ -100,13 +101,9 @@ def paired(header: Sequence[Any]) -> tuple[int, int] | None:
     return None
 
 
-def _stems(word: str) -> list[str]:
-    """Return a word without the letter, or each of the numbers, at its end: x12 is 2 of x1 and 12 of x."""
-    if re.search("[a-z]$", word):
-        return [word[:-1]]
-    digits = re.search(r"\d{0,9}$", word)
-    assert digits is not None
-    return [word[:at] for at in range(digits.start(), len(word))]
+def _stem(word: str) -> str:
+    """Return a word without the number or the letter at its end: x of x12."""
+    return word.rstrip("0123456789") if word[-1:].isdigit() else word[:-1]
 
 
 def find_roles(
