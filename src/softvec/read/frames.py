@@ -202,16 +202,23 @@ def square_frame(frame: Any) -> Graph | None:
         names = list(frame.columns)
         if len(frame) != len(names) or not _all_numbers(frame):
             return None
-        matrix = frame.to_numpy()
-        return Graph(matrix, names) if list(frame.index) == names else _symmetric(matrix, names)
+        return square(frame.to_numpy(), list(frame.index), names)
     names, columns = list(frame.column_names), list(frame.columns)
     numbers = [is_number(column.type) for column in columns]
     if len(frame) == len(names) and all(numbers):
         return _symmetric(stacked(columns), names)
     titled = len(frame) == len(names) - 1 and not numbers[0] and all(numbers[1:])
-    if titled and columns[0].to_pylist() == names[1:]:  # the first column repeats the header
-        return Graph(stacked(columns[1:]), names[1:])
+    if titled and set(rows := list(map(str, columns[0].to_pylist()))) == set(names[1:]):
+        return square(stacked(columns[1:]), rows, names[1:])
     return None
+
+
+def square(matrix: np.ndarray, rows: list[Any], names: list[Any]) -> Graph | None:
+    """Return a square matrix as a graph if its rows and columns have the same names, or it is symmetric."""
+    at = {name: k for k, name in enumerate(names)}
+    if len(at) < len(names) or set(rows) != at.keys():
+        return _symmetric(matrix, names)
+    return Graph(matrix[:, [at[name] for name in rows]], rows)
 
 
 def _symmetric(matrix: np.ndarray, names: list[Any]) -> Graph | None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from softvec.core.checks import Json
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, Option
 from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.read.columns import add_table
 from softvec.read.detect import Detected
 from softvec.read.edges import EdgeBuilder
 from softvec.read.formats import ARROW, find_format
-from softvec.read.frames import matrix_of_frame, stacked
+from softvec.read.frames import matrix_of_frame, square, stacked
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, existing_file, whole_text
 from softvec.read.table import MISSING, ColumnSample, Table, describe, is_number
@@ -206,10 +206,19 @@ def matrix_of_file(detected: Detected) -> Graph:
     table = whole_table(detected.source, detected.format)
     levels = [name for name in table.column_names if name.startswith(_LEVEL)]
     body = table.drop_columns(levels) if levels else table
+    names = table.column(levels[0]).to_pylist() if levels else None
     if detected.square is not None and detected.kind != "features":
-        return Graph(stacked(body.columns), body.column_names)
+        matrix, titles = stacked(body.columns), body.column_names
+        if names is None:
+            return Graph(matrix, titles)
+        if detected.kind == "bipartite":
+            return Graph(matrix, names, None, titles)
+        if (graph := square(matrix, list(map(str, names)), titles)) is not None:
+            return graph
+        text = f"{detected.name}: rows are called {names[0]!r}, ..., columns {titles[0]!r}, ...; "
+        raise InputError(text, "pass ", Option("kind", "bipartite"), " if they are two kinds of items")
     read = matrix_of_frame(body)
-    return replace(read, names=table.column(levels[0]).to_pylist()) if levels else read
+    return read if names is None else replace(read, names=names)
 
 
 def whole_table(source: Source, format: str) -> Any:
