@@ -25,6 +25,7 @@ from softvec.embedding import Embedding
 from softvec.embedding.align import aligned, starting_vectors
 from softvec.embedding.stability import measure
 from softvec.fit.calibrate import best_for_links
+from softvec.fit.camps import camps
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.resolve import links_candidates, resolve
 from softvec.fit.settings import OPTIONS, SETTINGS, Callback, Settings, numpydoc
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbedOptions", "embed", "embed_affinity", "embed_request", "to_affinity"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_CAMPS = 8  # dimensions of a signed graph for each axis of its camps
 _TYPED = FitOptions.__annotations__
 
 
@@ -313,7 +315,7 @@ def _embedding(
 def _signed(
     affinity: Affinity, request: Request, watch: Watch, workers: Workers | None, origin: Origin
 ) -> Embedding:
-    """Fit positive and negative links apart, each with half of the dimensions, and put them side by side."""
+    """Fit positive and negative links apart, and put their vectors and the axes of camps side by side."""
     settings, d = request.settings, request.settings.n_components
     for name, wrong in (
         ("view", settings.view == "links"), ("init", request.init is not None),
@@ -322,14 +324,20 @@ def _signed(
     ):  # fmt: skip
         if wrong:
             raise InputError(
-                "signed links are fitted apart, positive and negative, with half of the dimensions each; "
+                "signed links are fitted apart, positive and negative, with at least two dimensions; "
                 "change ", Option(name), ", or pass ", Option("signed", False)
             )  # fmt: skip
-    halves = [replace(request, settings=replace(settings, n_components=k)) for k in (d - d // 2, d // 2)]
+    sides = d // _CAMPS
+    d_foes = (d - sides) // 2
+    halves = [
+        replace(request, settings=replace(settings, n_components=k)) for k in (d - sides - d_foes, d_foes)
+    ]
     parts = [
         embed_affinity(part, half, watch, workers=workers) for part, half in zip(by_sign(affinity), halves)
     ]
     first = parts[0].provenance
+    assert affinity.signed is not None
+    of_camps = camps(affinity.signed, sides, first["parameters"]["seed"])
     data = {key: first["data"][key] for key in ("kind", "shape", "options")}
     data |= {"summary": affinity.summary, "entries": affinity.facts.entries, **affinity.details}
     shared = {"n_components": d, "view": "signed", "random_state": settings.random_state}
@@ -338,9 +346,10 @@ def _signed(
         "data": data,
         "parameters": {**shared, "seed": first["parameters"]["seed"]},
         "view": {"chosen": "signed", "why": "links have signs"},
-        "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)},
+        "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)}
+        | {"camps": sides},
         "diagnosis": None,
         "seconds": {"fitting": sum(part.provenance["seconds"]["fitting"] for part in parts)},
     }
-    vectors, record = np.hstack([part.vectors for part in parts]), origin.added_to(record)
+    vectors, record = np.hstack([*(part.vectors for part in parts), of_camps]), origin.added_to(record)
     return Embedding(vectors, affinity.rows, sizes=affinity.sizes, provenance=record, copy=False)

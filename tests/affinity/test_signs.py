@@ -11,6 +11,7 @@ from softvec.affinity.matrices import by_sign
 from softvec.api import Origin, embed_affinity
 from softvec.core.errors import GuessWarning, InputError
 from softvec.evaluate import modularity, sign_prediction
+from softvec.fit.camps import camps
 from softvec.request import Request
 
 LINKS = [("a", "b", 1), ("b", "c", -1), ("c", "a", 1), ("c", "d", -1)]
@@ -100,16 +101,32 @@ def test_what_signs_cannot_do_is_refused():
         softvec.EDRep(4).fit(aff.random_walk(A))
 
 
-def test_halves_are_the_fits_of_each_sign(tmp_path):
-    A, _ = _two_camps()
-    emb = softvec.embed(A, 9, signed=True, random_state=0)
+def test_vectors_are_the_fits_of_each_sign_and_the_axes_of_camps(tmp_path):
+    A, camp = _two_camps()
+    emb = softvec.embed(A, 10, signed=True, random_state=0)
     friends = softvec.embed(A, 5, negative="drop", random_state=0)
     foes = softvec.embed(-A, 4, negative="drop", random_state=0)
-    np.testing.assert_array_equal(emb.vectors, np.hstack([friends.vectors, foes.vectors]))
+    np.testing.assert_array_equal(emb.vectors[:, :9], np.hstack([friends.vectors, foes.vectors]))
+    side = np.sign(emb.vectors[:, 9])
+    assert abs((side * (2 * camp - 1)).mean()) > 0.95
     emb.save(tmp_path / "e.svec")
     again = softvec.Embedding.load(tmp_path / "e.svec")
     assert again.provenance["parameters"]["view"] == "signed"
-    assert set(again.provenance["signs"]) == {"positive", "negative"}
+    assert set(again.provenance["signs"]) == {"positive", "negative", "camps"}
+
+
+def test_axes_of_camps_are_eigenvectors():
+    A, _ = _two_camps()
+    scale = abs(A).sum(axis=1) ** -0.5
+    values, vectors = np.linalg.eigh(scale[:, None] * A.toarray() * scale)
+    lead = np.argsort(-abs(values))[:1]
+    expected = vectors[:, lead]
+    found = camps(sparse.csr_array(A), 1, 0)
+    assert abs(np.sign(found[:, 0]) @ np.sign(expected[:, 0])) > 0.97 * len(found)
+    three = camps(sparse.csr_array(A), 3, 0)
+    np.testing.assert_allclose(np.linalg.norm(three, axis=1), 1, rtol=1e-5)
+    alone = sparse.csr_array(sparse.block_diag([A, sparse.csr_array((1, 1))]))
+    assert not camps(alone, 3, 0)[-1].any()
 
 
 def test_the_time_to_read_counts_once():
@@ -122,7 +139,7 @@ def test_the_time_to_read_counts_once():
 def test_signs_are_predicted_and_shuffled_ones_are_not():
     A, _ = _two_camps()
     fit = lambda known: softvec.embed(known, 8, signed=True, random_state=0)  # noqa: E731
-    assert sign_prediction(fit, A, repeats=2)["auc"] > 0.75
+    assert sign_prediction(fit, A, repeats=2)["auc"] > 0.85
     upper = sparse.triu(A, 1).tocoo()
     rng = np.random.default_rng(0)
     shuffled = sparse.coo_array((rng.permutation(upper.data), (upper.row, upper.col)), A.shape)

@@ -8,7 +8,14 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from softvec.core.machine import machine
-from softvec.fit.attributes import Agreement, _axes, _ridge, _smooth, fuse_attributes, measure_agreement
+from softvec.fit.attributes import (
+    Agreement,
+    _ridge,
+    _smooth,
+    fuse_attributes,
+    leading_axes,
+    measure_agreement,
+)
 
 N, K = 600, 4
 ALL = np.ones(N, bool)
@@ -35,12 +42,12 @@ def random_graph(rng):
 
 def test_axes_are_the_leading_singular_vectors(rng):
     F = rng.standard_normal((90, 5)) @ rng.standard_normal((5, 40)) + 0.01 * rng.standard_normal((90, 40))
-    V = _axes(sparse.csr_array(F), 5, rng)
+    V = leading_axes(sparse.csr_array(F), 5, rng)
     exact = np.linalg.svd(F)[2][:5].T
     np.testing.assert_allclose(np.linalg.svd(V.T @ exact)[1], 1, atol=1e-3)
-    assert np.array_equal(_axes(F, 40, rng), np.eye(40))
+    assert np.array_equal(leading_axes(F, 40, rng), np.eye(40))
     low = rng.standard_normal((90, 3)) @ rng.standard_normal((3, 40))  # fewer axes than asked for
-    V = _axes(sparse.csr_array(low), 10, rng)
+    V = leading_axes(sparse.csr_array(low), 10, rng)
     assert np.isfinite(V).all()
     np.testing.assert_allclose(np.linalg.svd(V[:, :3].T @ np.linalg.svd(low)[2][:3].T)[1], 1, atol=1e-3)
 

@@ -9,16 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
-from softvec.core.checks import number
+from softvec.core.checks import number, recorded
 from softvec.core.errors import InputError
 from softvec.core.progress import progress
+from softvec.embedding import Embedding
 from softvec.embedding.logistic import decision, fit_one_vs_rest
 from softvec.evaluate.common import Scores, as_vectors, collect, repeat_seeds, standardized
 from softvec.operators import checked_csr
 
 # Of the regression. Products of vectors tell camps, but those of known links were fitted: they count less
-# than sums, which tell whom others trust. Both numbers were chosen on Bitcoin OTC.
-_C, _PRODUCTS = 0.01, 0.2
+# than sums, which tell whom others trust; those of the axes of camps are few, and count more. C and the first
+# share were chosen on Bitcoin OTC, the last on simulated camps, too.
+_C, _PRODUCTS, _PRODUCTS_OF_CAMPS = 0.01, 0.2, 1.0
 
 
 def sign_prediction(
@@ -78,15 +80,24 @@ def sign_prediction(
         hidden = _hidden(positive, fraction, rng)
         kept = (links.data[~hidden], (links.row[~hidden], links.col[~hidden]))
         rest = sp.csr_array(sp.coo_array(kept, A.shape))
-        X = as_vectors(embed(sp.csr_array(rest + rest.T) if mutual else rest))
+        made = embed(sp.csr_array(rest + rest.T) if mutual else rest)
+        X = as_vectors(made)
         if len(X) != A.shape[0]:
             raise InputError(f"{len(X):,} vectors for {A.shape[0]:,} nodes")
         a, b = X[links.row], X[links.col]
-        F = np.hstack([standardized(a + b, ~hidden), _PRODUCTS * standardized(a * b, ~hidden)])
+        F = np.hstack([standardized(a + b, ~hidden), _weights(made, X) * standardized(a * b, ~hidden)])
         weights = fit_one_vs_rest(F[~hidden], positive[~hidden, None], C=_C)
         scores = decision(F[hidden], weights)[:, 0]
         rows.append({"auc": float(roc_auc_score(positive[hidden], scores))})
     return collect("sign prediction", rows, fraction=fraction, repeats=repeats, n_hidden=int(hidden.sum()))
+
+
+def _weights(made: Any, X: np.ndarray) -> np.ndarray:
+    """Return how much the product of each coordinate counts."""
+    weights = np.full(X.shape[1], _PRODUCTS)
+    if isinstance(made, Embedding):
+        weights[len(weights) - recorded(made, "signs").get("camps", 0) :] = _PRODUCTS_OF_CAMPS
+    return weights
 
 
 def _hidden(positive: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:

@@ -109,7 +109,7 @@ def fuse_attributes(
     """
     n, d = G.shape
     rng = np.random.default_rng([seed, 25])
-    axes = _axes(F, min(round(_WIDER * d), F.shape[1]), rng)
+    axes = leading_axes(F, min(round(_WIDER * d), F.shape[1]), rng)
     raw = np.asarray(F @ axes, np.float32)  # (n, k)
     center = raw[known].mean(axis=0)
     raw[~known] = center
@@ -117,7 +117,7 @@ def fuse_attributes(
     agreement = measure_agreement(A, own, known, rng)
     smoothed = _smooth(A, raw)
     linked = np.diff(A.indptr) > 0
-    parts = [_even(np.where(linked[:, None], G, np.float32(0))), _even(own), _unit(smoothed)]
+    parts = [_even(np.where(linked[:, None], G, np.float32(0))), _even(own), unit_or_zero(smoothed)]
     X = np.empty((n, d), np.float32)
     fuse(parts, agreement.weights, np.ones(n, np.float32), X, pool, pool.block_rows(d))
     mean = X[known].mean(axis=0)
@@ -156,7 +156,7 @@ def _ridge(F: Any, T: Array, known: Array) -> Array:
     return np.vstack([V, -center @ V])
 
 
-def _axes(F: Any, k: int, rng: np.random.Generator) -> Array:
+def leading_axes(F: Any, k: int, rng: np.random.Generator) -> Array:
     """Return the k leading right singular vectors of F, (p, k), by randomised power steps."""
     n, p = F.shape
     if p == k:
@@ -249,19 +249,20 @@ def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
     step = rng.standard_normal((A.shape[0], _POSITIONS), dtype=np.float32)
     for _ in range(_LONG):
         before, step = step, walk @ step
-        step = _unit(step - step.mean(axis=0))
+        step = unit_or_zero(step - step.mean(axis=0))
     return before + step
 
 
 def _area(X: Array, u: Array, v: Array, other: Array) -> float:
     """Return the probability that the cosine of (u, v) is above that of (u, other); ties count half."""
-    unit = _unit(X)
+    unit = unit_or_zero(X)
     edges, pairs = (np.sort(np.einsum("ij,ij->i", unit[u], unit[w])) for w in (v, other))
     below = np.searchsorted(pairs, edges, "left") + np.searchsorted(pairs, edges, "right")
     return float(below.mean() / (2 * len(pairs)))
 
 
-def _unit(X: Array) -> Array:
+def unit_or_zero(X: Array) -> Array:
+    """Return X with rows of length 1; rows of zeros stay."""
     return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.float32(1e-12))
 
 
