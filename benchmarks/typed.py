@@ -124,11 +124,11 @@ def signs_page(cell: dict[str, Any]) -> str:
     lines = [
         f"AUC in percent of the signs of a fifth of the links, hidden; {D} numbers a node, mean of three "
         "splits (`python -m benchmarks.typed`). Camps and sympathies are simulated: 500 nodes of 20 links; "
-        "friends within two or three camps and foes between them, a tenth of the signs turned; or signs that depend "
-        "on how liked both ends are. *Trust of the ends* is a regression on the shares of positive links "
-        "that the source gave and the target received, *SVD* the best matrix of rank 2; *dissimilarity* fits "
-        "the positive links and pushes the negative ones apart. Defaults were chosen on Bitcoin OTC and on "
-        "graphs like the simulated ones.",
+        "friends within two or three camps and foes between them, a tenth of the signs turned; or signs that "
+        "depend on how liked both ends are. *Trust of the ends* is a regression on the shares of positive "
+        "links that the source gave and the target received, *SVD* the best matrix of rank 2; "
+        "*dissimilarity* fits the positive links and pushes the negative ones apart. Defaults were chosen on "
+        "Bitcoin OTC and on graphs like the simulated ones.",
         "",
         "| | " + " | ".join(graphs) + " |",
         "|---" * (len(graphs) + 1) + "|",

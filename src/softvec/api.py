@@ -340,14 +340,13 @@ def _signed(
     of_camps = camps(affinity.signed, sides, first["parameters"]["seed"])
     data = {key: first["data"][key] for key in ("kind", "shape", "options")}
     data |= {"summary": affinity.summary, "entries": affinity.facts.entries, **affinity.details}
-    shared = {"n_components": d, "view": "signed", "random_state": settings.random_state}
+    shared = {"n_components": d, "view": "signed", "camps": sides, "random_state": settings.random_state}
     record = {
         "softvec": first["softvec"],
         "data": data,
         "parameters": {**shared, "seed": first["parameters"]["seed"]},
         "view": {"chosen": "signed", "why": "links have signs"},
-        "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)}
-        | {"camps": sides},
+        "signs": {sign: part.provenance["parameters"] for sign, part in zip(("positive", "negative"), parts)},
         "diagnosis": None,
         "seconds": {"fitting": sum(part.provenance["seconds"]["fitting"] for part in parts)},
     }

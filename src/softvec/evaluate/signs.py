@@ -96,7 +96,7 @@ def _weights(made: Any, X: np.ndarray) -> np.ndarray:
     """Return how much the product of each coordinate counts."""
     weights = np.full(X.shape[1], _PRODUCTS)
     if isinstance(made, Embedding):
-        weights[len(weights) - recorded(made, "signs").get("camps", 0) :] = _PRODUCTS_OF_CAMPS
+        weights[len(weights) - recorded(made, "parameters").get("camps", 0) :] = _PRODUCTS_OF_CAMPS
     return weights
 
 
