@@ -241,8 +241,12 @@ def test_a_mapped_file_with_nan_is_refused_when_it_is_used(tmp_path):
     V[2, 1] = np.nan
     np.save(tmp_path / "x.npy", V)
     mapped = Embedding.load(tmp_path / "x.npy", mmap=True)
-    for method in (lambda: mapped.add({9: [0, 2]}, beta=2.0), mapped.cluster, lambda: mapped.most_similar(1)):
-        with pytest.raises(InputError, match=r"NaN or infinite values \(first in row 2\)"):
+    other = Embedding(np.eye(len(mapped), mapped.n_components), None)
+    for method in (
+        lambda: mapped.add({9: [0, 2]}, beta=2.0), mapped.cluster, lambda: mapped.most_similar(1),
+        lambda: mapped.layout("pca"), lambda: mapped.align(other), lambda: other.align(mapped),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="the vectors hold NaN"):
             method()
 
 

@@ -118,6 +118,8 @@ def _rotation(emb: Embedding, other: Embedding) -> Array:
             raise InputError(
                 f"the two embeddings have no name in common (first: {emb.names[0]!r} and {other.names[0]!r})"
             )
+        if not np.isfinite(total).all():
+            raise InputError("the vectors hold NaN, infinite values, or numbers too large to multiply")
         U, _, Vt = np.linalg.svd(total)
     return U @ Vt
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from softvec.core.checks import choice
 from softvec.core.errors import InputError, optional_package
 from softvec.core.threads import one_blas_thread
+from softvec.embedding.fields import frozen_rows
 from softvec.embedding.search import exact_nearest, unit_rows
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def layout(
     'PCA'
     """
     choice("method", method, ("auto", *_TITLES))
-    X = np.asarray(emb.vectors, np.float32)
+    X = frozen_rows(np.asarray(emb.vectors), "the vectors", copy=False)  # mapped ones are not checked yet
     n = len(X)
     chosen = _automatic(n, n_components) if method == "auto" else method
     if n < 2 or bool((X[0] == X).all()):  # one point: nothing to lay out
