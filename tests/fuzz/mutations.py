@@ -35,7 +35,7 @@ _WORDS = (
     b"nan", b"inf", b"-inf", b"1e999", b"-1", b"0", b"99999999999999999999", b"1e308", b"-0.0", b"\x00",
     b"\xff", b"\xed\xa0\x80", b"\x1b]0;title\x07", b"\x9b31m", b"\r", b"\n\n", b'"', b",", b"\t", b" ",
     b"\xef\xbb\xbf", b"%", b"#", b"\xe2\x80\xae", b"4294967296", b"2147483648", b"1000000000", b"0x1p3",
-    b"1_0", b"true",
+    b"1_0", b"true", 3000 * b"[", 3000 * b'{"a":',
 )  # fmt: skip
 _HEADERS = (
     (rb"'descr': '[^']*'", (b"'descr': '<f8'", b"'descr': '|O'", b"'descr': '<i8'", b"'descr': '<f2'",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 import warnings
 import zlib
-from functools import cache
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -60,10 +63,47 @@ def read_embedding(path: Path, *, mmap: bool = False) -> None:
     if emb.context_names is not None:
         assert len(list(emb.context_names)) == len(emb.context_names)
     assert isinstance(repr(emb) + emb._repr_html_(), str)
-    if len(emb) > 1 and not mmap:
+    if len(emb) > 1:
         emb.most_similar(emb.names[0], n=2)
         emb.similarity(emb.names[0], emb.names[1])
         emb.to_dataframe()
+        methods = every_method(emb)
+        with suppress(InputError):  # one of them, which depends on the vectors
+            methods[zlib.crc32(np.asarray(emb.vectors).tobytes()) % len(methods)]()
+
+
+def every_method(emb: Embedding) -> list[Callable[[], Any]]:
+    """Return calls of the other methods."""
+    first, second = emb.names[0], emb.names[1]
+    labels = [f"class {i % 2}" for i in range(len(emb))]
+
+    def save(name: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            emb.save(f"{folder}/{name}")
+            assert len(Embedding.load(f"{folder}/{name}")) == len(emb)
+
+    return [
+        lambda: emb.analogy(first, second, first, n=2),
+        lambda: emb.most_similar_batch([first, second], n=2),
+        lambda: emb.most_similar(first, n=2, among="context"),
+        lambda: emb.nearest(np.asarray(emb.vectors[:2]), n=2),
+        lambda: emb.cluster(2),
+        lambda: emb.project("pca"),
+        lambda: emb.layout("pca"),
+        lambda: emb.links(3),
+        lambda: emb.links(3, item=first),
+        lambda: emb.recommend([first], n=2),
+        lambda: emb.stability(),
+        lambda: emb.person(first),
+        lambda: emb.attributes_of(first),
+        lambda: emb.predict(labels, C=1.0),
+        lambda: emb.add([("new", first), ("new", second)]),
+        lambda: emb.align(emb),
+        lambda: emb.calibrate([(first, second)]),
+        lambda: emb.map(labels),
+        lambda: emb.context,
+        *(partial(save, f"again{end}") for end in (".svec", ".npy", ".csv", ".vec", ".parquet", "/")),
+    ]
 
 
 def _forge(manifest: Path, key: str, digest: Any) -> None:

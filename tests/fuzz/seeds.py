@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from tests.fuzz.arrow import arrow, arrow_types, odd_types, written
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Seed:
     data: bytes
     beside: dict[str, bytes] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    odd: bool = False  # may be refused as it is
 
 
 def _matrix(n: int = 8, m: int = 8) -> sparse.csr_array:
@@ -38,12 +40,6 @@ def _matrix(n: int = 8, m: int = 8) -> sparse.csr_array:
 def _symmetric(n: int = 8) -> sparse.csr_array:
     A = _matrix(n, n)
     return sparse.csr_array(A + A.T)
-
-
-def _bytes(write: Callable[[Any], Any]) -> bytes:
-    buffer = io.BytesIO()
-    write(buffer)
-    return buffer.getvalue()
 
 
 def _texts() -> Iterator[tuple[str, bytes]]:
@@ -75,28 +71,28 @@ def _matrix_market() -> Iterator[tuple[str, bytes]]:
     from scipy.io import mmwrite
 
     A, S = _matrix(), _symmetric()
-    yield "general.mtx", _bytes(lambda f: mmwrite(f, A))
-    yield "symmetric.mtx", _bytes(lambda f: mmwrite(f, S, symmetry="symmetric"))
-    yield "array.mtx", _bytes(lambda f: mmwrite(f, A.toarray()))
-    yield "array_symmetric.mtx", _bytes(lambda f: mmwrite(f, S.toarray(), symmetry="symmetric"))
-    yield "pattern.mtx", _bytes(lambda f: mmwrite(f, sparse.coo_array(A != 0), field="pattern"))
-    yield "rectangular.mtx.gz", gzip.compress(_bytes(lambda f: mmwrite(f, _matrix(6, 9))), mtime=0)
+    yield "general.mtx", written(lambda f: mmwrite(f, A))
+    yield "symmetric.mtx", written(lambda f: mmwrite(f, S, symmetry="symmetric"))
+    yield "array.mtx", written(lambda f: mmwrite(f, A.toarray()))
+    yield "array_symmetric.mtx", written(lambda f: mmwrite(f, S.toarray(), symmetry="symmetric"))
+    yield "pattern.mtx", written(lambda f: mmwrite(f, sparse.coo_array(A != 0), field="pattern"))
+    yield "rectangular.mtx.gz", gzip.compress(written(lambda f: mmwrite(f, _matrix(6, 9))), mtime=0)
 
 
 def _numpy() -> Iterator[tuple[str, bytes]]:
     A = _matrix()
     for kind in ("csr", "csc", "coo", "bsr", "dia"):
         made = A.asformat(kind)
-        yield f"{kind}.npz", _bytes(lambda f, m=made, z=kind == "csc": sparse.save_npz(f, m, compressed=z))
-    yield "wide.npz", _bytes(lambda f: sparse.save_npz(f, _matrix(5, 12), compressed=False))
-    yield "dense.npz", _bytes(lambda f: np.savez(f, A.toarray()))
+        yield f"{kind}.npz", written(lambda f, m=made, z=kind == "csc": sparse.save_npz(f, m, compressed=z))
+    yield "wide.npz", written(lambda f: sparse.save_npz(f, _matrix(5, 12), compressed=False))
+    yield "dense.npz", written(lambda f: np.savez(f, A.toarray()))
     parts = {"format": b"csr", "shape": A.shape, "data": A.data, "indices": A.indices, "indptr": A.indptr}
     names = {"rows.utf8": np.frombuffer(b"abcdefgh", np.uint8), "rows.offsets": np.arange(9)}
-    yield "named.npz", _bytes(lambda f: np.savez(f, **parts, **names))
-    yield "square.npy", _bytes(lambda f: np.save(f, A.toarray()))
-    yield "counts.npy", _bytes(lambda f: np.save(f, np.asfortranarray((A.toarray() * 9).astype(np.int16))))
-    yield "tall.npy", _bytes(lambda f: np.save(f, _matrix(9, 4).toarray().astype(np.float32)))
-    yield "square.npy.gz", gzip.compress(_bytes(lambda f: np.save(f, A.toarray())), mtime=0)
+    yield "named.npz", written(lambda f: np.savez(f, **parts, **names))
+    yield "square.npy", written(lambda f: np.save(f, A.toarray()))
+    yield "counts.npy", written(lambda f: np.save(f, np.asfortranarray((A.toarray() * 9).astype(np.int16))))
+    yield "tall.npy", written(lambda f: np.save(f, _matrix(9, 4).toarray().astype(np.float32)))
+    yield "square.npy.gz", gzip.compress(written(lambda f: np.save(f, A.toarray())), mtime=0)
 
 
 def _matlab() -> Iterator[tuple[str, bytes]]:
@@ -114,84 +110,10 @@ def _matlab() -> Iterator[tuple[str, bytes]]:
         for packed in (False, True):
             yield (
                 f"{label}{'_z' * packed}.mat",
-                _bytes(lambda f, c=content, p=packed: savemat(f, c, do_compression=p)),
+                written(lambda f, c=content, p=packed: savemat(f, c, do_compression=p)),
             )
-    yield "four.mat", _bytes(lambda f: savemat(f, {"M": A.toarray()}, format="4"))
-    yield "four_sparse.mat", _bytes(lambda f: savemat(f, {"M": sparse.csc_array(A)}, format="4"))
-
-
-def _arrow() -> Iterator[tuple[str, bytes]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow import feather
-
-    rng = np.random.default_rng(1)
-    n = 12
-    names = [f"näme{i % 7}" for i in range(n)]
-    edges = pa.table({"source": names, "target": names[::-1], "weight": rng.random(n)})
-    timed = pa.table({"time": np.arange(n), "source": np.arange(n) % 5, "target": np.arange(n) % 3})
-    coded = pa.table({"source": pa.array(names).dictionary_encode(), "target": pa.array(names[::-1])})
-    wide = pa.table({"name": [f"näme{i}" for i in range(n)], **{f"c{j}": rng.random(n) for j in range(4)}})
-    square = pa.table({f"c{j}": rng.random(5) for j in range(5)})
-
-    def ipc(table: Any, stream: bool, **options: Any) -> bytes:
-        sink = pa.BufferOutputStream()
-        make = pa.ipc.new_stream if stream else pa.ipc.new_file
-        with make(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
-            writer.write_table(table, max_chunksize=5)
-        return sink.getvalue().to_pybytes()
-
-    for label, table in {
-        "edges": edges,
-        "timed": timed,
-        "coded": coded,
-        "wide": wide,
-        "square": square,
-    }.items():
-        yield f"{label}.arrow", ipc(table, False)
-        yield f"{label}_stream.arrow", ipc(table, True)
-        yield f"{label}.parquet", _bytes(lambda f, t=table: pq.write_table(t, f))
-    yield "edges_zstd.arrow", ipc(edges, False, compression="zstd")
-    yield "edges.feather", _bytes(lambda f: feather.write_feather(edges, f, compression="lz4"))
-    yield (
-        "plain.parquet",
-        _bytes(
-            lambda f: pq.write_table(edges, f, compression="none", use_dictionary=False, row_group_size=5)
-        ),
-    )
-
-
-def _arrow_types() -> Iterator[tuple[str, bytes]]:
-    """Edges whose names, weights or times are of every Arrow type that may hold them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    ends = {"source": [0, 1, 2, 3, 0], "target": [1, 2, 3, 0, 2]}
-    words = pa.array(list("abcda"))
-    zoned = pa.timestamp("ns", "Europe/Rome")
-    dates = [pa.date32(), pa.date64(), *map(pa.timestamp, ("s", "ms", "us", "ns")), zoned]
-    integers = [pa.int8(), pa.uint16(), pa.uint64()]
-    numbers = [*integers, pa.float32(), pa.float64(), pa.decimal128(9, 2)]
-    texts = [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
-    tables = {f"weight_{kind}": pa.table({**ends, "weight": pa.array([1, 2, 3, 4, 5]).cast(kind)})
-              for kind in numbers if not pa.types.is_decimal(kind)}  # fmt: skip
-    tables["weight_decimal"] = pa.table({**ends, "weight": pa.array([1, 2, 3, 4, 5], pa.decimal128(9, 2))})
-    for kind in dates:
-        times = pa.array([0, 1, 2, 3, 4], pa.int32()).cast(pa.int32() if kind == pa.date32() else pa.int64())
-        scaled = times if kind != pa.date64() else pa.array([86_400_000 * k for k in range(5)])
-        tables[f"time_{kind}".split("[")[0] + f"_{len(tables)}"] = pa.table(
-            {"time": scaled.cast(kind), **ends}
-        )
-    for kind in texts:
-        tables[f"names_{len(tables)}"] = pa.table({"source": words.cast(kind), "target": list("bcdac")})
-    for label, table in tables.items():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        name = "".join(letter if letter.isalnum() else "_" for letter in label)
-        yield f"{name}.arrow", sink.getvalue().to_pybytes()
-        if not any(pa.types.is_string_view(column.type) for column in table.columns):
-            yield f"{name}.parquet", _bytes(lambda f, t=table: pq.write_table(t, f))
+    yield "four.mat", written(lambda f: savemat(f, {"M": A.toarray()}, format="4"))
+    yield "four_sparse.mat", written(lambda f: savemat(f, {"M": sparse.csc_array(A)}, format="4"))
 
 
 def _shapes() -> Iterator[tuple[str, bytes]]:
@@ -208,13 +130,28 @@ def _shapes() -> Iterator[tuple[str, bytes]]:
     yield "quotes.csv", b"source,target\n'a','b'\nann,bob\nbob,cyd\ncyd,ann\n"
 
 
+def _odd_shapes() -> Iterator[Seed]:
+    """Files of one long line, of empty lines, of a very wide row, and JSON deeper than Python's stack."""
+    yield Seed("data", "letters.txt", 300_000 * b"a", odd=True)
+    yield Seed("data", "empty.txt", 300_000 * b"\n", odd=True)
+    yield Seed("data", "zeros.txt", bytes(300_000), odd=True)
+    yield Seed("data", "row.csv", b",".join(b"%d" % i for i in range(20_000)) + b"\n", odd=True)
+    yield Seed("vectors", "row.csv", b"ann," + b",".join(b"%d.5" % i for i in range(5_000)) + b"\n", odd=True)
+    for open_, close in ((b"[", b"]"), (b'{"a":', b"}")):
+        deep = 20_000 * open_ + b"1" + 20_000 * close
+        for name in ("deep.json", "deep.jsonl"):
+            yield Seed("data", name, deep, odd=True)
+        yield Seed("folder", "manifest.json", deep, odd=True)
+        yield Seed("checkpoint", "checkpoint.json", deep, odd=True)
+
+
 def _graphs() -> Iterator[tuple[str, bytes]]:
     import networkx as nx
 
     graph = nx.Graph([("ann", "bob", {"weight": 2.0}), ("bob", "cyd", {"weight": 0.5})])
-    yield "friends.graphml", _bytes(lambda f: nx.write_graphml_xml(graph, f))
-    yield "friends.gml", _bytes(lambda f: nx.write_gml(graph, f))
-    yield "directed.gml", _bytes(lambda f: nx.write_gml(nx.DiGraph([(0, 1), (1, 2)]), f))
+    yield "friends.graphml", written(lambda f: nx.write_graphml_xml(graph, f))
+    yield "friends.gml", written(lambda f: nx.write_gml(graph, f))
+    yield "directed.gml", written(lambda f: nx.write_gml(nx.DiGraph([(0, 1), (1, 2)]), f))
 
 
 def _anndata() -> Iterator[tuple[str, bytes]]:
@@ -262,13 +199,13 @@ def _vectors() -> Iterator[Seed]:
 
 
 def _labels() -> Iterator[Seed]:
-    yield Seed("labels", "codes.npy", _bytes(lambda f: np.save(f, np.array([0, 1, -1, 2, 1, 0, 0, 2]))))
-    yield Seed("labels", "several.npy", _bytes(lambda f: np.save(f, (_matrix() > 0).toarray())))
-    yield Seed("labels", "texts.npy", _bytes(lambda f: np.save(f, np.array(list("abcabcab")))))
+    yield Seed("labels", "codes.npy", written(lambda f: np.save(f, np.array([0, 1, -1, 2, 1, 0, 0, 2]))))
+    yield Seed("labels", "several.npy", written(lambda f: np.save(f, (_matrix() > 0).toarray())))
+    yield Seed("labels", "texts.npy", written(lambda f: np.save(f, np.array(list("abcabcab")))))
     yield Seed(
-        "labels", "several.npz", _bytes(lambda f: sparse.save_npz(f, sparse.csr_array(_matrix() != 0)))
+        "labels", "several.npz", written(lambda f: sparse.save_npz(f, sparse.csr_array(_matrix() != 0)))
     )
-    yield Seed("labels", "plain.npz", _bytes(lambda f: sparse.save_npz(f, _matrix(), compressed=False)))
+    yield Seed("labels", "plain.npz", written(lambda f: sparse.save_npz(f, _matrix(), compressed=False)))
     lines = b"".join(b"n%d\tclass %d\n" % (i, i % 3) for i in range(8))
     yield Seed("labels", "labels.tsv", lines)
     yield Seed("labels", "numbered.tsv", lines.replace(b"n", b""), options={"numbered": True})
@@ -285,7 +222,7 @@ def _checkpoints() -> Iterator[Seed]:
     for name, array in arrays.items():
         for lo, hi in ((0, 3), (3, 6)):
             file = f"{name}-{lo}-{hi}.npy"
-            beside[file] = _bytes(lambda f, part=array[lo:hi]: np.save(f, part))
+            beside[file] = written(lambda f, part=array[lo:hi]: np.save(f, part))
             crc = zlib.crc32(array[lo:hi].tobytes())
             parts.append({"array": name, "rows": [lo, hi], "file": f"epoch-000003-of-2/{file}", "crc": crc})
     whole = {**meta, "done": False, "history": [{"loss": 1.0}], "parts": parts}
@@ -315,7 +252,7 @@ def _additions() -> Iterator[Seed]:
     names = {"rows.utf8": np.frombuffer(b"".join(b"n%x" % i for i in range(13)), np.uint8)}
     parts = {"format": b"csr", "shape": square.shape, "data": square.data, "indices": square.indices}
     parts |= {"indptr": square.indptr, "rows.offsets": np.arange(0, 27, 2), **names}
-    yield Seed("additions", "named.npz", _bytes(lambda f: np.savez(f, **parts)))
+    yield Seed("additions", "named.npz", written(lambda f: np.savez(f, **parts)))
     states = b"person,time,state\nann,0,1\nbob,0,0\ncyd,20,1\nann,20,0\nbob,45,\n"
     yield Seed("states", "states.csv", states)
     yield Seed("states", "states.tsv.gz", gzip.compress(states.replace(b",", b"\t"), mtime=0))
@@ -333,7 +270,7 @@ def seeds(only: str = "") -> list[Seed]:
         return found
     if only == "mat":
         return [Seed("data", name, data) for name, data in _matlab()]
-    for make in (_texts, _matrix_market, _numpy, _arrow, _arrow_types, _shapes, _graphs):
+    for make in (_texts, _matrix_market, _numpy, arrow, arrow_types, _shapes, _graphs):
         found += [Seed("data", name, data) for name, data in make()]
     for name, data in (*_numpy(), *_texts()):
         if name.startswith(("csr", "tall", "features")):
@@ -342,6 +279,7 @@ def seeds(only: str = "") -> list[Seed]:
             found.append(Seed("data", name, data, options={"kind": "dense"}))
         if name.startswith(("wide", "edges.txt")):
             found.append(Seed("data", name, data, options={"kind": "bipartite"}))
-    for make in (_vectors, _labels, _checkpoints, _folders, _additions):
+    for make in (_vectors, _labels, _checkpoints, _folders, _additions, _odd_shapes):
         found += list(make())
+    found += [Seed(reader, name, data, odd=True) for reader, name, data in odd_types()]
     return [seed for seed in found if seed.reader == only or seed.name.endswith(only)]

@@ -32,6 +32,8 @@ def test_seeds_are_read_and_known_cases_are_refused():
     wrong = {name: found for name, found in ended["seeds"].items() if found[0] != "accepted"}
     assert not wrong
     assert len(ended["seeds"]) > 100
+    assert len(ended["odd"]) > 100
+    assert not {name: found for name, found in ended["odd"].items() if found[0] in BAD}
     assert len(ended["cases"]) == len(list(CASES.glob("*/case.json"))) > 10
     assert not {name: found for name, found in ended["cases"].items() if found[0] in BAD}
 

@@ -48,11 +48,12 @@ def limit_memory() -> None:
 
 def check(cases: Path) -> dict[str, dict[str, tuple[str, str]]]:
     """Read the seeds undamaged, and the cases kept in a folder; return what became of each."""
-    ended: dict[str, dict[str, tuple[str, str]]] = {"seeds": {}, "cases": {}}
+    ended: dict[str, dict[str, tuple[str, str]]] = {"seeds": {}, "odd": {}, "cases": {}}
     with tempfile.TemporaryDirectory() as name:
         for at, one in enumerate(seeds()):
             found = read_case(one, {one.name: one.data, **one.beside}, Path(name))
-            ended["seeds"][f"{at} {one.reader} {one.name}"] = found
+            kind = "odd" if one.odd else "seeds"
+            ended[kind][f"{at} {one.reader} {one.name}"] = found
         limit_memory()
         for told in sorted(cases.glob("*/case.json")):
             kept = Seed(data=b"", **json.loads(told.read_text()))
