@@ -101,6 +101,14 @@ def test_a_page_of_medium_width_begins_with_a_closed_legend(open_map, made):
             assert view.page.locator("#legend.closed").count() == closed
 
 
+def test_the_legend_closes_and_opens_with_the_width_of_the_window(open_map, made):
+    with open_map(made, viewport={"width": 1300, "height": 700}) as view:
+        for width, closed in ((800, 1), (1300, 0)):
+            view.page.set_viewport_size({"width": width, "height": 700})
+            view.page.wait_for_function(f"() => window.runningApp.view.width === {width}")
+            assert view.page.locator("#legend.closed").count() == closed
+
+
 def test_many_groups_can_be_searched(open_map):
     rng = np.random.default_rng(0)
     emb = Embedding(rng.standard_normal((120, 4)), [f"i{k}" for k in range(120)])

@@ -381,3 +381,13 @@ def test_titles_of_legends_and_colour_bars(emb):
 def test_groups_of_unreadable_names_have_numbers():
     V = np.eye(2)[[0, 1] * 10]
     assert set(aligned_labels(Embedding(V), "clusters")) == {"0", "1"}
+
+
+def test_many_items_at_one_place_are_drawn_as_a_disc():
+    groups = np.repeat(np.arange(4), 500)
+    Z = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])[groups]
+    apart = separated(Z, np.full(2000, 0.1))
+    away = np.hypot(*(apart - Z).T)
+    assert 1 < away.max() < 2  # 500 items of this radius
+    assert len(np.unique(apart.round(3), axis=0)) == 2000
+    assert separated(Z, np.full(2000, 3.0)).max() < 13  # no more than there is room

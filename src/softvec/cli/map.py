@@ -50,7 +50,7 @@ class Plot(VectorCommand):
     )
     edges: EdgesFile = None
     names: int | None = flag(
-        "--names", "Maximum number of names (default: 25, 40 for text, all of 40 items).", min=0
+        "--names", "Maximum number of names (default: 50; none of many codes or numbers).", min=0
     )
     limit: int | None = flag("--limit", "Maximum number of items, largest first (default: all).", min=1)
     title: str | None = flag("--title", "Title of the picture (default: none).")

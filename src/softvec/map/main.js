@@ -39,10 +39,7 @@ function addActions(app) {
     print: () => window.print(),
     "open-help": () => byId("help").showModal(),
     "close-help": () => byId("help").close(),
-    "toggle-legend": () => {
-      const closed = byId("legend").classList.toggle("closed");
-      byId("toggle-legend").setAttribute("aria-expanded", String(!closed));
-    },
+    "toggle-legend": () => closeLegend(!byId("legend").classList.contains("closed")),
   };
   for (const [id, click] of Object.entries(clicks)) byId(id).addEventListener("click", click);
   byId("edges").hidden = !app.data.edges;
@@ -56,13 +53,23 @@ function addActions(app) {
   return actions;
 }
 
+function closeLegend(closed) {
+  byId("legend").classList.toggle("closed", closed);
+  byId("toggle-legend").setAttribute("aria-expanded", String(!closed));
+}
+
 const ROOMY = 1000; // pixels of a page with room for points between panel and legend
 
 // Fit all layers to the size at which the page shows them, and the view to what the panels leave free.
 function followWindow(app) {
   const canvases = [byId("points"), byId("overlay")];
+  let roomy = true;
   app.resize = () => {
     const { clientWidth: width, clientHeight: height } = canvases[0];
+    if (roomy !== width >= ROOMY) {
+      roomy = !roomy;
+      closeLegend(!roomy);
+    }
     app.ratio = Math.min(window.devicePixelRatio || 1, 2.5);
     for (const canvas of canvases) {
       canvas.width = Math.round(width * app.ratio);
@@ -74,7 +81,7 @@ function followWindow(app) {
     const bars = [byId("tools"), byId("timebar")].filter((bar) => !bar.hidden);
     app.view.resize(width, height, {
       left: narrow ? 50 : panel.right,
-      right: width < ROOMY ? 0 : width - legend.left,
+      right: roomy ? width - legend.left : 0,
       top: narrow ? 48 : 0,
       bottom: height - Math.min(...(narrow ? [byId("panel")] : bars).map((bar) => bar.getBoundingClientRect().top)),
     });
@@ -124,7 +131,6 @@ async function start() {
   followKeys(app, addActions(app));
   preparePrint(app);
   if (window.innerWidth < 720) app.panel.collapse(true);
-  if (window.innerWidth < ROOMY) byId("toggle-legend").click();
   app.resize();
   followAddress(app);
   app.resize();

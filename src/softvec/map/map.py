@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softvec.core.checks import choice, counted, integer, recorded
 from softvec.core.errors import InputError, Message, Option
@@ -28,7 +29,7 @@ from softvec.map.columns import (
 from softvec.map.content import Content
 from softvec.map.page import render
 from softvec.plotting.map import layout_of
-from softvec.plotting.names import titles_of_groups
+from softvec.plotting.names import separated, titles_of_groups
 from softvec.plotting.style import split_options
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def make_map(embedding: Embedding, labels: Any = None, **options: Any) -> Map:
     graph = None if own.edges is None else gather.find_edges(embedding, own.edges)
     both = gather.both_sides(embedding)
     Z, layout = layout_of(both, own.coordinates, own.method, own.random_state, others)
+    if own.coordinates is None:
+        Z = separated(Z, _radii(Z))
     k, notes = _number_of_neighbours(own.n_neighbors, len(names))
     if cut:
         notes.append(f"{counted(cut, 'name')} longer than {gather.MAX_TEXT} characters truncated.")
@@ -230,6 +233,12 @@ def _number_of_neighbours(n_neighbors: int | None, n: int) -> tuple[int, list[st
         return 10, []
     text = f"No neighbours kept for more than {gather.AUTO_NEIGHBORS:,} items; pass "
     return 0, [Message(text, Option("n_neighbors", 10), ".")]
+
+
+def _radii(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the radii of points of mean size, as painter.js draws them where 600 pixels are free."""
+    pixels = np.clip(48 / len(Z) ** 0.33, 0.62, 9)
+    return np.full(len(Z), pixels / 600 * np.ptp(Z, axis=0).max())
 
 
 def _sizes(embedding: Embedding, n: int, unknown: float | None = None) -> Any:

@@ -84,8 +84,8 @@ def plot_map(embedding: Embedding, labels: Any = None, **options: Any) -> Axes:
         An existing layout, instead of ``method``, such as that of :meth:`Embedding.layout`.
     n_names : int, optional
         Maximum number of names, without overlap: the largest items first; for text, frequent words except the
-        most frequent ones ("the", "of"). Default: all for up to 40 items; else 25, or 40 for text, if items
-        have sizes and readable names (no numbers, no barcodes).
+        most frequent ones ("the", "of"). Default: all for up to 40 items; else 50, if items have sizes and
+        readable names (no numbers, no barcodes).
     n_groups : int, optional
         Maximum number of groups with their own colour, largest first; the others are grey, as the legend
         says. Default: 20 for up to 1,000 items, else 10. Beyond the colours, they repeat with another marker.

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from softvec.embedding import Embedding
 
 ALL_UP_TO = 40  # items up to which all are named
-BY_DEFAULT = 25
-WORDS = 40  # for a corpus: words are short
+BY_DEFAULT = 50
 COMMON = 0.0003  # share of a corpus above which a word means little: "though", "quite", "take" in English
 
-MOST = 1000  # items; more are drawn as dots, of which density is seen, not each
+MOST = 1000  # items; more are drawn as dots, of which only those at one place move
+COVERED = 0.25  # share of the map that they may cover
 APART = 0.8  # distance of two discs, in sums of their radii
 STEPS = 60
 
@@ -35,8 +35,7 @@ def default_number(embedding: Embedding, weight: NDArray[np.floating] | None) ->
         return 0
     sample = np.linspace(0, n - 1, min(n, 200)).astype(int)
     readable = sum(is_readable(embedding.names[i]) for i in sample.tolist())
-    most = WORDS if _is_corpus(embedding) else BY_DEFAULT
-    return most if readable > len(sample) / 2 else 0
+    return BY_DEFAULT if readable > len(sample) / 2 else 0
 
 
 def _is_corpus(embedding: Embedding) -> bool:
@@ -181,8 +180,6 @@ def spread(axes: Axes, Z: NDArray[np.float64], area: NDArray[Any]) -> NDArray[np
 
     Nodes with the same neighbours, such as the leaves of a star, have equal vectors and one place.
     """
-    if not 1 < len(Z) <= MOST:
-        return Z
     scale = axes.get_figure().dpi / 72
     radius = np.sqrt(area) / 2 * scale
     points = separated(axes.transData.transform(Z), radius)
@@ -197,6 +194,9 @@ def separated(points: NDArray[np.float64], radius: NDArray[Any]) -> NDArray[np.f
     """
     from scipy.spatial import cKDTree
 
+    if len(points) > MOST:
+        room = COVERED * np.prod(np.ptp(points, axis=0)) / (np.pi * np.sum(radius**2))
+        return _unstacked(points, radius * min(float(room), 1.0) ** 0.5, place=1.0)
     points = _unstacked(points, radius)
     for _ in range(STEPS):
         pairs = cKDTree(points).query_pairs(2 * APART * radius.max(), output_type="ndarray")
@@ -216,9 +216,14 @@ def separated(points: NDArray[np.float64], radius: NDArray[Any]) -> NDArray[np.f
     return points
 
 
-def _unstacked(points: NDArray[np.float64], radius: NDArray[Any]) -> NDArray[np.float64]:
-    """Return points with those at one place arranged like the seeds of a sunflower, the first inside."""
-    cells = np.unique(np.round(points / (0.25 * radius.max())), axis=0, return_inverse=True)[1].ravel()
+def _unstacked(points: NDArray[np.float64], radius: NDArray[Any], place: float = 0.25) -> NDArray[np.float64]:
+    """Return points with those at one place arranged like the seeds of a sunflower, the first inside.
+
+    A place is a square of this width, in radii.
+    """
+    if not radius.max():
+        return points
+    cells = np.unique(np.round(points / (place * radius.max())), axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(cells, kind="stable")
     rank = np.empty(len(points))
     rank[order] = np.arange(len(points)) - np.searchsorted(cells[order], cells[order])
