@@ -17,10 +17,7 @@ from softvec.embedding import search
 from softvec.embedding.files import arrow, folder, parts
 from softvec.embedding.files.formats import FORMATS
 
-EXTENSION = {
-    "softvec": ".svec", "word2vec": ".txt", "word2vec-binary": ".bin", "parquet": ".parquet",
-    "feather": ".feather", "csv": ".csv", "tsv": ".tsv", "npy": ".npy", "folder": "/",
-}  # fmt: skip
+EXTENSION = {name: (format.extensions or ("/",))[0] for name, format in FORMATS.items()}
 
 
 def vectors(n=300, d=6, seed=0):

@@ -48,23 +48,20 @@ class Format:
     gzip: bool = False
     spaces: bool = True  # names may hold spaces
     files: int = 1  # 0: a folder
+    starts: tuple[bytes, ...] = ()  # first bytes; a format without them is told by its extension
 
 
 FORMATS = {
-    "softvec": Format("svec", (".svec", ".npz")),
+    "softvec": Format("svec", (".svec", ".npz"), starts=(b"PK\x03\x04", b"PK\x05\x06")),
     "word2vec": Format("plain", (".txt", ".vec", ".w2v"), whole=False, text=True, gzip=True, spaces=False),
     "word2vec-binary": Format("plain", (".bin",), whole=False, gzip=True, spaces=False),
-    "parquet": Format("arrow", (".parquet", ".pq")),
-    "feather": Format("arrow", (".feather", ".arrow")),
+    "parquet": Format("arrow", (".parquet", ".pq"), starts=(b"PAR1",)),
+    "feather": Format("arrow", (".feather", ".arrow"), starts=(b"ARROW1",)),
     "csv": Format("plain", (".csv",), whole=False, text=True, gzip=True),
     "tsv": Format("plain", (".tsv",), whole=False, files=2),
-    "npy": Format("plain", (".npy",), whole=False, files=2),
+    "npy": Format("plain", (".npy",), whole=False, files=2, starts=(b"\x93NUMPY",)),
     "folder": Format("folder", (), files=0),
 }
-_MAGIC = {  # first bytes
-    b"PK\x03\x04": "softvec", b"PK\x05\x06": "softvec", b"PAR1": "parquet", b"ARROW1": "feather",
-    b"\x93NUMPY": "npy",
-}  # fmt: skip
 EXTENSIONS = {extension: name for name, format in FORMATS.items() for extension in format.extensions}
 
 
@@ -256,8 +253,9 @@ def _source(path: str | os.PathLike[str]) -> Source:
 
 
 def _read_file(source: Source, format: str | None, mmap: bool) -> Embedding:
-    true = next((its for magic, its in _MAGIC.items() if source.start.startswith(magic)), None)
-    chosen = format or true or _without_magic(source)
+    starts = ((name, start) for name, its in FORMATS.items() for start in its.starts)
+    true = next((name for name, start in starts if source.start.startswith(start)), None)
+    chosen = format or true or _by_extension(source)
     if true not in (None, chosen):
         raise InputError(f"{source.name} is a {true} file, not {chosen}; leave out ", Option("format"))
     try:
@@ -268,13 +266,14 @@ def _read_file(source: Source, format: str | None, mmap: bool) -> Embedding:
     return emb
 
 
-def _without_magic(source: Source) -> str:
+def _by_extension(source: Source) -> str:
+    """Return the format of a file without known first bytes; word2vec if its extension does not tell."""
     by_name = EXTENSIONS.get(source.suffix)
-    if by_name in ("csv", "tsv", "word2vec-binary"):
-        return by_name
-    if by_name not in (None, "word2vec"):
+    if by_name in (None, "word2vec"):
+        return "word2vec-binary" if _looks_binary(source.start[:4096]) else "word2vec"
+    if FORMATS[by_name].starts:
         raise InputError(f"{source.name} is not a {by_name} file: it is truncated, or has the wrong name")
-    return "word2vec-binary" if _looks_binary(source.start[:4096]) else "word2vec"
+    return by_name
 
 
 def _looks_binary(head: bytes) -> bool:
