@@ -74,3 +74,13 @@ def test_a_record_that_is_no_mapping_stops_no_update(tmp_path, graph_vectors):
     emb = graph_vectors._with(provenance={**graph_vectors.provenance, "data": "mine"})
     pairs = [(name, "n1") for name in graph_vectors.names if name != "n1"]
     assert softvec.embed(pairs, init=emb, random_state=0).n_components == 8
+
+
+def test_a_graph_with_one_hidden_link_is_saved_and_read(tmp_path):
+    """Its softmax has no standard error, which JSON holds as null."""
+    edges = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]
+    emb = softvec.embed(edges, 4, view="links", random_state=0)
+    assert emb.provenance["softmax"]["standard_error"] is None
+    emb.save(tmp_path / "x.svec")
+    with pytest.warns(UserWarning, match="no better than popularity"):
+        assert Embedding.load(tmp_path / "x.svec").links(1, exclude=edges)

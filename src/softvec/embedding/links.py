@@ -230,7 +230,10 @@ def _recorded(emb: Embedding) -> Judged | None:
     names = [field.name for field in fields(Calibration)]
     if not set(names) <= set(record):
         return None
-    return Calibration(**{name: record[name] for name in names}), record.get("source")
+    values = {name: record[name] for name in names}
+    if values["standard_error"] is None:  # JSON has no infinity, the error of a single hidden link
+        values["standard_error"] = np.inf
+    return Calibration(**values), record.get("source")
 
 
 def _calibration(

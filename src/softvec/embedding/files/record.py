@@ -50,9 +50,8 @@ _RULES: Mapping[str, Callable[[Any], bool]] = {
 _FIELDS = {
     "a number": "softmax.cosine softmax.popularity softmax.activity softmax.nats_gained diagnosis.exact_loss",
     "a number above 0": "parameters.beta data.mean_neighbours data.mean_weight",
-    "a number of at least 0": "parameters.shrinkage parameters.regularization softmax.standard_error "
-    "diagnosis.standard_error",
-    "a number of at least 0, or none": "data.options.subsample",
+    "a number of at least 0": "parameters.shrinkage parameters.regularization diagnosis.standard_error",
+    "a number of at least 0, or none": "data.options.subsample softmax.standard_error",
     "a number from 0 to 2": "parameters.base_measure",
     "an integer of at least 1": "parameters.n_clusters softmax.n_hidden diagnosis.n_rows",
     "an integer of at least 1, or none": "data.options.length",
