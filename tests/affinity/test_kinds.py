@@ -427,8 +427,12 @@ def test_every_list_of_kinds_is_the_table():
     for function in (embed, aff.read, aff.as_affinity):
         names = listed.search(function.__doc__)[1].replace('"', "").split(", ")
         assert names == list(aff.KINDS), function
-    help_text = (Path(aff.__file__).parents[1] / "cli" / "embed.py").read_text()
-    assert ", ".join(aff.KINDS) in help_text
+    root, kinds = Path(__file__).parents[2], ", ".join(aff.KINDS)
+    listed_in = [path for path in ("src/softvec/cli/embed.py", "docs/inputs/README.md")
+                 if kinds in " ".join((root / path).read_text().split())]  # fmt: skip
+    assert listed_in == ["src/softvec/cli/embed.py", "docs/inputs/README.md"]
+    rows = re.findall(r"^\| `(\w+)` \|", (root / "docs" / "commands" / "embed.md").read_text(), re.M)
+    assert rows[: len(aff.KINDS)] == list(aff.KINDS), "the table of kinds in docs/commands/embed.md"
 
 
 def test_what_is_known_of_an_affinity_is_typed():

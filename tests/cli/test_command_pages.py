@@ -29,6 +29,14 @@ def test_page_names_every_option(command, capsys, monkeypatch):
     assert f"({command}.md)" in (PAGES / "README.md").read_text()
 
 
+def test_page_of_convert_names_every_format_and_extension():
+    from softvec.embedding.files.formats import EXTENSIONS, FORMATS
+
+    page = (PAGES / "convert.md").read_text()
+    missing = [name for name in (*FORMATS, *EXTENSIONS) if f"`{name}`" not in page]
+    assert not missing, f"docs/commands/convert.md does not mention {missing}"
+
+
 @pytest.mark.parametrize("name", ["epidemics", "thesaurus", "words"])
 def test_tables_in_the_documentation_come_from_the_results(name):
     import importlib
