@@ -211,19 +211,25 @@ def _new_rows(emb: Embedding, data: Any, names: Any, options: Mapping[str, Any])
 
 def _of_mapping(emb: Embedding, data: Mapping[Any, Any]) -> NewRows:
     """Read ``{new: [neighbour, ...]}`` or ``{new: {neighbour: weight}}``."""
-    taken = [name for name in data if name in emb.names]
+    taken = emb.names.known(data)
     if taken:
         raise InputError(f"{taken[0]!r} is already in the embedding; softvec.embed(..., init=emb) updates it")
     new, columns, both = Names(list(data)), emb._columns.names, not two_kinds(emb)
-    rows, targets, weights = [], [], []
-    for i, neighbours in enumerate(data.values()):
-        weighted = isinstance(neighbours, Mapping)
-        named = neighbours.items() if weighted else ((name, 1.0) for name in listed(neighbours))
-        for other, weight in named:
-            rows.append(i)
-            own = both and other not in columns and other in new
-            targets.append(len(columns) + new.index(other) if own else columns.index(other))
-            weights.append(number("weight", weight, 0))
+    others: list[Any] = []
+    weights: list[float] = []
+    ends = []
+    for neighbours in data.values():
+        if isinstance(neighbours, Mapping):
+            others += neighbours
+            weights += (number("weight", weight, 0) for weight in neighbours.values())
+        else:
+            others += listed(neighbours)
+            weights += [1.0] * (len(others) - len(weights))
+        ends.append(len(others))
+    rows, targets = np.repeat(np.arange(len(new)), np.diff(ends, prepend=0)), columns.places(others)
+    for at in np.flatnonzero(targets < 0):
+        own = both and others[at] in new
+        targets[at] = len(columns) + new.index(others[at]) if own else columns.index(others[at])
     shape = (len(new), len(columns) + both * len(new))
     matrix = sparse.coo_array((np.array(weights), (rows, targets)), shape=shape).tocsr()
     if both:  # edges between new items count in both directions

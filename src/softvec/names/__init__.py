@@ -165,6 +165,10 @@ class Names:
         """Return the row number of ``name``, -1 if it is unknown."""
         return self._store.rows([name])[0]
 
+    def places(self, names: Iterable[Hashable]) -> np.ndarray:
+        """Return the row number of each name, -1 for one that is unknown."""
+        return np.array(self._store.rows(names), np.int64)
+
     def index(self, name: Hashable) -> int:
         """Return the row number of ``name``; the error for an unknown name suggests similar ones."""
         at = self.find(name)
@@ -186,7 +190,11 @@ class Names:
         >>> Names("abc").indices(["c", "a"])
         array([2, 0])
         """
-        return np.fromiter((self.index(name) for name in names), dtype=np.int64)
+        names = list(names)
+        rows = self.places(names)
+        for unknown in np.flatnonzero(rows < 0):
+            self.index(names[unknown])  # raises
+        return rows
 
     def take(self, rows: np.ndarray) -> Names:
         """Return the names of some rows (distinct row numbers, in the order wanted)."""
