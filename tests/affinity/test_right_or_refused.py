@@ -62,6 +62,29 @@ def test_distances_are_refused():
     assert affinity.random_walk(np.exp(-((D / np.median(D)) ** 2))).shape == (30, 30)
 
 
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "correlation", "jaccard"])
+def test_distances_without_triangles_are_refused(metric):
+    X = np.random.default_rng(0).random((30, 4))
+    D = squareform(pdist(X > 0.5 if metric == "jaccard" else X, metric))
+    with pytest.raises(InputError, match="looks like distances"):
+        affinity.as_affinity(D)
+
+
+def test_one_minus_correlations_is_refused():
+    with pytest.raises(InputError, match="looks like distances"):
+        affinity.as_affinity(1 - np.corrcoef(np.random.default_rng(0).normal(size=(40, 6))))
+
+
+def test_affinities_are_no_distances():
+    rng = np.random.default_rng(0)
+    for n in (30, 80):
+        X, mass = rng.random((n, 5)), rng.random(n) + 0.1
+        cosine = X @ X.T / np.outer(np.linalg.norm(X, axis=1), np.linalg.norm(X, axis=1))
+        for values in (rng.poisson(3, (n, n)) + 1, rng.gamma(3, size=(n, n)), np.outer(mass, mass), cosine):
+            A = np.triu(values, 1)
+            assert affinity.as_affinity(A + A.T).shape == (n, n)
+
+
 def test_distances_of_anndata_are_refused():
     anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(np.eye(4, dtype=np.float32))

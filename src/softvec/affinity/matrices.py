@@ -270,11 +270,12 @@ def _links(
     matrix: sparse.csr_array, rules: EdgeRules, signed: bool, undoubted: bool
 ) -> tuple[sparse.csr_array, bool | None, list[str]]:
     """Return a square matrix as links, whether it is known to be symmetric, and notes on what was changed."""
-    loops = int(np.count_nonzero(matrix.diagonal()))
+    loops = int(np.count_nonzero(diagonal := matrix.diagonal()))
+    rounded = bool(loops) and diagonal.max() < 1e-9 * matrix.data.max()
     matrix = off_diagonal(matrix) if loops and rules.self_loops == "drop" else matrix
     notes = loop_notes(loops, rules.self_loops == "keep")
     if not signed:
-        _check_meaning(matrix, undoubted and not loops, rules.directed is None)
+        _check_meaning(matrix, undoubted and (rounded or not loops), rules.directed is None)
     if (signed or rules.directed is False) and not is_symmetric(matrix):
         matrix = canonical(matrix + matrix.T, "sign" if signed else "error")
         notes.append("made symmetric")
@@ -310,20 +311,23 @@ def _check_meaning(matrix: sparse.csr_array, undoubted: bool, undecided: bool) -
 def look_like_distances(matrix: sparse.csr_array) -> bool:
     """Whether a symmetric matrix, full but for its diagonal, satisfies the triangle inequality.
 
-    If no value is more than twice another, it does anyway, and this tells nothing.
+    The roots of squared Euclidean distances and of 1 - correlation satisfy it, too.
     """
     n = matrix.shape[0]
-    if (
-        n < 3
-        or matrix.nnz < 0.9 * n * (n - 1)  # points may stand twice
-        or matrix.dtype == bool
-        or matrix.data.max() <= 2 * matrix.data.min()
-    ):
+    if n < 3 or matrix.nnz < 0.9 * n * (n - 1) or matrix.dtype == bool:  # points may stand twice
         return False
     sample = np.linspace(0, n - 1, min(n, 100)).astype(np.int64)
-    D = matrix[sample][:, sample].toarray().astype(float)  # (k, k)
+    D = np.abs(matrix[sample][:, sample].toarray().astype(float))  # (k, k)
+    np.fill_diagonal(D, 0)
+    return np.allclose(D, D.T) and (_has_triangles(D, 2) or _has_triangles(np.sqrt(D), 4))
+
+
+def _has_triangles(D: np.ndarray, ratio: int) -> bool:
+    """Whether no detour is shorter; if no value is ``ratio`` times another, this tells too little."""
+    if not D.any() or D.max() <= ratio * D[D > 0].min():
+        return False
     detours = (D[:, :, None] + D[None, :, :]).min(axis=1)  # via a third point, which may be an end
-    return np.allclose(D, D.T) and bool(np.all(detours * (1 + 1e-6) >= D))
+    return bool(np.all(detours * (1 + 1e-6) >= D))
 
 
 def _is_half(matrix: sparse.csr_array) -> bool:

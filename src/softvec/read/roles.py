@@ -39,7 +39,7 @@ _TWO_KINDS = (
 _BOUNDS = frozenset({"start", "end"})  # times, if other columns name the ends of edges
 _INDEX = frozenset({"", "index", "idx", "id", "row", "no", "nr", "#", "rank", "line", "level_0", "rownames"})
 _SMALL_IS_CLOSE = re.compile(
-    "(^|_)(dist|distances?|lengths?|costs?|latency|delay|hops|rtt|[pq]_?val(ues?)?|e_?values?|fdr|padj|"
+    "(^|_)(dist|distances?|dissimilarit(y|ies)|hamming|lengths?|costs?|latency|delay|hops|rtt|[pq]_?val(ues?)?|e_?values?|fdr|padj|"
     "(travel|trip|driv(e|ing)|walk(ing)?|commute|transit|flight|journey|ride)_(times?|duration|minutes))(_|$)"
 )
 _OPPOSITE = re.compile(
