@@ -12,7 +12,7 @@ from scipy import sparse
 from softvec.affinity.base import Affinity
 from softvec.affinity.compress import duplicate_notes
 from softvec.affinity.matrices import SIGNED_DIRECTED, EdgeRules, from_edges, from_matrix, merging
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, guess
 from softvec.read import frames, objects
 from softvec.read.edges import EdgeBuilder, Edges
 
@@ -214,7 +214,13 @@ def _source_of(data: Any, rules: EdgeRules, columns: Any, weight: Any) -> Edges 
     if graph is not None:
         return graph
     is_matrix = sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
-    if is_matrix and not objects.is_edge_array(data):
+    are_edges = objects.is_edge_array(data)
+    if are_edges and two_sided and data.shape[1] == 3 and data.dtype.kind in "iuf":
+        guess(
+            "an array of 3 columns is read as a matrix; pass it as a list if it holds row, column and weight"
+        )
+        are_edges = False
+    if is_matrix and not are_edges:
         return objects.Graph(data)
     return edges_of(data, rules, columns, weight)
 

@@ -103,7 +103,7 @@ def detect(
     if format in ARROW:
         return _detect_arrow(source, format, options, kind)
     if kind is None:
-        kind = "features" if format == "npy" and not _is_square_npy(source) else "graph"
+        kind = _kind_of_npy(source) if format == "npy" else "graph"
     return Detected(source, format, kind, options.for_kind(kind))
 
 
@@ -247,10 +247,20 @@ def _refuse_records(table: Table, name: str) -> None:
     )  # fmt: skip
 
 
-def _is_square_npy(source: Source) -> bool:
-    """Whether an array is square, according to its header."""
+def _kind_of_npy(source: Source) -> str:
+    """Return the kind of an array by its header: a square one is a graph, others are features."""
     size = source.size if source.compression is None else 1 << 62  # checked when it is read
     shape, _, dtype = read_header(io.BytesIO(source.start), size, source.name)
     if len(shape) != 2 or dtype.kind not in "fiub":
         raise InputError(f"{source.name} holds {dtype} of shape {shape}; expected a numeric matrix")
-    return shape[0] == shape[1]
+    if shape[0] == shape[1]:
+        return "graph"
+    features = Option("kind", "features")
+    if shape[0] == 2 and dtype.kind in "iu":
+        raise InputError(
+            f"{source.name} has shape {shape}; if it holds edges, save its transpose; else pass ", features
+        )
+    if shape[1] in (2, 3):
+        text = f"{source.name} has {shape[1]} columns, which may be edges or points; pass "
+        raise InputError(text, Option("kind", "graph"), " or ", features)
+    return "features"

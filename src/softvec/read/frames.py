@@ -31,6 +31,8 @@ _WIDE = 64  # columns of a wide frame that are inspected
 
 def in_memory(data: Any) -> Any:
     """Return a table of polars or DuckDB, lazy or streamed, as an Arrow table; anything else unchanged."""
+    if type(data).__module__.startswith("networkx.") and not hasattr(data, "is_directed"):
+        raise InputError(f"this is a {type(data).__name__} of a networkx graph; pass the graph itself")
     if type(data).__name__ == "LazyFrame" and hasattr(data, "collect"):
         data = data.collect()
     if hasattr(data, "get_columns") and hasattr(data, "to_arrow"):  # polars
@@ -63,16 +65,29 @@ def frame_columns(frame: Any) -> dict[Any, Any]:
     frame = in_memory(frame)
     if isinstance(frame, Mapping):
         lengths = {name: len(column) for name, column in frame.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name!r}: {length:,}" for name, length in list(lengths.items())[:3])
+        shown = ", ".join(f"{name!r}: {length:,}" for name, length in list(lengths.items())[:3])
+        wrong = f"its columns differ in length ({shown})" if len(set(lengths.values())) > 1 else ""
+        wrong = wrong or ("its columns hold its keys" if _holds_neighbours(frame) else "")
+        if wrong:
             raise InputError(
-                f"a mapping is read as a table, but its columns differ in length ({shown}); "
+                f"a mapping is read as a table, but {wrong}; "
                 "for a mapping of nodes to neighbours pass networkx.Graph(mapping)"
             )
         return dict(frame)
     if is_pandas(frame):
         return {**_named_levels(frame.index), **_own_columns(frame)}
     return _own_columns(frame)
+
+
+def _holds_neighbours(mapping: Mapping[Any, Any]) -> bool:
+    """Whether most of the names in the lists of a mapping are its keys."""
+    if not all(isinstance(column, list | tuple | set | frozenset) for column in mapping.values()):
+        return False
+    try:
+        names = set().union(*mapping.values())
+    except TypeError:  # values that are no names
+        return False
+    return 2 * len(names & mapping.keys()) > len(names)
 
 
 def is_pandas(frame: Any) -> bool:

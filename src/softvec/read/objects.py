@@ -49,6 +49,9 @@ def kind_of_object(data: Any) -> str:
     if isinstance(data, np.ndarray) and data.ndim == 2:
         return _kind_of_array(data)
     first = data[0] if isinstance(data, list | tuple) and data else None
+    if isinstance(first, list) and len(first) == len(data) > 3 and isinstance(first[0], int | float):
+        text = f"{len(data)} lists of {len(data)} numbers may be a matrix or points; "
+        raise InputError(text, "pass numpy.array(data), or ", Option("kind", "features"))
     if isinstance(first, str):
         return "corpus"
     if isinstance(first, list) and len(first) > 3:
@@ -57,15 +60,24 @@ def kind_of_object(data: Any) -> str:
 
 
 def is_edge_array(data: Any) -> bool:
-    """Whether an array looks like a list of edges, not a matrix: (m, 2) integers or names."""
+    """Whether an array looks like a list of edges, not a matrix: names, or whole numbers and a weight."""
     if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[0] == data.shape[1]:
         return False
-    kinds = {2: "iuUSO", 3: "USO"}
-    return data.dtype.kind in kinds.get(data.shape[1], "")
+    if data.shape[1] not in (2, 3) or data.dtype.kind not in "iufUSO":
+        return False
+    if data.dtype.kind in "USO" or (data.dtype.kind in "iu" and data.shape[1] == 2):
+        return True
+    ends = data[:, :2]
+    return len(data) > 3 and bool(np.all(ends >= 0) and np.all(ends == np.round(ends)))
 
 
 def _kind_of_array(data: np.ndarray) -> str:
-    if is_edge_array(data) or data.shape[0] == data.shape[1]:
+    if is_edge_array(data):
+        if data.dtype.kind == "f" or (data.shape[1] == 3 and data.dtype.kind in "iu"):
+            text = f"an array of {data.shape[1]} columns, the first two of whole numbers, is read as edges; "
+            guess(text, Option("kind", "features"), " if its rows are points")
+        return "graph"
+    if data.shape[0] == data.shape[1]:
         return "graph"
     if data.shape[0] == 2 and data.shape[1] > 3 and data.dtype.kind in "iu":
         guess(

@@ -23,7 +23,7 @@ from softvec.read.detect import Detected, detect
 from softvec.read.edges import EdgeBuilder, Edges, add_text, warn_names
 from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW, find_format
-from softvec.read.objects import Graph, edges_of_rows
+from softvec.read.objects import Graph, edges_of_array, edges_of_rows, is_edge_array
 from softvec.read.roles import known_names
 from softvec.read.streams import Source, extension, open_source, text_blocks, text_lines
 from softvec.read.table import MATRIX_KINDS, TableOptions
@@ -162,7 +162,12 @@ def read_contents(detected: Detected, variable: str | None = None) -> Edges | Gr
         return read_mat(source, variable)
     readers = {"mtx": matrices.read_matrix_market, "npz": matrices.read_npz, "npy": matrices.read_npy}
     if format in readers:
-        return readers[format](source)
+        read = readers[format](source)
+        if kind in EDGE_KINDS and is_edge_array(read.matrix):
+            return edges_of_array(
+                read.matrix, EdgeBuilder(detected.options.two_sided, detected.options.negative)
+            )
+        return read
     return matrices.read_network(source, format, detected.options.weight)
 
 
