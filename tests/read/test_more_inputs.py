@@ -121,6 +121,21 @@ def test_gexf_and_pajek_are_read(tmp_path):
         assert by_name(read(tmp_path / name))["bob", "cyd"] == 3
 
 
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ('3 "c"\n*Arcs\n1 2 2\n*Edges\n2 3 1\n', r"\*arcs, \*edges; write one"),
+        ('3 "c"\n*Arcslist\n1 2 3\n', r"\*arcslist; write one"),
+        ('3 "a"\n*Edges\n1 2 1\n2 3 1\n', "3 vertices, but their labels name 2"),
+    ],
+)
+def test_pajek_files_that_networkx_misreads_are_refused(tmp_path, sections, said):
+    pytest.importorskip("networkx")
+    (tmp_path / "a.net").write_text('*Vertices 3\n1 "a"\n2 "b"\n' + sections)
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "a.net")
+
+
 def test_distances_of_anndata_are_refused():
     class Data:
         obs_names, var_names, X = ["a", "b", "c", "d"], ["x"], np.ones((4, 1))

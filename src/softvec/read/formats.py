@@ -46,16 +46,17 @@ _TEXTS = (
      "a LibSVM file", "load it with sklearn.datasets.load_svmlight_file and pass the matrix"),
     (rb"(#[^\n]*\n)*(@prefix\s|@base\s|(<[^>\s]+>|_:\w+)\s+<[^>\s]+>\s+[<_\"])", "an RDF file",
      "load it with rdflib and write subjects and objects as a table"),
-    (rb"# *\S+\r?\n(\S+\r?\n)+# *\S+\r?\n\S|(# *\S+\r?\n(\S+( [0-9.]+)?\r?\n)+){3}", "an LGL file",
+    (rb"# *\S+\r?\n(\S+\r?\n)+# *\S+\r?\n\S|(# *\S+\r?\n(\S+( [-+0-9.e]+)?\r?\n)+){2}# *\S+\r?\n",
+     "an LGL file",
      "load it with igraph.Graph.Read_Lgl and pass the graph"),
-    (rb"(#[^\n]*\n)*chr\w+\t\d+\t\d+\tchr\w+\t\d+\t\d+\b", "a BEDPE file",
+    (rb"(#[^\n]*\n)*chr\w+\t\d+\t\d+\b", "a BED or BEDPE file",
      "write a table of two columns, such as chr1:1000 and chr2:5000"),
     (rb"(WEBVTT\b|[0-9]+\s*\n[0-9:]+,[0-9]+ --> )", "a subtitle file", "remove its numbers and times"),
     (rb"(#[^\n]*\n)*1(\t[^\t\n]+){2}\t(a(dj|dp|dv|ux)|cconj|det|intj|noun|num|part|pron|propn|punct|sconj|sym|"
      rb"verb|x)(\t[^\t\n]+){6}\n", "a CoNLL-U file", "write the words of each sentence on one line"),
 )  # fmt: skip
 _READ_TEXTS = (
-    (rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]', "json"),
+    (rb'\{\s*"|\[\s*\{|\{\s*\}|\[\s*\[\s*["\d\[\]{-]|\[[^\n\[\]]+\]\r?\n\[', "json"),
     (rb"\*(vertices|network)\b", "pajek"),
     (rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<gexf\b", "gexf"),
     (rb".*<graphml", "graphml"),

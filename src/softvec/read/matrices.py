@@ -75,9 +75,7 @@ def read_network(source: Source, format: str, weight: Any = None) -> Graph:
     with source.seekable() as stream, reading(source.name, f"{format} file"):
         if format in ("graphml", "gexf"):
             _refuse_declarations(stream, source.name)
-        read = {"graphml": nx.read_graphml, "gexf": nx.read_gexf, "pajek": nx.read_pajek}.get(
-            format, _read_gml
-        )
+        read = {"graphml": nx.read_graphml, "gexf": nx.read_gexf, "pajek": _read_pajek}.get(format, _read_gml)
         return _named_by_attribute(from_networkx(graph := read(stream), weight), graph, source.name)
 
 
@@ -90,6 +88,24 @@ def _named_by_attribute(read: Graph, graph: Any, where: str) -> Graph:
             guess(f"{where}: nodes are named by their attribute {key}, not by their ids")
             return replace(read, names=names)
     return read
+
+
+def _read_pajek(stream: Any) -> Any:
+    """Read a Pajek file; networkx merges vertices of one label, and takes all lines for one kind of edges."""
+    import networkx as nx
+
+    heads = [line.lower().split() for line in stream.read().splitlines() if line.startswith(b"*")]
+    sections = [head[0].decode() for head in heads if head[0].startswith((b"*arcs", b"*edges"))]
+    if len(sections) > 1 or any(section.endswith("list") for section in sections):
+        raise ValueError(f"its sections are {', '.join(sections)}; write one of *Arcs or *Edges")
+    stream.seek(0)
+    graph = nx.read_pajek(stream)
+    n = next((int(head[1]) for head in heads if head[0] == b"*vertices"), None)
+    if len(graph) != n:
+        raise ValueError(
+            f"it declares {n} vertices, but their labels name {len(graph)}; give each one of its own"
+        )
+    return graph
 
 
 def _refuse_declarations(stream: Any, name: str) -> None:
