@@ -270,3 +270,72 @@ def test_nearest_spelling_is_suggested_first_in_any_case():
     words = Names([*(f"s{i}ng" for i in range(3000)), "wing", "singing", "king"])
     with pytest.raises(KeyError, match="did you mean 'king' or"):
         words.index("Kingg")
+
+
+@pytest.mark.parametrize("signs", ["+-", "\N{PLUS SIGN}\N{MINUS SIGN}", ["positive", "negative"]])
+def test_column_of_signs_that_is_not_used_is_said(signs):
+    frame = pd.DataFrame({"source": list("abcd"), "target": list("bcda"), "sign": [*signs, *signs]})
+    with pytest.warns(
+        GuessWarning, match="column sign is not used; write 1 and -1 if it holds signs of links"
+    ):
+        assert to_affinity(frame).signed is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[["a", "b"], ["b", "c", 2]]',
+        '[{"source": "a", "target": "b"}, {"source": "b", "target": "c", "weight": 2}]',
+        '["a", "b"]\n["b", "c", 2]\n',
+    ],
+)
+def test_weight_that_only_later_rows_have_is_missing_in_the_first(tmp_path, text):
+    path = tmp_path / "edges.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="row 0: the weight is missing"):
+        to_affinity(path, weighted=True)
+    assert to_affinity(path, weighted=False).shape == (3, 3)
+
+
+def test_lines_of_arrays_are_edges(tmp_path):
+    path = tmp_path / "edges.jsonl"
+    path.write_text('["a", "b"]\n["b", "c"]\n')
+    assert list(to_affinity(path).rows) == ["a", "b", "c"]
+
+
+def test_many_titles_in_json_do_not_expand_without_bound(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFTVEC_MAX_EXPANDED", "1MiB")
+    path = tmp_path / "rows.json"
+    path.write_text("[" + ",".join(f'{{"a{k}": 1}}' for k in range(4000)) + "]")
+    with pytest.raises(InputError, match="its rows would take 128,000,000"):
+        to_affinity(path)
+
+
+def test_json_is_no_corpus(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "the cat"}\n{"text": "the dog"}\n')
+    with pytest.raises(InputError, match="holds JSON; write its texts to a file"):
+        to_affinity(path, kind="corpus")
+
+
+def test_minimum_weight_that_drops_all_edges_is_said(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target,weight\na,b,1\nb,c,2\n")
+    with pytest.raises(InputError, match="has no edges; 2 edges below 700 dropped"):
+        to_affinity(path, min_weight=700)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.Table.from_pandas])
+def test_categories_may_be_numbers(make, tmp_path):
+    frame = pd.DataFrame({"source": list("abc"), "target": list("bca"), "weight": pd.Categorical([1, 2, 2])})
+    assert to_affinity(make(frame) if make is not pd.DataFrame else frame).weighted
+
+
+@pytest.mark.parametrize("cell", ["unknown", "3,5"])
+def test_text_among_the_numbers_of_attributes_is_said(tmp_path, cell):
+    (tmp_path / "a.csv").write_text(
+        "id;age;club\n" + "".join(f"{k};{cell if k < 3 else k};c{k % 2}\n" for k in range(12))
+    )
+    edges = [(k, (k + d) % 12) for k in range(12) for d in (1, 2)]
+    with pytest.warns(GuessWarning, match=f"column age is read as words, as '{cell}' is no number"):
+        embed(edges, 2, attributes=tmp_path / "a.csv", random_state=0)

@@ -192,6 +192,8 @@ def numbers(column: Any, role: str, where: str) -> NDArray[Any]:
 
     if isinstance(column, list):
         raise InputError(f"{where}: the {role} column holds a mix of types; it must hold numbers")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _dates(column, role, where)

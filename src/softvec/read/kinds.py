@@ -21,6 +21,7 @@ _LABELS = frozenset(
     ("label", "labels", "class", "target", "y", "species", "category", "cluster", "group", "diagnosis",
      "outcome")
 )  # fmt: skip
+_SIGNS = ({"+", "-"}, {"pos", "neg"}, {"+", "\N{MINUS SIGN}"})
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".edges", ".edgelist", ".el", ".ncol", ".wel", ".pairs", ".sif")
 # (kind, options of which one must be present, and of these too, if any)
 _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
@@ -212,7 +213,7 @@ def _ends_are_known(table: Table) -> bool:
 
 
 def _unused(table: Table) -> list[str]:
-    """Return remarks on unused columns that hold booleans, or dates in an unsupported format."""
+    """Return remarks on unused columns that hold booleans, signs, or dates in an unsupported format."""
     remarks = []
     for at, column in enumerate(table.columns):
         values = {str(value).strip().lower() for value in column.values if value not in (None, "")}
@@ -222,6 +223,8 @@ def _unused(table: Table) -> list[str]:
             remarks.append(
                 f"column {table.show(at)} (true or false) is not used; drop the rows that are not edges"
             )
+        elif {value[:3] for value in values} in _SIGNS:
+            remarks.append(f"column {table.show(at)} is not used; write 1 and -1 if it holds signs of links")
         elif all(_DATE.fullmatch(value) for value in values):
             remarks.append(
                 f"column {table.show(at)} looks like dates and is not used; write them as 2024-03-01 to use "

@@ -25,7 +25,7 @@ from softvec.read.foreign import read_h5ad, read_mat
 from softvec.read.formats import ARROW, find_format
 from softvec.read.objects import Graph, edges_of_array, edges_of_rows, is_edge_array
 from softvec.read.roles import known_names
-from softvec.read.streams import Source, extension, open_source, text_blocks, text_lines
+from softvec.read.streams import Source, extension, first_bytes, open_source, text_blocks, text_lines
 from softvec.read.table import MATRIX_KINDS, TableOptions
 from softvec.read.tables import add_arrow
 
@@ -119,7 +119,10 @@ def read_text(where: Any, options: Mapping[str, Any]) -> Contents:
     files, encoding = several_files(where, options.get("pattern", "*")), options.get("encoding")
     name = str(getattr(where, "name", where))
     if files is None:
-        return Contents(name, "corpus", "text", _blocks(open_source(where), encoding))
+        source = open_source(where)
+        if first_bytes(source).startswith((b'{"', b'[{"')):
+            raise InputError(f"{source.name} holds JSON; write its texts to a file, one per line")
+        return Contents(name, "corpus", "text", _blocks(source, encoding))
     documents = (block for path in files for block in _document(open_source(path), encoding))
     return Contents(name, "corpus", "text", documents)
 
@@ -260,7 +263,7 @@ def read_edges(files: Sequence[Detected]) -> Edges:
         (add_text if file.dialect is not None else add_arrow)(builder, file, table)
     edges = builder.finish()
     if not len(edges):
-        raise InputError(f"{name} is empty: it has no edges")
+        raise InputError(f"{name} is empty: it has no edges", "".join(f"; {note}" for note in edges.notes))
     warn_names(edges, name)
     notes = [counted(len(files), "file")] * (len(files) > 1) + [summary] * bool(summary)
     return replace(edges, notes=(*notes, *edges.notes))

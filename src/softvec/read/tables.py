@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from softvec.core.checks import Json
-from softvec.core.errors import InputError, Option
+from softvec.core.errors import InputError, Option, guess
 from softvec.core.untrusted import check_expanded, one_line, reading
 from softvec.read.columns import add_table
 from softvec.read.detect import Detected
@@ -18,7 +19,7 @@ from softvec.read.formats import ARROW, find_format
 from softvec.read.frames import matrix_of_frame, square, stacked
 from softvec.read.objects import Graph
 from softvec.read.streams import Source, existing_file, whole_text
-from softvec.read.table import MISSING, ColumnSample, Table, describe, is_number
+from softvec.read.table import MISSING, NUMBER, ColumnSample, Table, describe, is_number
 
 _LEVEL = "__index_level_"  # columns that pandas makes of an index
 _BATCH = 262_144  # rows held at a time
@@ -75,12 +76,16 @@ def json_table(text: bytes, name: str) -> Any:
     except json.JSONDecodeError as error:
         if not error.msg.startswith("Extra data"):
             raise
-        return arrow_json.read_json(pa.BufferReader(text))  # one record a line
+        if not text.lstrip().startswith(b"["):
+            return arrow_json.read_json(pa.BufferReader(text))  # one record a line
+        data = [json.loads(line) for line in text.splitlines() if line.strip()]
     nodes = data.get("nodes") if isinstance(data, dict) else None
     rows = _rows_of_json(data, name)
     if isinstance(nodes, list) and all(isinstance(node, dict) and "id" not in node for node in nodes):
         rows = [_with_names(row, nodes) for row in rows]
-    return pa.Table.from_pylist(rows)
+    titles = dict.fromkeys(title for row in rows for title in row)  # any row may be the first to have one
+    check_expanded(8 * len(titles) * len(rows), len(text), name, "its rows")
+    return pa.table({title: [row.get(title) for row in rows] for title in titles})
 
 
 def _rows_of_json(data: Any, name: str) -> list[Json]:
@@ -158,7 +163,10 @@ def read_table(path: Path, what: str) -> dict[str, list[Any]]:
         raise InputError(f"{source.name}: two columns are called {repeated!r}; rename one")
     if format in ARROW:
         return columns
-    return {title: _numbers_or_texts(values) for title, values in columns.items()}
+    return {
+        title: _numbers_or_texts(values, f"{source.name}: column {title}")
+        for title, values in columns.items()
+    }
 
 
 def _titled_text(source: Source) -> Any:
@@ -189,8 +197,11 @@ def _titled_text(source: Source) -> Any:
         ) from None
 
 
-def _numbers_or_texts(values: list[str | None]) -> list[Any]:
-    """Return texts as numbers if all of them are, except those with leading zeros, which are codes."""
+def _numbers_or_texts(values: list[str | None], where: str) -> list[Any]:
+    """Return texts as numbers if all of them are, except those with leading zeros, which are codes.
+
+    Say which texts among numbers, or commas in them, are the reason if they are not.
+    """
     if any(value and value[0] == "0" and value[1:2].isdigit() for value in values):
         return values
     for number in (int, float):
@@ -198,6 +209,9 @@ def _numbers_or_texts(values: list[str | None]) -> list[Any]:
             return [None if value is None else number(value) for value in values]
         except ValueError:
             continue
+    texts = [value for value in values if value is not None and not NUMBER.fullmatch(value.encode())]
+    if 0 < 2 * len(texts) < len(values) or any(re.fullmatch(r"[+-]?\d+,\d+", text) for text in texts):
+        guess(f"{where} is read as words, as {texts[0]!r} is no number; correct or empty such cells if it is")
     return values
 
 
