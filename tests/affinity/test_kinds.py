@@ -264,6 +264,16 @@ def test_neighbors_are_the_nearest():
     assert gaussian.rows[3] == "p3"
 
 
+def test_a_column_that_decides_alone_is_said():
+    X = rng.normal(size=(60, 3)) * [1, 2000, 2]
+    with pytest.warns(UserWarning, match="column 2 of the features varies .* times as much as most"):
+        wide = aff.neighbors(X, 4)
+    alone = aff.neighbors(X[:, 1:2], 4)
+    assert (wide.matrix - alone.matrix).nnz < 0.3 * alone.matrix.nnz
+    aff.neighbors(X, 4, metric="cosine")
+    aff.neighbors(X / [1, 100, 1], 4)
+
+
 def test_sparse_features_and_cosine():
     X = sparse.random_array((40, 30), density=0.3, random_state=rng, format="csr")
     a = aff.neighbors(X, 3, metric="cosine").matrix.toarray()

@@ -14,13 +14,14 @@ from softvec.affinity.base import Affinity, name_rows
 from softvec.affinity.compress import pattern
 from softvec.affinity.matrices import EdgeRules, assemble
 from softvec.core.checks import choice, counted, integer
-from softvec.core.errors import InputError
+from softvec.core.errors import InputError, warn
 from softvec.core.untrusted import one_line
 from softvec.names import Names
 from softvec.operators import checked_csr
 from softvec.read.frames import in_memory, is_frame, matrix_of_frame
 from softvec.read.objects import Graph, is_anndata
 
+_SOME, _WIDE = 10_000, 30  # rows that measure spreads; one spread over the usual one that is said
 _EXACT_UP_TO = 20_000  # rows; above, approximate search where pynndescent is installed
 
 
@@ -75,6 +76,8 @@ def neighbors(
     choice("method", method, ("auto", "exact", "approximate"))
     features, names = _unwrap(features, names)
     X = _check_features(features)
+    if metric == "euclidean" and not sparse.issparse(X):
+        _warn_of_scales(X)
     n = X.shape[0]
     if n_neighbors is None:
         n_neighbors = min(15, n - 1)
@@ -126,6 +129,18 @@ def _check_features(features: Any) -> Any:
         where = f"row {int(np.argmin(np.isfinite(X).all(axis=1)))}" if not sparse.issparse(X) else "the data"
         raise InputError(f"features hold NaN or infinite values (first in {where}); fill or drop them")
     return X
+
+
+def _warn_of_scales(X: NDArray[Any]) -> None:
+    """Warn if one column decides which rows are near, as its numbers are much larger than those of others."""
+    spread = X[:: max(1, len(X) // _SOME)].std(axis=0)
+    usual = np.sort(spread)[(len(spread) - 1) // 2] if len(spread) else 0
+    if spread.max(initial=0) > _WIDE * usual > 0:
+        warn(
+            f"column {int(spread.argmax()) + 1} of the features varies {spread.max() / usual:,.0f} times as much "
+            "as most and decides which rows are near; scale the columns alike, as "
+            "sklearn.preprocessing.StandardScaler does"
+        )
 
 
 def _nearest(
